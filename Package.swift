@@ -1,0 +1,91 @@
+// swift-tools-version: 6.3
+import PackageDescription
+
+// The rooms of the house, from the bottom up. A target may only depend on targets above it in this file:
+// arrows go downward, and `scripts/check-arrows` breaks the build when one does not.
+
+/// A C library that Debian brings; each is imported by exactly one Swift target.
+func system(_ name: String, pkgConfig: String? = nil, apt: [String]) -> Target {
+    .systemLibrary(name: name, path: "Sources/\(name)", pkgConfig: pkgConfig, providers: [.apt(apt)])
+}
+
+/// Linked statically, because loading their shared libraries costs a no-op update more than everything else it does.
+/// (`pkgConfig:` on the system library would bring the shared one back.)
+func staticLibraries(_ names: String...) -> [LinkerSetting] { names.map { .linkedLibrary(":lib\($0).a") } }
+
+let steps = ["VersionCheck", "Delete", "Copy", "Attach", "Verify"]
+let stepTargets: [Target] = steps.map {
+    .target(
+        name: "\($0)Step",
+        dependencies: ["StepKit", "MoultBasics", "MoultFiles", "MoultSQLite"],
+        path: "Plugins/Steps/\($0)")
+}
+
+let package = Package(
+    name: "moult",
+    products: [
+        .executable(name: "moult", targets: ["MoultTool"]),
+        .library(name: "Moult", targets: ["Moult"]),
+        .library(name: "StepKit", targets: ["StepKit"]),
+        .library(name: "MoultCommand", targets: ["MoultCommand"]),
+    ],
+    targets: [
+        // C libraries
+        .systemLibrary(name: "CLinux", path: "Sources/CLinux"),
+        system("CSQLite", pkgConfig: "sqlite3", apt: ["libsqlite3-dev"]),
+        system(
+            "CArchive",
+            apt: ["libarchive-dev", "nettle-dev", "liblzma-dev", "libbz2-dev", "zlib1g-dev", "libzstd-dev"]),
+        system("CCrypto", apt: ["libssl-dev"]),
+        system("CZstd", apt: ["libzstd-dev"]),
+        system("CCurl", apt: ["libcurl4-openssl-dev"]),
+
+        // What every room speaks: errors, JSON, sizes and times
+        .target(name: "MoultBasics", dependencies: ["CLinux"]),
+
+        // Adapters: each wraps one outside thing and has not heard of updates
+        .target(name: "MoultFiles", dependencies: ["MoultBasics", "CLinux"]),
+        .target(name: "MoultSQLite", dependencies: ["MoultBasics", "MoultFiles", "CSQLite"]),
+        .target(
+            name: "MoultArchive", dependencies: ["MoultBasics", "MoultFiles", "CArchive", "CZstd"],
+            linkerSettings: staticLibraries("archive", "nettle", "lzma", "zstd", "bz2", "z")),
+        .target(
+            name: "MoultTrust", dependencies: ["MoultBasics", "MoultFiles", "CCrypto"],
+            linkerSettings: staticLibraries("crypto")),
+
+        // What a step's author must read
+        .target(name: "StepKit", dependencies: ["MoultBasics"]),
+    ] + stepTargets + [
+        // The orchestrator, what apps import, the publisher's side, the command
+        .target(
+            name: "MoultCore",
+            dependencies: ["StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultArchive", "MoultTrust"]),
+        .target(
+            name: "Moult",
+            dependencies: ["MoultCore", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite"]
+                + steps.map { .target(name: "\($0)Step") }),
+        .target(
+            name: "MoultPublish",
+            dependencies: ["StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultArchive", "MoultTrust"]),
+        .target(
+            name: "MoultCommand",
+            dependencies: ["Moult", "MoultCore", "MoultPublish", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite"]),
+        .executableTarget(name: "MoultTool", dependencies: ["MoultCommand"]),
+
+        // Tests: one target a room, and the built command from outside
+        .testTarget(name: "MoultBasicsTests", dependencies: ["MoultBasics"]),
+    ]
+)
+
+let settings: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .enableUpcomingFeature("InferIsolatedConformances"),
+    .enableUpcomingFeature("ImmutableWeakCaptures"),
+    .treatAllWarnings(as: .error),
+]
+for target in package.targets where ![.system, .binary, .plugin].contains(target.type) {
+    target.swiftSettings = (target.swiftSettings ?? []) + settings
+}

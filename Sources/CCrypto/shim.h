@@ -1,0 +1,8 @@
+// OpenSSL's libcrypto: digests, Ed25519, BLAKE2b, scrypt.
+#pragma once
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/kdf.h>
+#include <openssl/core_names.h>
+#include <openssl/params.h>
+#include <openssl/rand.h>

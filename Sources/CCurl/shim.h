@@ -1,0 +1,8 @@
+// libcurl: curl_easy_setopt and curl_easy_getinfo are variadic, so each type of argument gets a function.
+#pragma once
+#include <curl/curl.h>
+
+static inline CURLcode moult_curl_set_long(CURL *h, CURLoption o, long v) { return curl_easy_setopt(h, o, v); }
+static inline CURLcode moult_curl_set_string(CURL *h, CURLoption o, const char *v) { return curl_easy_setopt(h, o, v); }
+static inline CURLcode moult_curl_set_pointer(CURL *h, CURLoption o, void *v) { return curl_easy_setopt(h, o, v); }
+static inline CURLcode moult_curl_set_offset(CURL *h, CURLoption o, curl_off_t v) { return curl_easy_setopt(h, o, v); }

@@ -1,0 +1,55 @@
+// What Linux has and Swift's Glibc module does not bring: variadic calls and macros that are not plain constants.
+#pragma once
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1
+#endif
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+// errno is a macro over a function.
+static inline int moult_errno(void) { return errno; }
+static inline void moult_set_errno(int value) { errno = value; }
+
+// open is variadic.
+static inline int moult_openat(int dir, const char *path, int flags, mode_t mode) { return openat(dir, path, flags, mode); }
+
+// glibc 2.36 declares renameat2 only under _GNU_SOURCE, which Swift's importer does not set.
+static inline int moult_renameat2(int from, const char *old, int to, const char *new_, unsigned flags) {
+    return (int)syscall(SYS_renameat2, from, old, to, new_, flags);
+}
+#define MOULT_RENAME_NOREPLACE 1u
+#define MOULT_RENAME_EXCHANGE 2u
+
+// fcntl is variadic.
+static inline int moult_fcntl_int(int fd, int command, int argument) { return fcntl(fd, command, argument); }
+#define MOULT_F_SETLEASE 1024
+#define MOULT_F_GETLEASE 1025
+
+// _IOW macros are not imported; ioctl is variadic. FICLONE shares the blocks of one file with another (XFS, btrfs).
+static inline int moult_clone(int to, int from) { return ioctl(to, _IOW(0x94, 9, int), from); }
+
+// The wait macros are function-like.
+static inline int moult_exited(int status) { return WIFEXITED(status); }
+static inline int moult_exit_status(int status) { return WEXITSTATUS(status); }
+static inline int moult_signaled(int status) { return WIFSIGNALED(status); }
+static inline int moult_term_signal(int status) { return WTERMSIG(status); }
+
+// ioctl(TIOCGWINSZ): the width of the terminal, 0 if it has none.
+static inline int moult_terminal_columns(int fd) {
+    struct winsize size;
+    return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+// sync_file_range and O_PATH-like flags are behind _GNU_SOURCE.
+static inline int moult_start_writeback(int fd, off64_t offset, off64_t length) {
+    return (int)syscall(SYS_sync_file_range, fd, offset, length, 2 /* SYNC_FILE_RANGE_WRITE */);
+}

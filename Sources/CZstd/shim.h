@@ -1,0 +1,4 @@
+// libzstd: frames, levels, prefixes.
+#pragma once
+#include <zstd.h>
+#include <zstd_errors.h>

@@ -1,0 +1,82 @@
+/// What went wrong, in three parts that a person can act on: what happened, why, and what to do now.
+public struct MoultError: Error, Sendable {
+    /// How the command ends for this error, and so what a script may conclude from it.
+    public enum Outcome: Int32, Sendable, CaseIterable {
+        /// Failed before anything was changed.
+        case failed = 1
+        /// Refused: a constraint, trust, the change budget, or an approval that is missing.
+        case refused = 3
+        /// A saved plan no longer fits what is there.
+        case stale = 4
+        /// Failed after the decision and undone: the old data is intact.
+        case undone = 5
+        /// Could not be undone or finished: an operator is needed.
+        case stuck = 6
+        /// Wrong usage of the command.
+        case usage = 64
+        /// Try later: a lock is held, or a consumer would not let go.
+        case busy = 75
+    }
+
+    /// What kind of error this is, stable over versions; numbered by phase, for people who match on it.
+    ///
+    /// 1xx basics and files, 2xx manifest and trust, 3xx archive, 4xx SQLite, 5xx planning, 6xx prepare,
+    /// 7xx apply, 8xx settling and store, 9xx command.
+    public struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+        public let rawValue: Int
+        public init(rawValue: Int) { self.rawValue = rawValue }
+        public init(_ number: Int) { self.rawValue = number }
+        public var description: String { "E\(rawValue)" }
+    }
+
+    public var code: Code
+    public var outcome: Outcome
+    /// What happened, with the path and the names; no full stop at the end.
+    public var what: String
+    /// Why it happened, as far as known.
+    public var why: String?
+    /// What to do now: a command where there is one.
+    public var now: String?
+    /// The error below this one.
+    public var cause: (any Error)?
+
+    public init(
+        _ code: Code, _ outcome: Outcome = .failed, what: String, why: String? = nil, now: String? = nil,
+        cause: (any Error)? = nil
+    ) {
+        self.code = code
+        self.outcome = outcome
+        self.what = what
+        self.why = why
+        self.now = now
+        self.cause = cause
+    }
+}
+
+extension MoultError: CustomStringConvertible {
+    /// One line: what, why, what now.
+    public var description: String {
+        var line = what
+        if let why { line += ": \(why)" }
+        if let now { line += ". \(now)" }
+        return line
+    }
+
+    /// This error and all that caused it, the outermost first.
+    public var chain: [any Error] {
+        var errors: [any Error] = [self]
+        var next = cause
+        while let error = next {
+            errors.append(error)
+            next = (error as? MoultError)?.cause
+        }
+        return errors
+    }
+}
+
+extension MoultError.Code {
+    /// A system call failed.
+    public static let system = Self(100)
+    /// Text that is not JSON, or JSON of the wrong shape.
+    public static let json = Self(110)
+}

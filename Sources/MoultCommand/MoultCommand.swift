@@ -1,0 +1,6 @@
+internal import Moult
+
+/// The command `moult`.
+public enum MoultCommand {
+    public static func run() {}
+}
