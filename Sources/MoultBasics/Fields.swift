@@ -1,0 +1,117 @@
+/// Reads the members of one JSON object by name and type, and says exactly where something is wrong.
+///
+/// A place is written as a path from the root, `databases.food.kind`, so that it can be found in the file.
+public struct Fields {
+    public let place: String
+    private let members: [JSON.Member]
+    private let known: Known
+    private let error: Failure
+
+    /// Turns a place and what is wrong there into the error of the document that is read.
+    public typealias Failure = (_ place: String, _ why: String, _ now: String?) -> MoultError
+
+    // The names asked for so far; a class, so that reading a field needs no `inout`.
+    private final class Known { var names: Set<String> = [] }
+
+    public init(_ json: JSON, at place: String = "", failure: @escaping Failure) throws {
+        guard case .object(let members) = json else {
+            throw failure(place.isEmpty ? "the document" : place, "must be an object, is \(json.kind)", nil)
+        }
+        self.place = place
+        self.members = members
+        self.known = Known()
+        self.error = failure
+    }
+
+    /// The full path of a member.
+    public func path(_ name: String) -> String { place.isEmpty ? name : "\(place).\(name)" }
+
+    public func fail(_ name: String, _ why: String, now: String? = nil) -> MoultError { error(path(name), why, now) }
+
+    /// The member's raw value, nil if it is not there.
+    public func json(_ name: String) -> JSON? {
+        known.names.insert(name)
+        return members.first { $0.name == name }?.value
+    }
+
+    private func value<Value>(_ name: String, _ wanted: String, _ convert: (JSON) -> Value?) throws -> Value? {
+        guard let json = json(name) else { return nil }
+        guard let value = convert(json) else { throw fail(name, "must be \(wanted), is \(json.kind)") }
+        return value
+    }
+
+    private func required<Value>(_ name: String, _ value: Value?) throws -> Value {
+        guard let value else { throw fail(name, "is missing") }
+        return value
+    }
+
+    public func optionalString(_ name: String) throws -> String? { try value(name, "a text") { $0.string } }
+    public func string(_ name: String) throws -> String { try required(name, optionalString(name)) }
+    public func optionalBool(_ name: String) throws -> Bool? { try value(name, "true or false") { $0.bool } }
+
+    public func optionalInteger(_ name: String) throws -> Int? {
+        try value(name, "a whole number") { $0.integer.map { Int($0) } }
+    }
+    public func integer(_ name: String) throws -> Int { try required(name, optionalInteger(name)) }
+
+    /// A number that counts something: not negative.
+    public func optionalCount(_ name: String) throws -> Int? {
+        guard let number = try optionalInteger(name) else { return nil }
+        guard number >= 0 else { throw fail(name, "must not be negative, is \(number)") }
+        return number
+    }
+    public func count(_ name: String) throws -> Int { try required(name, optionalCount(name)) }
+
+    public func optionalStrings(_ name: String) throws -> [String]? {
+        guard let values = try value(name, "a list of texts", { $0.array }) else { return nil }
+        return try values.enumerated().map { index, json in
+            guard let text = json.string else { throw fail("\(name)[\(index)]", "must be a text, is \(json.kind)") }
+            return text
+        }
+    }
+
+    /// The fields of a member that is an object.
+    public func optionalObject(_ name: String) throws -> Fields? {
+        guard let json = json(name) else { return nil }
+        return try Fields(json, at: path(name), failure: error)
+    }
+    public func object(_ name: String) throws -> Fields { try required(name, optionalObject(name)) }
+
+    /// The fields of each object in a list.
+    public func objects(_ name: String) throws -> [Fields] {
+        guard let values = try value(name, "a list of objects", { $0.array }) else { return [] }
+        return try values.enumerated().map { try Fields($1, at: path("\(name)[\($0)]"), failure: error) }
+    }
+
+    /// The fields of each member of an object, with the member's name, in order.
+    public func named(_ name: String) throws -> [(name: String, fields: Fields)] {
+        guard let json = json(name) else { return [] }
+        guard case .object(let members) = json else { throw fail(name, "must be an object, is \(json.kind)") }
+        return try members.map { ($0.name, try Fields($0.value, at: path("\(name).\($0.name)"), failure: error)) }
+    }
+
+    /// A text that must be one of the given words.
+    public func word<Word: RawRepresentable & CaseIterable>(_ name: String, _ type: Word.Type) throws -> Word?
+    where Word.RawValue == String {
+        guard let text = try optionalString(name) else { return nil }
+        guard let word = Word(rawValue: text) else {
+            let words = Word.allCases.map(\.rawValue)
+            let list = words.map { "\"\($0)\"" }.joined(separator: ", ")
+            throw fail(name, "must be one of \(list), is \"\(text)\"", now: didYouMean(text, among: words))
+        }
+        return word
+    }
+
+    /// The members that nobody asked for, each with its path.
+    public var unknown: [(name: String, path: String)] {
+        members.filter { !known.names.contains($0.name) }.map { ($0.name, path($0.name)) }
+    }
+
+    /// Refuses members that nobody asked for, with the known name that is nearest.
+    public func refuseUnknown() throws {
+        guard let first = unknown.first else { return }
+        throw error(first.path, "is not a known field", suggestion(for: first.name))
+    }
+
+    public func suggestion(for name: String) -> String? { didYouMean(name, among: known.names.sorted()) }
+}

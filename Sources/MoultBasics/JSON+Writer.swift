@@ -1,0 +1,70 @@
+extension JSON {
+    /// The text on one line, as journals and event streams need it.
+    public var line: String {
+        var text = ""
+        write(to: &text, indent: nil)
+        return text
+    }
+
+    /// The text for people: two spaces of indent, a line for each member, ending with a newline.
+    public var pretty: String {
+        var text = ""
+        write(to: &text, indent: 0)
+        text += "\n"
+        return text
+    }
+
+    private func write(to text: inout String, indent: Int?) {
+        switch self {
+        case .null: text += "null"
+        case .bool(let value): text += value ? "true" : "false"
+        case .integer(let value): text += String(value)
+        // JSON has no word for infinity or "not a number".
+        case .number(let value): text += value.isFinite ? "\(value)" : "null"
+        case .string(let value): Self.quote(value, to: &text)
+        case .array(let values):
+            Self.list(values, in: ("[", "]"), to: &text, indent: indent) { value, text, indent in
+                value.write(to: &text, indent: indent)
+            }
+        case .object(let members):
+            Self.list(members, in: ("{", "}"), to: &text, indent: indent) { member, text, indent in
+                Self.quote(member.name, to: &text)
+                text += indent == nil ? ":" : ": "
+                member.value.write(to: &text, indent: indent)
+            }
+        }
+    }
+
+    private static func list<Item>(
+        _ items: [Item], in brackets: (String, String), to text: inout String, indent: Int?,
+        item write: (Item, inout String, Int?) -> Void
+    ) {
+        text += brackets.0
+        let inner = indent.map { $0 + 1 }
+        for (index, item) in items.enumerated() {
+            if index > 0 { text += "," }
+            if let inner { text += "\n" + String(repeating: "  ", count: inner) }
+            write(item, &text, inner)
+        }
+        if let indent, !items.isEmpty { text += "\n" + String(repeating: "  ", count: indent) }
+        text += brackets.1
+    }
+
+    private static func quote(_ value: String, to text: inout String) {
+        text += "\""
+        for scalar in value.unicodeScalars {
+            switch scalar {
+            case "\"": text += "\\\""
+            case "\\": text += "\\\\"
+            case "\n": text += "\\n"
+            case "\r": text += "\\r"
+            case "\t": text += "\\t"
+            case _ where scalar.value < 0x20 || scalar.value == 0x7f:
+                let hex = String(scalar.value, radix: 16)
+                text += "\\u" + String(repeating: "0", count: 4 - hex.count) + hex
+            default: text.unicodeScalars.append(scalar)
+            }
+        }
+        text += "\""
+    }
+}

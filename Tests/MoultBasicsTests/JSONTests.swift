@@ -1,0 +1,74 @@
+import MoultBasics
+import Testing
+
+@Suite struct JSONTests {
+    @Test(arguments: [
+        (#"{"a": [1, -2, 3.5, true, null, "x\n\u00e9\ud83d\ude00"]}"#, #"{"a":[1,-2,3.5,true,null,"x\né😀"]}"#),
+        (#"  "only a text" "#, #""only a text""#), ("[]", "[]"), ("{}", "{}"),
+        (#"{"b":1,"a":2}"#, #"{"b":1,"a":2}"#),
+    ])
+    func readsAndWrites(_ text: String, _ line: String) throws {
+        #expect(try JSON(parsing: text, source: "t").line == line)
+    }
+
+    @Test(arguments: [
+        ("", "line 1, column 1: the text ends where a value should stand"),
+        ("{\"a\": 1,}", "line 1, column 9: a comma before '}' is not plain JSON"),
+        ("[1 2]", "line 1, column 4: a ',' or ']' should stand here"),
+        ("{\n \"a\": 1,\n \"a\": 2}", "line 3, column 2: the member \"a\" stands here a second time"),
+        ("// x\n1", "line 1, column 1: a comment is not plain JSON"),
+        ("01", "line 1, column 3: a number does not begin with 0"),
+        ("99999999999999999999", "line 1, column 21: the number 99999999999999999999 is too large"),
+        ("\"\\ud800\"", "line 1, column 8: half of a surrogate pair"),
+        ("1 1", "line 1, column 3: there is more text after the end of the JSON value"),
+        (String(repeating: "[", count: 100), "line 1, column 65: nested deeper than 64 levels"),
+    ])
+    func refuses(_ text: String, _ why: String) {
+        let error = #expect(throws: MoultError.self) { try JSON(parsing: text, source: "m.json") }
+        #expect(error?.what == "m.json is not valid JSON")
+        #expect(error?.why == why)
+    }
+
+    @Test func refusesInvalidUTF8() {
+        #expect(throws: MoultError.self) { try JSON(parsing: [0x22, 0xFF, 0x22], source: "t") }
+    }
+
+    @Test func draftsMayHaveCommentsAndTrailingCommas() throws {
+        let text = "/* a */ { // b\n \"x\": [1, 2,], }"
+        #expect(try JSON(parsing: text, as: .draft, source: "t").line == #"{"x":[1,2]}"#)
+    }
+
+    @Test func prettyTextReadsBackTheSame() throws {
+        let value: JSON = ["a": [1, ["b": "c\u{1}"]], "e": [], "f": ["g": true]]
+        #expect(try JSON(parsing: value.pretty, source: "t") == value)
+    }
+}
+
+@Suite struct TimestampTests {
+    @Test(arguments: [
+        ("1970-01-01T00:00:00Z", 0), ("2000-02-29T12:00:00Z", 951_825_600), ("2026-11-20T10:00:00Z", 1_795_168_800),
+        ("1969-12-31T23:59:59Z", -1),
+    ])
+    func readsAndWrites(_ text: String, _ seconds: Int) {
+        #expect(Timestamp(text)?.seconds == seconds)
+        #expect(Timestamp(seconds: seconds).description == text)
+    }
+
+    @Test(arguments: [
+        "2026-02-30T00:00:00Z", "2026-13-01T00:00:00Z", "2026-11-20 10:00:00Z", "", "2026-11-20T10:00:00",
+    ])
+    func refuses(_ text: String) { #expect(Timestamp(text) == nil) }
+}
+
+@Suite struct TextTests {
+    @Test(arguments: [
+        (0, "0 B"), (1023, "1023 B"), (1024, "1.00 KiB"), (87_867_032, "83.8 MiB"), (198 << 20, "198 MiB"),
+        (1_073_741_823, "1.00 GiB"), (79 << 30, "79.0 GiB"),
+    ])
+    func bytes(_ count: Int, _ text: String) { #expect(ByteCount(count).description == text) }
+
+    @Test func suggestsTheNearestWord() {
+        #expect(didYouMean("databses", among: ["databases", "deltas"]) == "Did you mean \"databases\"?")
+        #expect(didYouMean("xyz", among: ["databases", "deltas"]) == nil)
+    }
+}
