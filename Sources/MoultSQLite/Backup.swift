@@ -1,0 +1,77 @@
+import CSQLite
+import MoultBasics
+
+/// SQLite's online backup, step by step: one database becomes a copy of another.
+///
+/// The destination may be open in other processes; they see all of it or nothing, at the last step.
+package struct Backup: ~Copyable {
+    package enum Progress: Equatable, Sendable {
+        case done
+        case more
+        /// A lock is held by somebody else; the same step may be tried again.
+        case blocked(ResultCode)
+    }
+
+    private var pointer: OpaquePointer?
+    private let source: Connection
+    private let destination: Connection
+
+    package init(
+        from source: Connection, _ sourceSchema: String = "main", to destination: Connection,
+        _ destinationSchema: String = "main"
+    ) throws {
+        let handle = try destination.handle
+        guard let backup = sqlite3_backup_init(handle, destinationSchema, try source.handle, sourceSchema) else {
+            throw destination.failure(
+                sqlite3_extended_errcode(handle), doing: "copy \(source.path) into \(destination.path)")
+        }
+        self.source = source
+        self.destination = destination
+        pointer = backup
+    }
+
+    deinit {
+        // If it was not finished, this rolls the destination back; what went wrong was thrown by `step`.
+        sqlite3_backup_finish(pointer)
+    }
+
+    /// Copies so many pages, all that remain if negative. 0 takes the locks and copies nothing.
+    package func step(_ pages: Int32) throws -> Progress {
+        let code = sqlite3_backup_step(pointer, pages)
+        switch ResultCode(code) {
+        case .ok: return .more
+        case .done: return .done
+        case .busy, .locked: return .blocked(ResultCode(code))
+        default: throw destination.failure(code, doing: doing)
+        }
+    }
+
+    /// Pages still to copy, as of the last step.
+    package var remaining: Int32 { sqlite3_backup_remaining(pointer) }
+    /// Pages of the source, as of the last step.
+    package var pageCount: Int32 { sqlite3_backup_pagecount(pointer) }
+
+    /// Ends the backup; if the last step was not the last one, the destination is as before.
+    package consuming func finish() throws {
+        let code = sqlite3_backup_finish(pointer)
+        pointer = nil
+        // Busy and locked were answers of `step`, not errors.
+        switch ResultCode(code) {
+        case .ok, .busy, .locked: return
+        default: throw destination.failure(code, doing: doing)
+        }
+    }
+
+    private var doing: String { "copy \(source.path) into \(destination.path)" }
+}
+
+extension Connection {
+    /// Makes the destination's database a copy of this one's, in one step.
+    package func backup(to destination: Connection) throws {
+        let backup = try Backup(from: self, to: destination)
+        let progress = try backup.step(-1)
+        try backup.finish()
+        guard case .blocked(let code) = progress else { return }
+        throw destination.failure(code.rawValue, doing: "copy \(path) into \(destination.path)")
+    }
+}

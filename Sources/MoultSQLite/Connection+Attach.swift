@@ -1,0 +1,47 @@
+import CSQLite
+import MoultBasics
+
+extension Connection {
+    /// Attaches a file, which by a URI is opened with this access and by none but `.readWriteCreate` created.
+    package func attach(_ other: String, as name: String, access: Access) throws {
+        let doing = "attach \(other) as \(name) to \(path)"
+        if ["main", "temp"].contains(name.lowercased()) {
+            throw MoultError(
+                .databaseRequest, .refused, what: "cannot \(doing)", why: "SQLite has a database `\(name)` already",
+                now: "Choose another name")
+        }
+        let attached = try attachedNames
+        let limit = try limit(.attached)
+        if attached.count >= limit {
+            throw MoultError(
+                .databaseRequest, .refused, what: "cannot \(doing)",
+                why: "\(attached.count) databases are attached, and the limit is \(limit)")
+        }
+        try withStatement("ATTACH ?1 AS ?2") { statement in
+            try statement.bind([.text(access.uri(for: other)), .text(name)])
+            do {
+                try statement.run()
+            } catch let error as MoultError {
+                throw error.sqlite.map { MoultError($0, doing: doing) } ?? error
+            }
+        }
+    }
+
+    /// Lets go of an attached file; fails inside a transaction or while a statement runs on it.
+    package func detach(_ name: String) throws {
+        try withStatement("DETACH ?1") { statement in
+            try statement.bind([.text(name)])
+            try statement.run()
+        }
+    }
+
+    /// The names of the attached databases, without `main` and `temp`.
+    package var attachedNames: [String] {
+        get throws {
+            try query("PRAGMA database_list").compactMap { row in
+                guard case .text(let name) = row[1], name != "main", name != "temp" else { return nil }
+                return name
+            }
+        }
+    }
+}

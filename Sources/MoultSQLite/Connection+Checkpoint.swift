@@ -1,0 +1,31 @@
+import CSQLite
+
+/// How much a checkpoint waits for, and leaves.
+package enum CheckpointMode: Int32, Sendable {
+    case passive = 0
+    case full = 1
+    case restart = 2
+    case truncate = 3
+}
+
+/// What a checkpoint did.
+package struct Checkpoint: Equatable, Sendable {
+    /// A reader or writer kept it from finishing.
+    package var isBusy: Bool
+    /// Frames in the WAL; -1 if the database is not in WAL mode.
+    package var frames: Int32
+    /// Frames of them that are in the database file.
+    package var checkpointed: Int32
+}
+
+extension Connection {
+    /// Copies the WAL into the database file. That it could not finish is an answer, not an error.
+    package func checkpoint(_ mode: CheckpointMode, schema: String = "main") throws -> Checkpoint {
+        var frames: Int32 = -1
+        var checkpointed: Int32 = -1
+        let code = sqlite3_wal_checkpoint_v2(try handle, schema, mode.rawValue, &frames, &checkpointed)
+        let isBusy = ResultCode.busy ~= ResultCode(code)
+        if !isBusy { try check(code, doing: "checkpoint \(path)") }
+        return Checkpoint(isBusy: isBusy, frames: frames, checkpointed: checkpointed)
+    }
+}

@@ -1,0 +1,102 @@
+import CSQLite
+import MoultBasics
+
+extension Connection {
+    /// Lends the first statement of the text to the closure, prepared.
+    package func withStatement<R>(_ sql: String, _ body: (borrowing Statement) throws -> R) throws -> R {
+        guard let statement = try prepare(sql[...]) else {
+            throw MoultError(
+                .databaseRequest, what: "cannot run a statement on \(path)", why: "there is none in: \(sql)")
+        }
+        return try body(statement)
+    }
+
+    /// Lends one statement after the other, each prepared when those before it have run.
+    package func forEachStatement(in sql: String, _ body: (borrowing Statement) throws -> Void) throws {
+        var rest = sql[...]
+        while let statement = try prepare(rest) {
+            try body(statement)
+            rest = statement.tail
+        }
+    }
+
+    /// Runs all statements of the text; rows are dropped.
+    package func execute(_ sql: String) throws {
+        try forEachStatement(in: sql) { try $0.run() }
+    }
+
+    /// All rows of the one statement.
+    package func query(_ sql: String, _ bindings: [Value] = []) throws -> [[Value]] {
+        try withOnlyStatement(sql, bindings) { statement in
+            var rows: [[Value]] = []
+            while try statement.step() { rows.append(try statement.row()) }
+            return rows
+        }
+    }
+
+    /// The first column of the first row; nil if there is no row.
+    package func scalar(_ sql: String, _ bindings: [Value] = []) throws -> Value? {
+        try withOnlyStatement(sql, bindings) { try $0.step() ? $0.value(0) : nil }
+    }
+
+    /// The first column of the first row, which must be an integer.
+    package func int(_ sql: String, _ bindings: [Value] = []) throws -> Int64 {
+        let value = try scalar(sql, bindings)
+        guard case .integer(let number)? = value else {
+            throw MoultError(
+                .databaseRequest, what: "no integer from \(path)",
+                why: "\(value.map { "\($0)" } ?? "no row") is the answer to: \(sql)")
+        }
+        return number
+    }
+
+    /// Rows changed by the last statement that changed any.
+    package var changes: Int64 { get throws { sqlite3_changes64(try handle) } }
+    /// Rows changed since the connection was opened, by triggers and foreign keys, too.
+    package var totalChanges: Int64 { get throws { sqlite3_total_changes64(try handle) } }
+    package var lastInsertRowID: Int64 { get throws { sqlite3_last_insert_rowid(try handle) } }
+
+    private func withOnlyStatement<R>(
+        _ sql: String, _ bindings: [Value], _ body: (borrowing Statement) throws -> R
+    ) throws -> R {
+        try withStatement(sql) { statement in
+            if !statement.tail.isEmpty, try prepare(statement.tail) != nil {
+                throw MoultError(
+                    .databaseRequest, what: "cannot run more than one statement at once on \(path)",
+                    why: "another one follows in: \(sql)")
+            }
+            try statement.bind(bindings)
+            return try body(statement)
+        }
+    }
+
+    /// Prepares the first statement of the text; nil if there is none but white space and comments.
+    private func prepare(_ sql: Substring) throws -> Statement? {
+        let handle = try handle
+        guard !sql.utf8.contains(0) else {
+            throw MoultError(.databaseRequest, what: "cannot run a statement on \(path)", why: "it has a NUL character")
+        }
+        var rest = sql
+        while true {
+            var text = rest
+            var pointer: OpaquePointer?
+            let (code, used) = text.withUTF8 { bytes in
+                bytes.withMemoryRebound(to: CChar.self) { bytes -> (Int32, Int) in
+                    // An empty text has no address, and without one SQLite calls it misuse.
+                    guard let start = bytes.baseAddress else { return (SQLITE_OK, 0) }
+                    var tail: UnsafePointer<CChar>?
+                    let code = sqlite3_prepare_v2(handle, start, Int32(clamping: bytes.count), &pointer, &tail)
+                    return (code, tail.map { $0 - start } ?? 0)
+                }
+            }
+            guard code == SQLITE_OK else {
+                throw failure(code, doing: "run a statement on \(path)", sql: String(rest))
+            }
+            let tail = rest[rest.utf8.index(rest.startIndex, offsetBy: used)...]
+            if let pointer { return Statement(pointer: pointer, connection: self, tail: tail) }
+            // A comment or a lone semicolon prepares to nothing, and a statement may follow it.
+            if tail.isEmpty || used == 0 { return nil }
+            rest = tail
+        }
+    }
+}

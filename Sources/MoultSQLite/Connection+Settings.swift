@@ -1,0 +1,86 @@
+import CSQLite
+import MoultBasics
+
+/// SQLite's run-time limits.
+package enum Limit: Int32, Sendable, CaseIterable {
+    case length = 0
+    case sqlLength = 1
+    case columns = 2
+    case expressionDepth = 3
+    case compoundSelect = 4
+    case programLength = 5
+    case functionArguments = 6
+    case attached = 7
+    case likePatternLength = 8
+    case variables = 9
+    case triggerDepth = 10
+    case workerThreads = 11
+}
+
+/// Switches of one connection.
+package enum Switch: Int32, Sendable {
+    case foreignKeys = 1002
+    case triggers = 1003
+    case loadExtension = 1005
+    case noCheckpointOnClose = 1006
+    case triggerEQP = 1008
+    case defensive = 1010
+    case writableSchema = 1011
+    case doubleQuotedStringsInDML = 1013
+    case doubleQuotedStringsInDDL = 1014
+    case views = 1015
+    case trustedSchema = 1017
+}
+
+extension Connection {
+    /// The limit as it is now.
+    package func limit(_ which: Limit) throws -> Int32 { sqlite3_limit(try handle, which.rawValue, -1) }
+
+    /// Lowers or raises a limit, never above what SQLite was built with.
+    package func setLimit(_ which: Limit, to value: Int32) throws {
+        sqlite3_limit(try handle, which.rawValue, value)
+    }
+
+    /// Turns a switch on or off.
+    package func set(_ which: Switch, _ on: Bool) throws {
+        var now: Int32 = -1
+        try check(
+            moult_sqlite_db_config(try handle, which.rawValue, on ? 1 : 0, &now), doing: "set \(which) on \(path)")
+        guard now == (on ? 1 : 0) else {
+            throw MoultError(.sqlite, what: "cannot set \(which) on \(path)", why: "SQLite left it as it was")
+        }
+    }
+
+    /// A number that changes when another connection, or this one's backup, has changed the file.
+    package func dataVersion(of schema: String = "main") throws -> UInt32 {
+        var version: UInt32 = 0
+        try check(
+            sqlite3_file_control(try handle, schema, SQLITE_FCNTL_DATA_VERSION, &version),
+            doing: "ask for the data version of `\(schema)` of \(path)")
+        return version
+    }
+
+    /// True if the file that this connection has open is no longer the one at its path.
+    package func hasMoved(_ schema: String = "main") throws -> Bool {
+        var moved: Int32 = 0
+        try check(
+            sqlite3_file_control(try handle, schema, SQLITE_FCNTL_HAS_MOVED, &moved),
+            doing: "ask whether `\(schema)` of \(path) was moved")
+        return moved != 0
+    }
+
+    /// True if the database can only be read.
+    package func isReadOnly(_ schema: String = "main") throws -> Bool {
+        switch sqlite3_db_readonly(try handle, schema) {
+        case 0: return false
+        case 1: return true
+        default:
+            throw MoultError(.databaseRequest, what: "no database `\(schema)` is attached to \(path)")
+        }
+    }
+
+    /// How long a statement waits for a lock.
+    package func setBusyTimeout(milliseconds: Int32) throws {
+        try check(sqlite3_busy_timeout(try handle, milliseconds), doing: "set the busy timeout of \(path)")
+    }
+}

@@ -1,0 +1,119 @@
+import CSQLite
+import Glibc
+import MoultBasics
+
+/// One connection to SQLite, used by one thread at a time.
+///
+/// Every error is a `MoultError` that names the file, with a `SQLiteError` as its cause (`error.sqlite`).
+package final class Connection {
+    /// The path as it was given.
+    package let path: String
+    /// Interrupts this connection from any thread.
+    package let interrupter: Interrupter
+    private var database: OpaquePointer?
+    /// The progress handler's state while a deadline runs.
+    var watch: DeadlineWatch?
+
+    /// Opens the file at the path. Whether it is a database shows only when it is first read.
+    ///
+    /// `serialized` lets several threads use the handle at once, for apps that expect it so; it costs a mutex per call.
+    package convenience init(
+        path: String, access: Access, busyTimeout: Int32 = 5000, serialized: Bool = false
+    ) throws {
+        try self.init(uri: access.uri(for: path), path: path, busyTimeout: busyTimeout, serialized: serialized)
+    }
+
+    /// Opens a new, empty database that lives in memory.
+    package static func inMemory() throws -> Connection {
+        try Connection(uri: "file::memory:", path: ":memory:", busyTimeout: 0, serialized: false)
+    }
+
+    init(uri: String, path: String, busyTimeout: Int32, serialized: Bool) throws {
+        var handle: OpaquePointer?
+        // The mode in the URI narrows these flags; it could not widen them.
+        let flags =
+            SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI | SQLITE_OPEN_EXRESCODE
+            | (serialized ? SQLITE_OPEN_FULLMUTEX : SQLITE_OPEN_NOMUTEX)
+        var code = sqlite3_open_v2(uri, &handle, flags, nil)
+        if code == SQLITE_OK { code = sqlite3_busy_timeout(handle, busyTimeout) }
+        self.path = path
+        guard code == SQLITE_OK, let handle else {
+            interrupter = Interrupter(nil)
+            let error = SQLiteError(ResultCode(code), on: handle, path: path)
+            // A handle exists even if opening failed; closing one without statements cannot fail.
+            sqlite3_close_v2(handle)
+            throw MoultError(error, doing: "open database \(path)")
+        }
+        database = handle
+        interrupter = Interrupter(handle)
+    }
+
+    deinit {
+        interrupter.disarm()
+        // Statements are lent to closures and finalised there; a backup of an app's own may keep a zombie alive.
+        sqlite3_close_v2(database)
+    }
+
+    var isOpen: Bool { database != nil }
+
+    /// SQLite's own handle, valid until `close()`.
+    package var handle: OpaquePointer {
+        get throws {
+            guard let database else {
+                throw MoultError(.databaseRequest, what: "cannot use the connection to \(path)", why: "it is closed")
+            }
+            return database
+        }
+    }
+
+    /// Closes the connection; fails, and leaves it open, if somebody still has a statement or a backup of it.
+    package func close() throws {
+        guard let database else { return }
+        let code = sqlite3_close(database)
+        guard code == SQLITE_OK else {
+            var open: [String] = []
+            var statement = sqlite3_next_stmt(database, nil)
+            while let current = statement {
+                open.append(sqlite3_sql(current).map { String(cString: $0) } ?? "?")
+                statement = sqlite3_next_stmt(database, current)
+            }
+            throw MoultError(
+                SQLiteError(ResultCode(code), on: database, path: path),
+                doing: open.isEmpty
+                    ? "close \(path)" : "close \(path) with statements open: \(open.joined(separator: "; "))")
+        }
+        interrupter.disarm()
+        self.database = nil
+    }
+
+    /// The error for a result code that this connection's last call returned.
+    func failure(_ code: Int32, doing: String, sql: String? = nil) -> MoultError {
+        let error = SQLiteError(ResultCode(code), on: database, path: path, sql: sql)
+        if case .interrupt = error.resultCode, let watch, watch.expired {
+            return watch.error(on: path, cause: error)
+        }
+        return MoultError(error, doing: doing)
+    }
+
+    /// Throws unless the code is SQLITE_OK.
+    func check(_ code: Int32, doing: String, sql: String? = nil) throws {
+        guard code == SQLITE_OK else { throw failure(code, doing: doing, sql: sql) }
+    }
+}
+
+extension SQLiteError {
+    /// What the handle says about the code that its last call returned.
+    init(_ code: ResultCode, on database: OpaquePointer?, path: String, sql: String? = nil) {
+        // The handle's message belongs to its last call; for a code from elsewhere the general text is right.
+        let isLast = database != nil && sqlite3_extended_errcode(database) == code.rawValue
+        let text = isLast ? sqlite3_errmsg(database) : sqlite3_errstr(code.rawValue)
+        var message = text.map { String(cString: $0) } ?? "unknown error"
+        let systemError = database == nil ? 0 : sqlite3_system_errno(database)
+        switch code {
+        case .cannotOpen, .ioError, .full:
+            if systemError != 0, let text = strerror(systemError) { message += ": \(String(cString: text))" }
+        default: break
+        }
+        self.init(resultCode: code, message: message, sql: sql, path: path)
+    }
+}

@@ -1,0 +1,67 @@
+import CSQLite
+import Glibc
+import MoultBasics
+
+/// The state of a progress handler that stops a connection when its time is over.
+final class DeadlineWatch {
+    let seconds: Double
+    private let end: UInt64
+    private(set) var expired = false
+
+    init(seconds: Double) {
+        self.seconds = seconds
+        end = monotonicNanoseconds() + UInt64(max(0, seconds) * 1e9)
+    }
+
+    /// Whether to stop; asked by the progress handler.
+    fileprivate func isOver() -> Bool {
+        if !expired { expired = monotonicNanoseconds() >= end }
+        return expired
+    }
+
+    func error(on path: String, cause: SQLiteError) -> MoultError {
+        MoultError(
+            .deadline, what: "stopped after \(seconds) s: a statement on \(path)",
+            why: "it took longer than its deadline",
+            now: "Allow more time, or look at what the database makes SQLite do", cause: cause)
+    }
+}
+
+/// Nanoseconds on a clock that nobody sets; never fails for this clock on Linux.
+func monotonicNanoseconds() -> UInt64 {
+    var now = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &now)
+    return UInt64(now.tv_sec) * 1_000_000_000 + UInt64(now.tv_nsec)
+}
+
+extension Connection {
+    /// Runs the body, and stops any statement of this connection that is still at work after so many seconds.
+    ///
+    /// A statement that was stopped throws code E408. Inside another deadline the outer one is suspended.
+    package func withDeadline<R>(seconds: Double, _ body: () throws -> R) throws -> R {
+        let outer = watch
+        try install(DeadlineWatch(seconds: seconds))
+        let result = Result { try body() }
+        if isOpen { try install(outer) }
+        return try result.get()
+    }
+
+    /// Makes the watch the one that the progress handler asks; nil for none.
+    func install(_ next: DeadlineWatch?) throws {
+        let handle = try handle
+        guard let next else {
+            sqlite3_progress_handler(handle, 0, nil, nil)
+            watch = nil
+            return
+        }
+        watch = next
+        // Unretained: `watch` keeps it alive for as long as the handler is set.
+        sqlite3_progress_handler(
+            handle, 1000,
+            { context in
+                guard let context else { return 0 }
+                return Unmanaged<DeadlineWatch>.fromOpaque(context).takeUnretainedValue().isOver() ? 1 : 0
+            },
+            Unmanaged.passUnretained(next).toOpaque())
+    }
+}

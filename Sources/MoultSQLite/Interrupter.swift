@@ -1,0 +1,24 @@
+import CSQLite
+import Synchronization
+
+/// Stops the statements that a connection runs, from any thread, also when the connection is gone meanwhile.
+package final class Interrupter: Sendable {
+    private let database: Mutex<UInt>
+
+    init(_ handle: OpaquePointer?) {
+        database = Mutex(UInt(bitPattern: handle))
+    }
+
+    /// Makes the running statements of the connection fail with `.interrupt`.
+    package func interrupt() {
+        database.withLock { address in
+            guard let handle = OpaquePointer(bitPattern: address) else { return }
+            sqlite3_interrupt(handle)
+        }
+    }
+
+    /// Forgets the handle before it is freed.
+    func disarm() {
+        database.withLock { $0 = 0 }
+    }
+}

@@ -1,0 +1,33 @@
+/// A name as SQL reads it, whatever characters it has.
+package func quoteIdentifier(_ name: String) -> String {
+    "\"\(name.replacing("\"", with: "\"\""))\""
+}
+
+/// A value as a literal that SQL reads back as the same value.
+///
+/// Text with a NUL becomes a cast of its bytes, because SQL text ends at a NUL; a NaN is NULL, as SQLite stores it.
+package func quoteLiteral(_ value: Value) -> String {
+    switch value {
+    case .null: "NULL"
+    // The parser reads the digits before the sign, and 2^63 does not fit.
+    case .integer(.min): "(-9223372036854775807 - 1)"
+    case .integer(let number): "\(number)"
+    case .real(let number) where number.isNaN: "NULL"
+    case .real(let number) where number.isInfinite: number > 0 ? "9e999" : "-9e999"
+    case .real(let number): "\(number)"
+    case .text(let text) where text.utf8.contains(0): "CAST(\(hexLiteral(text.utf8)) AS TEXT)"
+    case .text(let text): "'\(text.replacing("'", with: "''"))'"
+    case .blob(let bytes): hexLiteral(bytes)
+    }
+}
+
+private func hexLiteral(_ bytes: some Collection<UInt8>) -> String {
+    let digits = Array("0123456789ABCDEF".utf8)
+    var literal = "X'"
+    literal.reserveCapacity(bytes.count * 2 + 3)
+    for byte in bytes {
+        literal.unicodeScalars.append(Unicode.Scalar(digits[Int(byte >> 4)]))
+        literal.unicodeScalars.append(Unicode.Scalar(digits[Int(byte & 15)]))
+    }
+    return literal + "'"
+}

@@ -1,0 +1,79 @@
+package import MoultBasics
+
+/// What SQLite itself said; the cause below the `MoultError` that every call of this room throws.
+///
+/// Values bound to the statement are never part of it: they may be somebody's data.
+package struct SQLiteError: Error, Sendable, CustomStringConvertible {
+    package var resultCode: ResultCode
+    package var message: String
+    package var sql: String?
+    package var path: String
+
+    package var description: String {
+        var text = "\(path): \(message) (\(resultCode))"
+        if let sql { text += " in: \(sql)" }
+        return text
+    }
+}
+
+extension MoultError.Code {
+    /// SQLite refused or failed for a reason without a code of its own.
+    package static let sqlite = Self(400)
+    /// The file cannot be opened.
+    package static let cannotOpenDatabase = Self(401)
+    /// Somebody else holds a lock.
+    package static let databaseBusy = Self(402)
+    /// The file is damaged, or no database.
+    package static let databaseCorrupt = Self(403)
+    /// The database cannot be written.
+    package static let databaseReadOnly = Self(404)
+    /// The disk is full, or reading or writing failed.
+    package static let databaseIO = Self(405)
+    /// A constraint of the schema forbids the change.
+    package static let constraint = Self(406)
+    /// The guard against hostile databases forbids the statement.
+    package static let guarded = Self(407)
+    /// The statement ran longer than its deadline.
+    package static let deadline = Self(408)
+    /// This room was asked for something that cannot be, such as attaching under the name `main`.
+    package static let databaseRequest = Self(409)
+}
+
+extension MoultError {
+    /// What SQLite said, for people: `cannot <doing>`, why, and what to do.
+    package init(_ error: SQLiteError, doing: String) {
+        let (code, outcome, now) = Self.meaning(of: error)
+        var why = "\(error.message) (\(error.resultCode))"
+        if let sql = error.sql { why += " in: \(Self.shortened(sql))" }
+        self.init(code, outcome, what: "cannot \(doing)", why: why, now: now, cause: error)
+    }
+
+    private static func meaning(of error: SQLiteError) -> (Code, Outcome, now: String?) {
+        switch error.resultCode {
+        case .busy, .locked:
+            (.databaseBusy, .busy, "Another connection holds a lock on \(error.path): try again when it has let go")
+        case .corrupt, .notADatabase: (.databaseCorrupt, .failed, nil)
+        case .readOnlyMoved:
+            (.databaseReadOnly, .failed, "The file was replaced while it was open: close and open \(error.path) again")
+        case .readOnly: (.databaseReadOnly, .failed, nil)
+        case .full: (.databaseIO, .failed, "Make room on the file system of \(error.path), then try again")
+        case .ioError: (.databaseIO, .failed, nil)
+        case .cannotOpen: (.cannotOpenDatabase, .failed, nil)
+        case .constraint: (.constraint, .failed, nil)
+        case .unauthorized: (.guarded, .refused, nil)
+        default: (.sqlite, .failed, nil)
+        }
+    }
+
+    private static func shortened(_ sql: String) -> String {
+        sql.utf8.count <= 200 ? sql : "\(sql.prefix(199))…"
+    }
+}
+
+extension Error {
+    /// What SQLite said below this error, if it was SQLite.
+    package var sqlite: SQLiteError? {
+        if let error = self as? SQLiteError { return error }
+        return (self as? MoultError)?.cause?.sqlite
+    }
+}

@@ -1,0 +1,54 @@
+import CSQLite
+import MoultBasics
+
+/// A prepared statement, lent to a closure by its connection and finalised when the closure ends.
+///
+/// Parameters count from 1 and columns from 0, as in SQLite.
+package struct Statement: ~Copyable {
+    let pointer: OpaquePointer
+    let connection: Connection
+    /// The text that comes after this statement in what was prepared.
+    package let tail: Substring
+
+    deinit {
+        // It returns again what the last step returned, and that was reported.
+        sqlite3_finalize(pointer)
+    }
+
+    /// Runs to the next row; false when there is none.
+    package func step() throws -> Bool {
+        switch sqlite3_step(pointer) {
+        case SQLITE_ROW: return true
+        case SQLITE_DONE: return false
+        case let code: throw failure(code)
+        }
+    }
+
+    /// Runs to the end, whatever rows there are.
+    package func run() throws {
+        while try step() {}
+    }
+
+    /// Makes the statement ready to run again; bound values stay.
+    package func reset() {
+        // It returns again what the last step returned, and that was reported.
+        sqlite3_reset(pointer)
+    }
+
+    /// The text of the statement, without values.
+    package var sql: String { sqlite3_sql(pointer).map { String(cString: $0) } ?? "" }
+
+    /// The text with the bound values in it: not for errors or logs. Nil beyond SQLite's limits.
+    package var expandedSQL: String? {
+        guard let text = sqlite3_expanded_sql(pointer) else { return nil }
+        defer { sqlite3_free(text) }
+        return String(cString: text)
+    }
+
+    /// True if the statement changes no database file directly.
+    package var isReadOnly: Bool { sqlite3_stmt_readonly(pointer) != 0 }
+
+    func failure(_ code: Int32) -> MoultError {
+        connection.failure(code, doing: "run a statement on \(connection.path)", sql: sql)
+    }
+}
