@@ -1,8 +1,9 @@
 // OpenSSL's libcrypto: digests, Ed25519, BLAKE2b, scrypt.
 #pragma once
+#include <openssl/core_names.h>
+#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/kdf.h>
-#include <openssl/core_names.h>
 #include <openssl/params.h>
 #include <openssl/rand.h>

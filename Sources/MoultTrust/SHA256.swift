@@ -1,0 +1,46 @@
+internal import MoultBasics
+
+/// A SHA-256 digest in the making: bytes go in, in order, and `finish` gives the digest.
+package struct SHA256: ~Copyable {
+    private var hasher: Hasher
+
+    package init() throws { hasher = try Hasher(.sha256) }
+
+    package mutating func update(_ bytes: UnsafeRawBufferPointer) throws { try hasher.update(bytes) }
+
+    package consuming func finish() throws -> Digest {
+        guard let digest = try hasher.finish().withUnsafeBytes(Digest.init) else {
+            throw cryptoError("give 32 bytes for SHA-256")
+        }
+        return digest
+    }
+}
+
+extension SHA256 {
+    /// The digest of bytes in memory.
+    package static func digest(of bytes: UnsafeRawBufferPointer) throws -> Digest {
+        var hash = try SHA256()
+        try hash.update(bytes)
+        return try hash.finish()
+    }
+
+    /// The digest of bytes in memory.
+    package static func digest(of bytes: [UInt8]) throws -> Digest {
+        try bytes.withUnsafeBytes { try digest(of: $0) }
+    }
+
+    /// The digest of a whole regular file, from its first byte whatever the descriptor's offset, which stays.
+    ///
+    /// `name` stands for the file in errors. Never use it on a database that someone may have open in this process:
+    /// closing the descriptor afterwards would drop SQLite's locks.
+    package static func digest(ofFileDescriptor descriptor: Int32, named name: String) throws -> Digest {
+        var hash = try SHA256()
+        try forEachBlock(of: descriptor, named: name) { try hash.update($0) }
+        return try hash.finish()
+    }
+
+    /// The digest of the file at a path.
+    package static func digest(ofFileAt path: String) throws -> Digest {
+        try withFile(at: path) { try digest(ofFileDescriptor: $0, named: path) }
+    }
+}

@@ -1,0 +1,28 @@
+internal import CCrypto
+internal import Glibc
+package import MoultBasics
+
+extension MoultError.Code {
+    /// libcrypto failed, which it does for want of memory or because of a bug.
+    package static let crypto = Self(250)
+    /// A file could not be read to its end for a digest or a signature.
+    package static let unreadable = Self(251)
+}
+
+/// The error for a libcrypto call that failed, with the library's own words; empties its queue of errors.
+func cryptoError(_ doing: String) -> MoultError {
+    var words: String?
+    let number = ERR_get_error()
+    if number != 0 {
+        var text = [CChar](repeating: 0, count: 256)
+        ERR_error_string_n(number, &text, text.count)
+        words = String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+    ERR_clear_error()
+    return MoultError(.crypto, what: "libcrypto cannot \(doing)", why: words ?? "it does not say why")
+}
+
+/// The error for an `errno` while a file is read.
+func readError(_ file: String, _ errorNumber: Int32, _ doing: String = "read") -> MoultError {
+    MoultError(.unreadable, what: "cannot \(doing) \(file)", why: String(cString: strerror(errorNumber)))
+}

@@ -1,0 +1,86 @@
+import Glibc
+import MoultBasics
+import MoultTrust
+import Testing
+
+/// Vectors from FIPS 180-4's examples.
+@Suite(.timeLimit(.minutes(2))) struct SHA256Tests {
+    @Test(arguments: [
+        ("", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
+        ("abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
+        (
+            "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"
+        ),
+    ])
+    func knowsTheStandardsVectors(text: String, hex: String) throws {
+        #expect(try SHA256.digest(of: Array(text.utf8)).hex == hex)
+    }
+
+    @Test func piecesGiveTheDigestOfTheWhole() throws {
+        let bytes = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+        var hash = try SHA256()
+        for start in stride(from: 0, to: bytes.count, by: 777) {
+            try bytes[start..<min(start + 777, bytes.count)].withUnsafeBytes { try hash.update($0) }
+        }
+        #expect(try hash.finish() == SHA256.digest(of: bytes))
+    }
+
+    @Test func hashesAWholeFileWhereverItsOffsetIs() throws {
+        let scratch = try Scratch()
+        let path = try scratch.write("file", Array(repeating: 0x61, count: 1_000_000))
+        // FIPS 180-4: one million letters a.
+        let expected = "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0"
+        #expect(try SHA256.digest(ofFileAt: path).hex == expected)
+
+        let descriptor = open(path, O_RDONLY)
+        defer { close(descriptor) }
+        #expect(lseek(descriptor, 12_345, SEEK_SET) == 12_345)
+        #expect(try SHA256.digest(ofFileDescriptor: descriptor, named: path).hex == expected)
+        #expect(lseek(descriptor, 0, SEEK_CUR) == 12_345)
+    }
+
+    /// A length in 32 bits would stop after one byte here. The sparse file takes no room on the disk.
+    @Test func countsPastFourGibibytes() throws {
+        let scratch = try Scratch()
+        let path = try scratch.write("huge", [])
+        #expect(truncate(path, (4 << 30) + 1) == 0)
+        // From coreutils: head -c 4294967297 /dev/zero | sha256sum
+        let expected = "fbb82f7b353676bb562eb82157fcf0ea42c36492ca13ee56dbf82c08b6802c5c"
+        #expect(try SHA256.digest(ofFileAt: path).hex == expected)
+    }
+
+    @Test func saysWhichFileCannotBeRead() throws {
+        let scratch = try Scratch()
+        let missing = scratch.path("missing.db")
+        let error = try #require(throws: MoultError.self) { try SHA256.digest(ofFileAt: missing) }
+        #expect("\(error)" == "cannot open \(missing): No such file or directory")
+        #expect(error.code == .unreadable)
+        let directory = try #require(throws: MoultError.self) { try SHA256.digest(ofFileAt: scratch.directory) }
+        #expect("\(directory)" == "cannot read \(scratch.directory): Is a directory")
+    }
+}
+
+@Suite struct DigestTests {
+    private let hex = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+
+    @Test func readsWhatItWrites() throws {
+        let digest = try #require(Digest(hex: hex))
+        #expect(digest.hex == hex)
+        #expect("\(digest)" == hex)
+        #expect(digest.prefix8 == "ba7816bf")
+        #expect(digest.bytes.first == 0xba && digest.bytes.last == 0xad && digest.bytes.count == 32)
+        #expect(digest.bytes.withUnsafeBytes(Digest.init) == digest)
+        #expect(Digest(hex: hex.uppercased()) == digest)
+        #expect(try SHA256.digest(of: Array("abc".utf8)) == digest)
+    }
+
+    @Test(arguments: ["", "ba78", String(repeating: "g", count: 64), String(repeating: "a", count: 65), "é"])
+    func refusesOtherText(text: String) {
+        #expect(Digest(hex: text) == nil)
+    }
+
+    @Test func refusesOtherLengths() {
+        #expect([UInt8](repeating: 0, count: 31).withUnsafeBytes(Digest.init) == nil)
+    }
+}
