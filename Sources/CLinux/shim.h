@@ -53,3 +53,13 @@ static inline int moult_terminal_columns(int fd) {
 static inline int moult_start_writeback(int fd, off64_t offset, off64_t length) {
     return (int)syscall(SYS_sync_file_range, fd, offset, length, 2 /* SYNC_FILE_RANGE_WRITE */);
 }
+
+// stat, statvfs and flock are each the name of a struct and of a function, which Swift cannot tell apart.
+typedef struct stat moult_stat;
+typedef struct statvfs moult_statvfs;
+static inline int moult_fstat_call(int fd, moult_stat *out) { return fstat(fd, out); }
+static inline int moult_lstat_call(const char *path, moult_stat *out) { return lstat(path, out); }
+static inline int moult_stat_call(const char *path, moult_stat *out) { return stat(path, out); }
+static inline int moult_statvfs_call(const char *path, moult_statvfs *out) { return statvfs(path, out); }
+static inline int moult_flock_call(int fd, int operation) { return flock(fd, operation); }
+static inline int moult_fallocate(int fd, off64_t size) { return (int)syscall(SYS_fallocate, fd, 0, 0L, size); }

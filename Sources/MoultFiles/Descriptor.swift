@@ -1,0 +1,124 @@
+internal import Glibc
+internal import MoultBasics
+
+/// An open file; closed once, by `close()` or at the end of its life.
+package struct Descriptor: ~Copyable {
+    private let handle: Handle
+    package let path: String
+    package var number: Int32 { handle.number }
+
+    private struct Handle: ~Copyable {
+        let number: Int32
+
+        consuming func close() throws(Errno) {
+            let number = self.number
+            discard self
+            try Syscall.close(number)
+        }
+
+        // What close could still say is of use only where something was written, and writers call close().
+        deinit { _ = Glibc.close(number) }
+    }
+
+    package enum Access: Sendable {
+        case read
+        case write
+        /// Creates the file, which must not be there, and follows no link.
+        case create
+        /// Appends; creates the file if it is not there.
+        case append
+        case directory
+        /// For locks: creates the file if it is not there.
+        case lock
+    }
+
+    package init(_ path: String, _ access: Access, mode: UInt32 = 0o600) throws {
+        let flags: Int32 =
+            switch access {
+            case .read: O_RDONLY
+            case .write: O_RDWR
+            case .create: O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW
+            case .append: O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW
+            case .directory: O_RDONLY | O_DIRECTORY
+            case .lock: O_RDWR | O_CREAT | O_NOFOLLOW
+            }
+        let verb = access == .create ? "create" : "open"
+        let number = try wrapped("cannot \(verb) \(path)") { () throws(Errno) in try Syscall.open(path, flags, mode) }
+        self.handle = Handle(number: number)
+        self.path = path
+    }
+
+    /// Opens what may be missing: nil if nothing is there.
+    package static func ifThere(_ path: String, _ access: Access) throws -> Descriptor? {
+        do { return try Descriptor(path, access) } catch let error as MoultError {
+            if (error.cause as? Errno) == .noEntry { return nil }
+            throw error
+        }
+    }
+
+    package consuming func close() throws {
+        let path = self.path
+        do { try handle.close() } catch { throw error.error("cannot close \(path)") }
+    }
+
+    package borrowing func facts() throws -> FileFacts {
+        let (number, path) = (self.number, self.path)
+        return try wrapped("cannot stat \(path)") { () throws(Errno) in FileFacts(try Syscall.fstat(number)) }
+    }
+
+    /// Reads into the buffer; 0 at the end of the file.
+    package borrowing func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        let (number, path) = (self.number, self.path)
+        return try wrapped("cannot read \(path)") { () throws(Errno) in try Syscall.read(number, buffer) }
+    }
+
+    package borrowing func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws -> Int {
+        let (number, path) = (self.number, self.path)
+        return try wrapped("cannot read \(path)") { () throws(Errno) in try Syscall.pread(number, buffer, offset) }
+    }
+
+    package borrowing func write(_ buffer: UnsafeRawBufferPointer) throws {
+        let (number, path) = (self.number, self.path)
+        try wrapped("cannot write \(path)") { () throws(Errno) in
+            var rest = buffer
+            while !rest.isEmpty { rest = UnsafeRawBufferPointer(rebasing: rest[(try Syscall.write(number, rest))...]) }
+        }
+    }
+
+    package borrowing func write(_ bytes: [UInt8]) throws { try bytes.withUnsafeBytes { try write($0) } }
+
+    package borrowing func write(_ buffer: UnsafeRawBufferPointer, at offset: Int) throws {
+        let (number, path) = (self.number, self.path)
+        try wrapped("cannot write \(path)") { () throws(Errno) in
+            var rest = buffer
+            var offset = offset
+            while !rest.isEmpty {
+                let count = try Syscall.pwrite(number, rest, offset)
+                rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+                offset += count
+            }
+        }
+    }
+
+    /// Makes the file's content survive a power cut.
+    package borrowing func sync() throws {
+        let (number, path) = (self.number, self.path)
+        try wrapped("cannot sync \(path)") { () throws(Errno) in try Syscall.fsync(number) }
+    }
+
+    /// Lets the disk begin with what was written, so that the sync at the end is short.
+    package borrowing func startWriteback(at offset: Int, count: Int) throws {
+        let (number, path) = (self.number, self.path)
+        try wrapped("cannot write \(path)") { () throws(Errno) in try Syscall.startWriteback(number, offset, count) }
+    }
+
+    package borrowing func setMode(_ mode: UInt32) throws {
+        let (number, path) = (self.number, self.path)
+        try wrapped("cannot set the mode of \(path)") { () throws(Errno) in try Syscall.fchmod(number, mode) }
+    }
+
+    package borrowing func truncate(to size: Int) throws {
+        let (number, path) = (self.number, self.path)
+        try wrapped("cannot resize \(path)") { () throws(Errno) in try Syscall.ftruncate(number, size) }
+    }
+}

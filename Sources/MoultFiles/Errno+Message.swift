@@ -1,0 +1,22 @@
+package import MoultBasics
+
+extension Errno {
+    /// The error for people: what could not be done to which path, why, and how to remedy it.
+    package func error(_ what: String) -> MoultError {
+        MoultError(.system, what: what, why: description, now: remedy, cause: self)
+    }
+
+    private var remedy: String? {
+        switch self {
+        case .denied: "Check owner and mode of the file and of the directories above it."
+        case .noSpace: "Free some space on that file system."
+        case .readOnly: "The file system is mounted read-only; mount it for writing."
+        default: nil
+        }
+    }
+}
+
+/// Runs system calls; a failure becomes an error that begins with `what`.
+func wrapped<Result>(_ what: @autoclosure () -> String, _ body: () throws(Errno) -> Result) throws -> Result {
+    do { return try body() } catch { throw error.error(what()) }
+}

@@ -1,0 +1,28 @@
+internal import Glibc
+internal import MoultBasics
+
+/// A lock of the kernel on an open file or directory (`flock`); it goes when the process does.
+///
+/// A class, because whoever uses what it protects must keep it alive.
+package final class FileLock: Sendable {
+    package enum Mode: Sendable { case shared, exclusive }
+
+    private let descriptor: Descriptor
+
+    private init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
+
+    /// Takes the lock if it is free, nil if somebody has it.
+    package static func take(_ path: String, _ mode: Mode, directory: Bool = false) throws -> FileLock? {
+        let descriptor = try Descriptor(path, directory ? .directory : .lock, mode: 0o644)
+        do {
+            try Syscall.flock(descriptor.number, (mode == .shared ? LOCK_SH : LOCK_EX) | LOCK_NB)
+            return FileLock(descriptor)
+        } catch {
+            if error == .wouldBlock { return nil }
+            throw error.error("cannot lock \(path)")
+        }
+    }
+
+    /// Device and inode of what is locked.
+    package func facts() throws -> FileFacts { try descriptor.facts() }
+}

@@ -1,0 +1,126 @@
+internal import CLinux
+internal import Glibc
+internal import MoultBasics
+
+extension Files {
+    package static func makeDirectory(_ path: String, mode: UInt32 = 0o755) throws {
+        try wrapped("cannot create the directory \(path)") { () throws(Errno) in try Syscall.mkdir(path, mode) }
+    }
+
+    /// Makes a directory if it is not there.
+    package static func ensureDirectory(_ path: String, mode: UInt32 = 0o755) throws {
+        do { try Syscall.mkdir(path, mode) } catch {
+            if error == .exists, try factsThroughLinks(path)?.kind == .directory { return }
+            throw error.error("cannot create the directory \(path)")
+        }
+    }
+
+    package static func rename(_ old: String, to new: String) throws {
+        try wrapped("cannot rename \(old) to \(new)") { () throws(Errno) in try Syscall.rename(old, new) }
+    }
+
+    /// Renames unless something is at the new name already; says whether it did.
+    package static func renameIfFree(_ old: String, to new: String) throws -> Bool {
+        do {
+            try Syscall.rename(old, new, MOULT_RENAME_NOREPLACE)
+            return true
+        } catch {
+            if error == .exists || error == .notEmpty { return false }
+            throw error.error("cannot rename \(old) to \(new)")
+        }
+    }
+
+    /// Exchanges two names in one step: at no moment is either of them missing.
+    package static func exchange(_ one: String, _ other: String) throws {
+        try wrapped("cannot exchange \(one) and \(other)") { () throws(Errno) in
+            try Syscall.rename(one, other, MOULT_RENAME_EXCHANGE)
+        }
+    }
+
+    package static func symlink(to target: String, at path: String) throws {
+        try wrapped("cannot create the link \(path)") { () throws(Errno) in try Syscall.symlink(target, path) }
+    }
+
+    package static func hardLink(_ old: String, at path: String) throws {
+        try wrapped("cannot link \(old) to \(path)") { () throws(Errno) in try Syscall.link(old, path) }
+    }
+
+    /// Removes a file or link; nothing to do if it is not there.
+    package static func remove(_ path: String) throws {
+        do { try Syscall.unlink(path) } catch {
+            if error == .noEntry { return }
+            throw error.error("cannot remove \(path)")
+        }
+    }
+
+    package static func setMode(_ path: String, _ mode: UInt32) throws {
+        try wrapped("cannot set the mode of \(path)") { () throws(Errno) in try Syscall.chmod(path, mode) }
+    }
+
+    /// Removes a directory with all that is in it, following no link; nothing to do if it is not there.
+    package static func removeTree(_ path: String) throws {
+        guard let found = try facts(path) else { return }
+        guard found.kind == .directory else { return try remove(path) }
+        // Sealed directories are 0555, and what is in them cannot be removed before that is taken back.
+        if found.mode & 0o700 != 0o700 { try setMode(path, 0o700) }
+        for name in try list(path) { try removeTree("\(path)/\(name)") }
+        do { try Syscall.rmdir(path) } catch {
+            if error == .noEntry { return }
+            throw error.error("cannot remove the directory \(path)")
+        }
+    }
+
+    /// Makes the names in a directory survive a power cut: a rename or a new file is on disk only after this.
+    package static func syncDirectory(_ path: String) throws {
+        let directory = try Descriptor(path, .directory)
+        try directory.sync()
+        try directory.close()
+    }
+
+    /// Writes a new file and syncs its content; the name is durable only after `syncDirectory`.
+    package static func writeNew(_ bytes: [UInt8], to path: String, mode: UInt32 = 0o644) throws {
+        let file = try Descriptor(path, .create, mode: mode)
+        // The mode as wanted, whatever the umask is.
+        try file.setMode(mode)
+        try file.write(bytes)
+        try file.sync()
+        try file.close()
+    }
+
+    /// Replaces a file's content so that after a crash there is the old one or the new one, whole.
+    package static func replace(_ path: String, with bytes: [UInt8], mode: UInt32 = 0o644) throws {
+        let temporary = "\(path).new"
+        try remove(temporary)
+        do {
+            try writeNew(bytes, to: temporary, mode: mode)
+            try rename(temporary, to: path)
+        } catch {
+            // The first error is the one to tell; what is left over is removed by the next attempt.
+            try? remove(temporary)
+            throw error
+        }
+        try syncDirectory(directory(of: path))
+    }
+
+    /// The path's directory: `a/b` of `a/b/c`.
+    package static func directory(of path: String) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+
+    /// The last part of a path.
+    package static func name(of path: String) -> String {
+        path.split(separator: "/").last.map { String($0) } ?? path
+    }
+
+    /// An absolute path for one relative to the working directory; links stay as they are.
+    package static func absolute(_ path: String) throws -> String {
+        if path.hasPrefix("/") { return path }
+        guard let buffer = getcwd(nil, 0) else { throw Errno(moult_errno()).error("cannot tell the working directory") }
+        defer { free(buffer) }
+        let here = String(cString: buffer)
+        var rest = Substring(path)
+        while rest.hasPrefix("./") { rest = rest.dropFirst(2).drop { $0 == "/" } }
+        return rest.isEmpty || rest == "." ? here : "\(here == "/" ? "" : here)/\(rest)"
+    }
+}

@@ -1,0 +1,99 @@
+internal import CLinux
+internal import Glibc
+internal import MoultBasics
+
+/// Operations on files by path. Those that change something say which crash they survive.
+package enum Files {
+    /// What is at a path, not following a link; nil if nothing is there.
+    package static func facts(_ path: String) throws -> FileFacts? {
+        do { return FileFacts(try Syscall.lstat(path)) } catch {
+            if error == .noEntry || error == .notDirectory { return nil }
+            throw error.error("cannot look at \(path)")
+        }
+    }
+
+    /// What a path leads to, through links; nil if it leads nowhere.
+    package static func factsThroughLinks(_ path: String) throws -> FileFacts? {
+        do { return FileFacts(try Syscall.stat(path)) } catch {
+            if error == .noEntry || error == .notDirectory { return nil }
+            throw error.error("cannot look at \(path)")
+        }
+    }
+
+    /// Where a link points; nil if there is no link at the path.
+    package static func target(ofLink path: String) throws -> String? {
+        try withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(PATH_MAX)) { buffer -> String? in
+            let count: Int
+            do { count = try Syscall.readlink(path, buffer) } catch {
+                let nothing: [Errno] = [.noEntry, .invalid, .notDirectory]
+                if nothing.contains(error) { return nil }
+                throw error.error("cannot read the link \(path)")
+            }
+            return String(decoding: buffer[..<count].lazy.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        }
+    }
+
+    /// All bytes of a file of at most `limit`; nil if the file is not there.
+    package static func read(_ path: String, limit: Int) throws -> [UInt8]? {
+        guard let file = try Descriptor.ifThere(path, .read) else { return nil }
+        let facts = try file.facts()
+        guard facts.kind == .file else {
+            throw MoultError(.system, what: "cannot read \(path)", why: "it is not a regular file")
+        }
+        var bytes: [UInt8] = []
+        // A file that grows while it is read is stopped by the limit, too.
+        while bytes.count <= limit {
+            let chunk = max(512, min(facts.size - bytes.count + 1, limit + 1 - bytes.count))
+            let more = try [UInt8](unsafeUninitializedCapacity: chunk) { buffer, count in
+                count = try file.read(into: UnsafeMutableRawBufferPointer(buffer))
+            }
+            if more.isEmpty { return bytes }
+            bytes += more
+        }
+        throw MoultError(.system, what: "cannot read \(path)", why: "it is larger than \(ByteCount(limit))")
+    }
+
+    /// The names in a directory, sorted; empty if it is not there.
+    package static func list(_ path: String) throws -> [String] {
+        guard let directory = opendir(path) else {
+            let code = Errno(moult_errno())
+            if code == .noEntry { return [] }
+            throw code.error("cannot list \(path)")
+        }
+        defer { closedir(directory) }
+        var names: [String] = []
+        while true {
+            moult_set_errno(0)
+            guard let entry = readdir(directory) else {
+                let code = moult_errno()
+                if code != 0 { throw Errno(code).error("cannot list \(path)") }
+                return names.sorted()
+            }
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name != "." && name != ".." { names.append(name) }
+        }
+    }
+
+    package static func isWritable(_ path: String) -> Bool {
+        do {
+            try Syscall.access(path, W_OK)
+            return true
+        } catch { return false }
+    }
+
+    /// The bytes that an ordinary user may still write on the file system of a path.
+    package static func freeSpace(_ path: String) throws -> Int {
+        let facts = try wrapped("cannot ask for the free space at \(path)") { () throws(Errno) in
+            try Syscall.statvfs(path)
+        }
+        return Int(facts.f_bavail) * Int(facts.f_frsize)
+    }
+
+    /// Whether an error says that there is no permission, or a read-only file system.
+    package static func isDenied(_ error: any Error) -> Bool {
+        guard let code = (error as? MoultError)?.cause as? Errno else { return false }
+        return code == .denied || code == .readOnly || code == Errno(EPERM)
+    }
+}

@@ -1,0 +1,120 @@
+internal import CLinux
+internal import Glibc
+
+/// The one place where the system is called: a line for each call, so that a test can make the n-th of them fail.
+package enum Syscall {
+    static func open(_ path: String, _ flags: Int32, _ mode: mode_t = 0) throws(Errno) -> Int32 {
+        try call("open") { moult_openat(AT_FDCWD, path, flags | O_CLOEXEC, mode) }
+    }
+    static func close(_ fd: Int32) throws(Errno) { _ = try call("close", retry: false) { Glibc.close(fd) } }
+    static func read(_ fd: Int32, _ buffer: UnsafeMutableRawBufferPointer) throws(Errno) -> Int {
+        try call("read") { Glibc.read(fd, buffer.baseAddress, buffer.count) }
+    }
+    static func pread(_ fd: Int32, _ buffer: UnsafeMutableRawBufferPointer, _ offset: Int) throws(Errno) -> Int {
+        try call("pread") { Glibc.pread(fd, buffer.baseAddress, buffer.count, offset) }
+    }
+    static func write(_ fd: Int32, _ buffer: UnsafeRawBufferPointer) throws(Errno) -> Int {
+        try call("write") { Glibc.write(fd, buffer.baseAddress, buffer.count) }
+    }
+    static func pwrite(_ fd: Int32, _ buffer: UnsafeRawBufferPointer, _ offset: Int) throws(Errno) -> Int {
+        try call("pwrite") { Glibc.pwrite(fd, buffer.baseAddress, buffer.count, offset) }
+    }
+    static func fsync(_ fd: Int32) throws(Errno) { _ = try call("fsync") { Glibc.fsync(fd) } }
+    static func startWriteback(_ fd: Int32, _ offset: Int, _ length: Int) throws(Errno) {
+        _ = try call("sync_file_range") { moult_start_writeback(fd, off64_t(offset), off64_t(length)) }
+    }
+    static func ftruncate(_ fd: Int32, _ size: Int) throws(Errno) {
+        _ = try call("ftruncate") { Glibc.ftruncate(fd, size) }
+    }
+    static func fallocate(_ fd: Int32, _ size: Int) throws(Errno) {
+        _ = try call("fallocate") { moult_fallocate(fd, off64_t(size)) }
+    }
+    static func fstat(_ fd: Int32) throws(Errno) -> moult_stat {
+        var facts = moult_stat()
+        _ = try call("fstat") { moult_fstat_call(fd, &facts) }
+        return facts
+    }
+    static func lstat(_ path: String) throws(Errno) -> moult_stat {
+        var facts = moult_stat()
+        _ = try call("lstat") { moult_lstat_call(path, &facts) }
+        return facts
+    }
+    static func stat(_ path: String) throws(Errno) -> moult_stat {
+        var facts = moult_stat()
+        _ = try call("stat") { moult_stat_call(path, &facts) }
+        return facts
+    }
+    static func statvfs(_ path: String) throws(Errno) -> moult_statvfs {
+        var facts = moult_statvfs()
+        _ = try call("statvfs") { moult_statvfs_call(path, &facts) }
+        return facts
+    }
+    static func readlink(_ path: String, _ buffer: UnsafeMutableBufferPointer<CChar>) throws(Errno) -> Int {
+        guard let base = buffer.baseAddress else { throw Errno(EINVAL) }
+        return try call("readlink") { Glibc.readlink(path, base, buffer.count) }
+    }
+    static func symlink(_ target: String, _ path: String) throws(Errno) {
+        _ = try call("symlink") { Glibc.symlink(target, path) }
+    }
+    static func link(_ old: String, _ new: String) throws(Errno) { _ = try call("link") { Glibc.link(old, new) } }
+    static func unlink(_ path: String) throws(Errno) { _ = try call("unlink") { Glibc.unlink(path) } }
+    static func rmdir(_ path: String) throws(Errno) { _ = try call("rmdir") { Glibc.rmdir(path) } }
+    static func mkdir(_ path: String, _ mode: mode_t) throws(Errno) {
+        _ = try call("mkdir") { Glibc.mkdir(path, mode) }
+    }
+    static func chmod(_ path: String, _ mode: mode_t) throws(Errno) {
+        _ = try call("chmod") { Glibc.chmod(path, mode) }
+    }
+    static func fchmod(_ fd: Int32, _ mode: mode_t) throws(Errno) { _ = try call("fchmod") { Glibc.fchmod(fd, mode) } }
+    static func rename(_ old: String, _ new: String, _ flags: UInt32 = 0) throws(Errno) {
+        _ = try call("rename") { moult_renameat2(AT_FDCWD, old, AT_FDCWD, new, flags) }
+    }
+    static func flock(_ fd: Int32, _ operation: Int32) throws(Errno) {
+        _ = try call("flock") { moult_flock_call(fd, operation) }
+    }
+    static func setLease(_ fd: Int32, _ kind: Int32) throws(Errno) {
+        _ = try call("fcntl(F_SETLEASE)") { moult_fcntl_int(fd, MOULT_F_SETLEASE, kind) }
+    }
+    static func getLease(_ fd: Int32) throws(Errno) -> Int32 {
+        try call("fcntl(F_GETLEASE)") { moult_fcntl_int(fd, MOULT_F_GETLEASE, 0) }
+    }
+    static func clone(_ to: Int32, _ from: Int32) throws(Errno) {
+        _ = try call("ioctl(FICLONE)") { moult_clone(to, from) }
+    }
+    static func access(_ path: String, _ mode: Int32) throws(Errno) {
+        _ = try call("access") { Glibc.access(path, mode) }
+    }
+
+    /// Makes one call, again when a signal interrupted it (close must not be repeated: its descriptor is gone).
+    private static func call<Result: BinaryInteger>(
+        _ name: StaticString, retry: Bool = true, _ body: () -> Result
+    ) throws(Errno) -> Result {
+        #if DEBUG
+            if let error = Faults.strike(name) { throw error }
+        #endif
+        while true {
+            let result = body()
+            if result >= 0 { return result }
+            let code = moult_errno()
+            if code != EINTR || !retry { throw Errno(code) }
+        }
+    }
+}
+
+/// What the system said when a call failed.
+package struct Errno: Error, Equatable, Sendable, CustomStringConvertible {
+    package let code: Int32
+    package init(_ code: Int32) { self.code = code }
+
+    package var description: String { String(cString: strerror(code)) }
+
+    package static let noEntry = Errno(ENOENT)
+    package static let exists = Errno(EEXIST)
+    package static let wouldBlock = Errno(EWOULDBLOCK)
+    package static let denied = Errno(EACCES)
+    package static let noSpace = Errno(ENOSPC)
+    package static let notDirectory = Errno(ENOTDIR)
+    package static let notEmpty = Errno(ENOTEMPTY)
+    package static let invalid = Errno(EINVAL)
+    package static let readOnly = Errno(EROFS)
+}

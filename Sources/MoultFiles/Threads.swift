@@ -1,0 +1,38 @@
+internal import CLinux
+internal import Glibc
+
+/// Work on a thread of its own, so that what blocks never holds up a pool that others share.
+package enum Threads {
+    private final class Work {
+        let body: () -> Void
+        init(_ body: @escaping () -> Void) { self.body = body }
+    }
+
+    /// A thread that must be waited for.
+    package struct Running {
+        fileprivate let thread: pthread_t
+        package func wait() { pthread_join(thread, nil) }
+    }
+
+    /// Starts a thread; fails only where the system has no room for one more.
+    package static func start(_ body: @escaping @Sendable () -> Void) throws -> Running {
+        var thread = pthread_t()
+        let work = Unmanaged.passRetained(Work(body))
+        let code = pthread_create(
+            &thread, nil,
+            { argument in
+                if let argument { Unmanaged<Work>.fromOpaque(argument).takeRetainedValue().body() }
+                return nil
+            }, work.toOpaque())
+        guard code == 0 else {
+            work.release()
+            throw Errno(code).error("cannot start a thread")
+        }
+        return Running(thread: thread)
+    }
+
+    /// Starts a thread that nobody waits for.
+    package static func detach(_ body: @escaping @Sendable () -> Void) throws {
+        pthread_detach(try start(body).thread)
+    }
+}

@@ -1,0 +1,156 @@
+internal import MoultBasics
+
+extension ManifestReader {
+    mutating func database(_ name: String, _ fields: Fields) throws -> Database {
+        if let fault = PlainName.databaseFault(name) {
+            throw MoultError(.manifest, what: "\(source): \(fields.place): the name of a database \(fault)")
+        }
+        guard let kind = try fields.word("kind", Database.Kind.self) else { throw fields.fail("kind", "is missing") }
+        let place = try fields.word("place", Database.Place.self) ?? .generation
+        let member = try fields.json("member") == nil && form == .draft ? "\(name).db" : plainName(fields, "member")
+        let draft = form == .draft
+        let database = Database(
+            name: name, kind: kind, member: member,
+            size: try draft ? fields.optionalCount("size") ?? 0 : fields.count("size"),
+            sha256: try draft && fields.json("sha256") == nil ? "" : sha256(fields),
+            path: try fields.json("path") == nil ? member : plainName(fields, "path"),
+            place: place,
+            verify: try fields.word("verify", Database.Depth.self) ?? .quick,
+            attach: try attach(fields, name),
+            identity: try identity(fields),
+            preserve: try preserve(fields),
+            migrations: try migrations(fields),
+            replace: try fields.word("replace", Database.Replacement.self),
+            marker: try fields.optionalBool("marker") ?? true,
+            compatible: try compatible(fields),
+            source: draft ? try draftSource(fields) : nil)
+        try refuseForeign(to: kind, fields)
+        try done(fields)
+        return database
+    }
+
+    /// A field that only another kind has is a mistake that must not pass unseen.
+    private func refuseForeign(to kind: Database.Kind, _ fields: Fields) throws {
+        let owners: KeyValuePairs<String, Set<Database.Kind>> = [
+            "place": [.reference], "preserve": [.shared], "replace": [.shared], "marker": [.shared],
+            "migrations": [.user], "compatible": [.cache],
+        ]
+        for (name, kinds) in owners where fields.json(name) != nil && !kinds.contains(kind) {
+            let owner = kinds.map(\.rawValue).joined(separator: ", ")
+            throw fields.fail(name, "belongs to databases of kind \"\(owner)\", and this one is \"\(kind.rawValue)\"")
+        }
+    }
+
+    private mutating func attach(_ fields: Fields, _ name: String) throws -> Database.Attach {
+        guard let part = try fields.optionalObject("attach") else { return .init(alias: name) }
+        let attach = Database.Attach(alias: try part.optionalString("as") ?? name)
+        try done(part)
+        return attach
+    }
+
+    private mutating func identity(_ fields: Fields) throws -> Database.Identity {
+        guard let part = try fields.optionalObject("identity") else { return .init() }
+        let schema = try part.optionalString("schema")
+        if let schema,
+            !schema.hasPrefix("sha256:") || schema.utf8.count != 71 || !schema.utf8.dropFirst(7).allSatisfy(Self.isHex)
+        {
+            throw part.fail("schema", "must be \"sha256:\" and 64 hexadecimal digits")
+        }
+        let identity = Database.Identity(
+            applicationID: try int32(part, "applicationID"), userVersion: try int32(part, "userVersion"), schema: schema
+        )
+        try done(part)
+        return identity
+    }
+
+    /// SQLite keeps both numbers of a database's identity in 32 bits.
+    private func int32(_ fields: Fields, _ name: String) throws -> Int? {
+        guard let number = try fields.optionalInteger(name) else { return nil }
+        guard Int32(exactly: number) != nil else { throw fields.fail(name, "must fit in 32 bits, is \(number)") }
+        return number
+    }
+
+    private mutating func preserve(_ fields: Fields) throws -> [Database.Preserve] {
+        try fields.objects("preserve").map { part in
+            var columns: [String: String] = [:]
+            if let renamed = part.json("columns") {
+                guard let members = renamed.members else {
+                    throw part.fail("columns", "must be an object, is \(renamed.kind)")
+                }
+                for member in members {
+                    guard let new = member.value.string else {
+                        throw part.fail("columns.\(member.name)", "must be a text, is \(member.value.kind)")
+                    }
+                    columns[member.name] = new
+                }
+            }
+            let preserve = Database.Preserve(
+                table: try part.string("table"), where: try part.optionalString("where"),
+                onConflict: try part.word("onConflict", Database.Preserve.Conflict.self) ?? .keepUser,
+                onReject: try part.word("onReject", Database.Preserve.Reject.self) ?? .block,
+                columns: columns)
+            try done(part)
+            return preserve
+        }
+    }
+
+    /// A draft names the files; a sealed manifest has each one's size and digest.
+    private mutating func migrations(_ fields: Fields) throws -> [Database.Migration] {
+        guard let list = fields.json("migrations") else { return [] }
+        guard let items = list.array else { throw fields.fail("migrations", "must be a list, is \(list.kind)") }
+        return try items.enumerated().map { index, json in
+            let place = "migrations[\(index)]"
+            if let member = json.string {
+                guard form == .draft else { throw fields.fail(place, "must be an object with member, size and sha256") }
+                return Database.Migration(
+                    member: member, size: 0, sha256: "", number: try migrationNumber(member, fields, place))
+            }
+            let part = try Fields(json, at: fields.path(place)) { [source] place, why, now in
+                MoultError(.manifest, what: "\(source): \(place) \(why)", now: now)
+            }
+            let member = try part.string("member")
+            let migration = Database.Migration(
+                member: member, size: try part.count("size"), sha256: try sha256(part),
+                number: try migrationNumber(member, fields, place))
+            try done(part)
+            return migration
+        }
+    }
+
+    private func migrationNumber(_ member: String, _ fields: Fields, _ place: String) throws -> Int {
+        if let fault = PlainName.fault(path: member) { throw fields.fail(place, "\"\(member)\" \(fault)") }
+        let file = member.split(separator: "/").last ?? ""
+        guard let number = Int(file.prefix { $0.isASCII && $0.isNumber }), number > 0, Int32(exactly: number) != nil
+        else {
+            throw fields.fail(
+                place, "\"\(member)\" must begin with the user_version that it leads to",
+                now: "Name it as in migrations/user/0002-notes.sql.")
+        }
+        return number
+    }
+
+    private mutating func compatible(_ fields: Fields) throws -> Database.Compatible? {
+        guard let part = try fields.optionalObject("compatible") else { return nil }
+        let compatible = Database.Compatible(
+            applicationID: try int32(part, "applicationID"), userVersionAtLeast: try int32(part, "userVersionAtLeast"),
+            userVersionAtMost: try int32(part, "userVersionAtMost"))
+        try done(part)
+        return compatible
+    }
+
+    private mutating func draftSource(_ fields: Fields) throws -> Database.Source? {
+        let file = try fields.optionalString("source")
+        guard let part = try fields.optionalObject("build") else { return file.map { .file($0) } }
+        if file != nil { throw fields.fail("build", "and \"source\" cannot both be given") }
+        var define: [String: String] = [:]
+        for member in part.json("define")?.members ?? [] {
+            guard let value = member.value.string else { throw part.fail("define.\(member.name)", "must be a text") }
+            define[member.name] = value
+        }
+        let source = Database.Source.script(
+            try part.string("script"), define: define, analyze: try part.optionalBool("analyze") ?? false,
+            from: try part.optionalString("from"))
+        try done(part)
+        return source
+    }
+}

@@ -1,0 +1,44 @@
+/// The names that a manifest may give to files: short, ASCII, and without any power over paths.
+public enum PlainName {
+    /// What is wrong with a file's name; nil if it is plain.
+    public static func fault(_ name: String) -> String? {
+        if name.isEmpty { return "is empty" }
+        if name.utf8.count > 128 { return "is longer than 128 characters" }
+        guard name.utf8.allSatisfy(isPlain) else {
+            return "has a character other than A-Z, a-z, 0-9, '.', '_' and '-'"
+        }
+        if name.hasPrefix(".") || name.hasPrefix("-") { return "begins with '\(name.prefix(1))'" }
+        // SQLite would take such a file for a part of another database.
+        for suffix in ["-wal", "-shm", "-journal"] where name.hasSuffix(suffix) {
+            return "ends with \(suffix), which belongs to SQLite"
+        }
+        if name.lowercased() == "moult.json" { return "is the name of the store's settings" }
+        return nil
+    }
+
+    /// What is wrong with the path of a member: plain names, at most four, joined by '/'.
+    public static func fault(path: String) -> String? {
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+        if parts.count > 4 { return "has more than four parts" }
+        for part in parts {
+            if let fault = fault(String(part)) { return parts.count == 1 ? fault : "has a part that \(fault)" }
+        }
+        return nil
+    }
+
+    /// The name of a database: a letter, then letters, digits and '_', '-'.
+    public static func databaseFault(_ name: String) -> String? {
+        guard let first = name.utf8.first, (first | 0x20) >= 0x61, (first | 0x20) <= 0x7A else {
+            return "must begin with a letter"
+        }
+        guard name.utf8.allSatisfy({ isPlain($0) && $0 != 0x2E }) else {
+            return "may only have letters, digits, '_' and '-'"
+        }
+        return name.utf8.count > 64 ? "is longer than 64 characters" : nil
+    }
+
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        Version.isDigit(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
+            || byte == 0x2E || byte == 0x5F || byte == 0x2D
+    }
+}

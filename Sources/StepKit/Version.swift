@@ -1,0 +1,75 @@
+/// A version as Semantic Versioning 2.0 defines it, compared by its rules of precedence.
+public struct Version: Sendable, Hashable, CustomStringConvertible {
+    public let major: Int
+    public let minor: Int
+    public let patch: Int
+    /// What follows the `-`: `rc`, `1` in `2.0.0-rc.1`.
+    public let prerelease: [String]
+    /// What follows the `+`; it does not take part in precedence.
+    public let build: [String]
+
+    public init(_ major: Int, _ minor: Int, _ patch: Int, prerelease: [String] = [], build: [String] = []) {
+        (self.major, self.minor, self.patch) = (major, minor, patch)
+        (self.prerelease, self.build) = (prerelease, build)
+    }
+
+    /// Reads `2.1.0`, `2.1.0-rc.1`, `2.1.0+5`; nil for anything that SemVer does not allow.
+    public init?(_ text: String) {
+        var rest = Substring(text)
+        func identifiers(after mark: Character) -> [Substring]? {
+            guard let at = rest.firstIndex(of: mark) else { return [] }
+            let parts = rest[rest.index(after: at)...].split(separator: ".", omittingEmptySubsequences: false)
+            rest = rest[..<at]
+            return parts.allSatisfy { !$0.isEmpty && $0.utf8.allSatisfy(Self.isIdentifier) } ? parts : nil
+        }
+        guard let build = identifiers(after: "+"), let prerelease = identifiers(after: "-"),
+            prerelease.allSatisfy({ Self.number($0) != nil || !$0.utf8.allSatisfy(Self.isDigit) })
+        else { return nil }
+        let numbers = rest.split(separator: ".", omittingEmptySubsequences: false).map(Self.number)
+        guard numbers.count == 3, let major = numbers[0], let minor = numbers[1], let patch = numbers[2] else {
+            return nil
+        }
+        self.init(major, minor, patch, prerelease: prerelease.map { String($0) }, build: build.map { String($0) })
+    }
+
+    static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
+    private static func isIdentifier(_ byte: UInt8) -> Bool {
+        isDigit(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte) || byte == 0x2D
+    }
+
+    /// A number without leading zeros, as SemVer wants it.
+    static func number(_ text: some StringProtocol) -> Int? {
+        guard !text.isEmpty, text.utf8.allSatisfy(isDigit), text.count == 1 || text.first != "0" else { return nil }
+        return Int(text)
+    }
+
+    public var description: String {
+        var text = "\(major).\(minor).\(patch)"
+        if !prerelease.isEmpty { text += "-" + prerelease.joined(separator: ".") }
+        if !build.isEmpty { text += "+" + build.joined(separator: ".") }
+        return text
+    }
+}
+
+extension Version {
+    /// Precedence, section 11 of SemVer: build metadata does not count, a pre-release comes before its release.
+    public func precedes(_ other: Version) -> Bool {
+        let mine = [major, minor, patch]
+        let theirs = [other.major, other.minor, other.patch]
+        if mine != theirs { return mine.lexicographicallyPrecedes(theirs) }
+        if prerelease.isEmpty || other.prerelease.isEmpty { return !prerelease.isEmpty && other.prerelease.isEmpty }
+        for (a, b) in zip(prerelease, other.prerelease) where a != b {
+            switch (Int(a), Int(b)) {
+            case (let a?, let b?): return a < b
+            case (.some, nil): return true
+            case (nil, .some): return false
+            // By ASCII, which is the order of the bytes.
+            case (nil, nil): return a.utf8.lexicographicallyPrecedes(b.utf8)
+            }
+        }
+        return prerelease.count < other.prerelease.count
+    }
+
+    /// Whether neither precedes the other: equal but for build metadata.
+    public func ranksWith(_ other: Version) -> Bool { !precedes(other) && !other.precedes(self) }
+}

@@ -1,0 +1,119 @@
+/// A set of versions as a constraint names it: `>=1.4 <3`, `^2.1`, `~2.1.3`, `2.0.0 || >=2.2`.
+///
+/// Terms beside each other must all hold, `||` separates alternatives. Missing parts count as 0, except that a bare or
+/// partial version without operator (`2`, `2.1`) means all versions that begin so, and that `<=2` and `>2` respect the
+/// whole of 2. A pre-release satisfies a range only if a term names a pre-release of the same three numbers.
+public struct VersionRange: Sendable, Equatable, CustomStringConvertible {
+    public let description: String
+    private let alternatives: [[Bound]]
+
+    private struct Bound: Sendable, Equatable {
+        enum Relation: Sendable { case atLeast, below }
+        let relation: Relation
+        let version: Version
+        /// The version was written with a pre-release tag, which lets pre-releases of its numbers in.
+        let named: Bool
+    }
+
+    public init?(_ text: String) {
+        description = text
+        var alternatives: [[Bound]] = []
+        for part in text.split(separator: "||", omittingEmptySubsequences: false) {
+            guard let bounds = Self.bounds(part) else { return nil }
+            alternatives.append(bounds)
+        }
+        self.alternatives = alternatives
+    }
+
+    public func contains(_ version: Version) -> Bool {
+        alternatives.contains { bounds in
+            guard bounds.allSatisfy({ Self.holds($0, version) }) else { return false }
+            return version.prerelease.isEmpty
+                || bounds.contains {
+                    $0.named
+                        && ($0.version.major, $0.version.minor, $0.version.patch)
+                            == (version.major, version.minor, version.patch)
+                }
+        }
+    }
+
+    private static func holds(_ bound: Bound, _ version: Version) -> Bool {
+        switch bound.relation {
+        case .atLeast: !version.precedes(bound.version)
+        case .below: version.precedes(bound.version)
+        }
+    }
+
+    private static func bounds(_ text: Substring) -> [Bound]? {
+        let terms = joinOperators(text.split(whereSeparator: \.isWhitespace))
+        guard let terms, !terms.isEmpty else { return nil }
+        var bounds: [Bound] = []
+        for term in terms {
+            guard let more = self.term(term) else { return nil }
+            bounds += more
+        }
+        return bounds
+    }
+
+    /// `>= 1.4` is the same as `>=1.4`; an operator at the end has no version.
+    private static func joinOperators(_ words: [Substring]) -> [String]? {
+        var terms: [String] = []
+        var pending = ""
+        for word in words {
+            if word.allSatisfy({ "<>=^~".contains($0) }) {
+                pending += word
+            } else {
+                terms.append(pending + word)
+                pending = ""
+            }
+        }
+        return pending.isEmpty ? terms : nil
+    }
+
+    private static func term(_ text: String) -> [Bound]? {
+        if text == "*" { return [Bound(relation: .atLeast, version: Version(0, 0, 0), named: false)] }
+        let sign = text.prefix { "<>=^~".contains($0) }
+        guard let (low, given) = partial(text.dropFirst(sign.count)) else { return nil }
+        let named = !low.prerelease.isEmpty
+        func atLeast(_ version: Version) -> Bound { Bound(relation: .atLeast, version: version, named: named) }
+        func below(_ version: Version) -> Bound { Bound(relation: .below, version: version, named: named) }
+        /// The first version after all that begin with the first `count` numbers.
+        func after(_ count: Int) -> Version {
+            switch count {
+            case 1: Version(low.major + 1, 0, 0, prerelease: ["0"])
+            case 2: Version(low.major, low.minor + 1, 0, prerelease: ["0"])
+            // The version that follows directly: `2.1.3` is followed by the pre-release `2.1.4-0`, `2.1.3-a` by `2.1.3-a.0`.
+            default:
+                named
+                    ? Version(low.major, low.minor, low.patch, prerelease: low.prerelease + ["0"])
+                    : Version(low.major, low.minor, low.patch + 1, prerelease: ["0"])
+            }
+        }
+        switch sign {
+        case ">=": return [atLeast(low)]
+        case "<": return [below(low)]
+        case ">": return [atLeast(after(given))]
+        case "<=": return [below(after(given))]
+        case "", "=": return [atLeast(low), below(after(given))]
+        case "~": return [atLeast(low), below(after(min(given, 2)))]
+        case "^":
+            // Up to the next change of the first number that is not 0.
+            let fixed = low.major > 0 || given == 1 ? 1 : low.minor > 0 || given == 2 ? 2 : 3
+            return [
+                atLeast(low),
+                below(fixed == 3 ? Version(low.major, low.minor, low.patch + 1, prerelease: ["0"]) : after(fixed)),
+            ]
+        default: return nil
+        }
+    }
+
+    /// A version of which the last numbers may be missing, and how many were given.
+    private static func partial(_ text: Substring) -> (Version, given: Int)? {
+        if let version = Version(String(text)) { return (version, 3) }
+        let numbers = text.split(separator: ".", omittingEmptySubsequences: false).map(Version.number)
+        guard (1...2).contains(numbers.count), let major = numbers[0] else { return nil }
+        guard numbers.count == 2 else { return (Version(major, 0, 0), 1) }
+        guard let minor = numbers[1] else { return nil }
+        return (Version(major, minor, 0), 2)
+    }
+}
