@@ -24,7 +24,7 @@ package enum Files {
     package static func target(ofLink path: String) throws -> String? {
         try withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(PATH_MAX)) { buffer -> String? in
             let count: Int
-            do { count = try Syscall.readlink(path, buffer) } catch {
+            do throws(Errno) { count = try Syscall.readlink(path, buffer) } catch {
                 let nothing: [Errno] = [.noEntry, .invalid, .notDirectory]
                 if nothing.contains(error) { return nil }
                 throw error.error("cannot read the link \(path)")
