@@ -1,0 +1,75 @@
+public import MoultBasics
+
+extension Effect {
+    /// The effect as plans and journals keep it; `init(json:)` reads it back.
+    public var json: JSON {
+        .compact([
+            "step": .string(step), "phase": .string(phase.rawValue), "database": .optional(database),
+            "mark": .string(mark.rawValue), "text": .string(text), "change": change.json,
+        ])
+    }
+
+    public init(json: JSON, source: String) throws {
+        let fields = try Fields(json) { place, why, _ in
+            MoultError(.manifest, what: "\(source): \(place) \(why)", now: "It was written by another version of moult.")
+        }
+        guard let phase = try fields.word("phase", Phase.self) else { throw fields.fail("phase", "is missing") }
+        self.init(
+            step: try fields.string("step"), phase: phase, database: try fields.optionalString("database"),
+            try Change(fields.object("change")))
+    }
+}
+
+extension Change {
+    var json: JSON {
+        switch self {
+        case .confirm(let text): ["do": "confirm", "text": .string(text)]
+        case .retire(let generation): ["do": "retire", "generation": .string(generation)]
+        case .unlink(let path): ["do": "unlink", "path": .string(path)]
+        case .adopt(let path, let generation):
+            ["do": "adopt", "path": .string(path), "generation": .string(generation)]
+        case .seal(let member, let size): ["do": "seal", "member": .string(member), "size": .size(size)]
+        case .refer(let target, let size): ["do": "refer", "target": .string(target), "size": .size(size)]
+        case .restore(let generation): ["do": "restore", "generation": .string(generation)]
+        case .seat(let generation): ["do": "seat", "generation": .string(generation)]
+        case .point(let to, let from): .compact(["do": "point", "to": .string(to), "from": .optional(from)])
+        case .link(let path, let member): ["do": "link", "path": .string(path), "member": .string(member)]
+        case .create(let path, let member, let size):
+            ["do": "create", "path": .string(path), "member": .string(member), "size": .size(size)]
+        case .keep(let why): ["do": "keep", "why": .string(why)]
+        case .attach(let main, let names):
+            .compact(["do": "attach", "main": .optional(main), "names": .array(names.map { .string($0) })])
+        case .prove(let methods): ["do": "prove", "methods": .array(methods.map { .string($0) })]
+        case .custom(let name, let text, let with):
+            ["do": "custom", "name": .string(name), "text": .string(text), "with": with]
+        }
+    }
+
+    init(_ fields: Fields) throws {
+        let kind = try fields.string("do")
+        switch kind {
+        case "confirm": self = .confirm(try fields.string("text"))
+        case "retire": self = .retire(generation: try fields.string("generation"))
+        case "unlink": self = .unlink(path: try fields.string("path"))
+        case "adopt":
+            self = .adopt(path: try fields.string("path"), generation: try fields.string("generation"))
+        case "seal": self = .seal(member: try fields.string("member"), size: try fields.count("size"))
+        case "refer": self = .refer(target: try fields.string("target"), size: try fields.count("size"))
+        case "restore": self = .restore(generation: try fields.string("generation"))
+        case "seat": self = .seat(generation: try fields.string("generation"))
+        case "point": self = .point(to: try fields.string("to"), from: try fields.optionalString("from"))
+        case "link": self = .link(path: try fields.string("path"), member: try fields.string("member"))
+        case "create":
+            self = .create(
+                path: try fields.string("path"), member: try fields.string("member"), size: try fields.count("size"))
+        case "keep": self = .keep(why: try fields.string("why"))
+        case "attach":
+            self = .attach(main: try fields.optionalString("main"), names: try fields.optionalStrings("names") ?? [])
+        case "prove": self = .prove(try fields.optionalStrings("methods") ?? [])
+        case "custom":
+            self = .custom(
+                name: try fields.string("name"), text: try fields.string("text"), with: fields.json("with") ?? .null)
+        default: throw fields.fail("do", "\"\(kind)\" is not a known change")
+        }
+    }
+}

@@ -1,0 +1,138 @@
+public import MoultBasics
+
+/// One thing that a step intends: typed, printable, undoable. A plan is a list of effects.
+public struct Effect: Sendable, Equatable {
+    /// The name of the step that planned it and will do it.
+    public var step: String
+    public var phase: Phase
+    /// The database that it concerns, if it concerns one.
+    public var database: String?
+    public var change: Change
+
+    public init(step: String, phase: Phase, database: String? = nil, _ change: Change) {
+        (self.step, self.phase, self.database, self.change) = (step, phase, database, change)
+    }
+}
+
+/// The closed list of what an effect can do. The core does all but `custom`, so that it can journal and undo them.
+public enum Change: Sendable, Equatable {
+    // check
+    /// Nothing is changed; something was found to be as it must be.
+    case confirm(String)
+
+    // delete
+    /// A database of the installed generation goes out of service; its file is kept there.
+    case retire(generation: String)
+    /// The link of a database that the release no longer has goes.
+    case unlink(path: String)
+    /// A plain file that was at the path before moult is taken into a generation of its own.
+    case adopt(path: String, generation: String)
+
+    // copy
+    /// A sealed file from the bundle goes into the new generation.
+    case seal(member: String, size: Int)
+    /// The new generation points at a file that stays where it lies.
+    case refer(target: String, size: Int)
+    /// A database of a kept generation comes back into service.
+    case restore(generation: String)
+    /// The staged generation takes its place among the others.
+    case seat(generation: String)
+    /// `current` points at another generation: the one rename that moves every sealed database.
+    case point(to: String, from: String?)
+    /// A path of the store becomes a link through `current`.
+    case link(path: String, member: String)
+    /// A living file is made from the staged one, where none is.
+    case create(path: String, member: String, size: Int)
+    /// The database stays as it is.
+    case keep(why: String)
+
+    // attach
+    /// The databases open together on one connection: the main one, and the others by name.
+    case attach(main: String?, names: [String])
+
+    // verify
+    /// The methods by which a database is proven.
+    case prove([String])
+
+    /// Something that only its step knows how to do and to undo; `text` is what the plan prints.
+    case custom(name: String, text: String, with: JSON)
+}
+
+extension Effect {
+    /// What the sign before a line of the plan says.
+    public enum Mark: String, Sendable {
+        case none = " "
+        case adds = "+"
+        case removes = "-"
+        case changes = "~"
+        case keeps = "="
+    }
+
+    public var mark: Mark {
+        switch change {
+        case .confirm, .attach, .prove: .none
+        case .retire, .unlink: .removes
+        case .adopt, .restore, .point, .custom: .changes
+        case .seal, .refer, .seat, .link, .create: .adds
+        case .keep: .keeps
+        }
+    }
+
+    /// Whether the store is another one afterwards.
+    public var changesStore: Bool {
+        switch change {
+        case .confirm, .keep, .attach, .prove: false
+        case .retire, .unlink, .adopt, .seal, .refer, .restore, .seat, .point, .link, .create, .custom: true
+        }
+    }
+
+    /// Whether it only carries out what another line of the plan says already.
+    public var isDetail: Bool {
+        switch change {
+        case .seat, .point, .link: true
+        default: false
+        }
+    }
+
+    /// The bytes that it stages on the store's file system.
+    public var stagedBytes: Int {
+        switch change {
+        case .seal(_, let size), .create(_, _, let size): size
+        default: 0
+        }
+    }
+
+    /// The member of the bundle that it needs.
+    public var member: String? {
+        switch change {
+        case .seal(let member, _), .create(_, let member, _): member
+        default: nil
+        }
+    }
+
+    /// What the plan prints after the phase and the database.
+    public var text: String {
+        switch change {
+        case .confirm(let text): text
+        case .retire(let generation): "out of service, kept for rollback (generation \(generation))"
+        case .unlink(let path): "\(path) goes: the release no longer has it"
+        case .adopt(let path, let generation): "\(path) was here before moult: kept as generation \(generation)"
+        case .seal(_, let size): "\(ByteCount(size)) from the bundle, sealed"
+        case .refer(let target, let size): "\(ByteCount(size)) in place, not copied: \(target)"
+        case .restore(let generation): "back from the kept generation \(generation)"
+        case .seat(let generation): "generation \(generation)"
+        case .point(let to, let from): "current: \(from ?? "nothing") -> \(to)"
+        case .link(let path, _): "\(path) through current"
+        case .create(let path, _, let size): "\(path) from the template, \(ByteCount(size))"
+        case .keep(let why): why
+        case .attach(let main, let names):
+            switch (main, names.isEmpty) {
+            case (let main?, true): main
+            case (let main?, false): "\(main) + \(names.joined(separator: " + "))"
+            case (nil, _): names.joined(separator: " + ")
+            }
+        case .prove(let methods): methods.joined(separator: ", ")
+        case .custom(_, let text, _): text
+        }
+    }
+}

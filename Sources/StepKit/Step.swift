@@ -1,0 +1,179 @@
+public import MoultBasics
+
+/// A pluggable unit of work in one of the five phases of an update: check, delete, copy, attach, verify.
+///
+/// An update asks each step first what it would do (`plan`), then lets it do all that nobody sees (`prepare`), and only
+/// when every step is ready lets it do its effects (`apply`). A failure before that point changes nothing; one after it
+/// is undone by `undo`, in reverse order. After a crash the effects are done again, so doing one twice must be the same
+/// as doing it once.
+///
+/// A step that intends only changes of the closed list (`Change`) writes `plan` and perhaps `prepare`: the core does,
+/// journals and undoes them. For a `custom` change the step does it in `apply` and takes it back in `undo`.
+public protocol Step: Sendable {
+    /// The name by which manifests and plans call it: `copy`, `acme.reindex`.
+    var name: String { get }
+
+    /// What it does, in one line.
+    var summary: String { get }
+
+    /// Says what it will do, or throws if the update must not happen.
+    ///
+    /// The context can only be read. Must give the same effects when nothing has changed in between.
+    func plan(_ context: PlanContext) throws -> [Effect]
+
+    /// Does all that can be done and proven without anybody seeing it, however long it takes; works in staging only.
+    func prepare(_ effects: [Effect], _ context: PrepareContext) throws
+
+    /// Does one of the planned effects. Short; done twice it must be the same as once.
+    func apply(_ effect: Effect, _ context: ApplyContext) throws
+
+    /// Takes back one effect that was done, or was begun.
+    func undo(_ effect: Effect, _ context: ApplyContext) throws
+}
+
+extension Step {
+    public func prepare(_ effects: [Effect], _ context: PrepareContext) throws {}
+    public func apply(_ effect: Effect, _ context: ApplyContext) throws { try context.changes.perform(effect) }
+    public func undo(_ effect: Effect, _ context: ApplyContext) throws { try context.changes.revert(effect) }
+
+    /// An effect of this step.
+    public func effect(_ phase: Phase, _ database: String? = nil, _ change: Change) -> Effect {
+        Effect(step: name, phase: phase, database: database, change)
+    }
+}
+
+/// What a step may know when it plans: values, and a view of the store that has no way to write.
+public struct PlanContext: Sendable {
+    public enum Purpose: String, Sendable { case update, rollback }
+
+    public let purpose: Purpose
+    /// The release that shall be installed.
+    public let release: Manifest
+    /// The name that its generation has or will have.
+    public let generation: String
+    /// The release that is installed now.
+    public let installed: Manifest?
+    public let installedGeneration: String?
+    /// The directory in which databases in place lie: the manifest's own.
+    public let resources: String
+    public let policy: Policy
+    public let store: any StoreView
+
+    public init(
+        purpose: Purpose, release: Manifest, generation: String, installed: Manifest?, installedGeneration: String?,
+        resources: String, policy: Policy, store: any StoreView
+    ) {
+        self.purpose = purpose
+        self.release = release
+        self.generation = generation
+        self.installed = installed
+        self.installedGeneration = installedGeneration
+        self.resources = resources
+        self.policy = policy
+        self.store = store
+    }
+}
+
+/// What the operator, or the app, has decided.
+public struct Policy: Sendable, Equatable {
+    public enum Follow: String, Sendable, CaseIterable {
+        /// Only upward.
+        case newer
+        /// Whatever differs from what is installed.
+        case match
+    }
+    public var follow: Follow
+    public var allowDowngrade: Bool
+    public var appVersion: Version?
+    public var moultVersion: Version
+    public var now: Timestamp
+
+    public init(
+        follow: Follow, allowDowngrade: Bool = false, appVersion: Version? = nil, moultVersion: Version,
+        now: Timestamp = .now
+    ) {
+        self.follow = follow
+        self.allowDowngrade = allowDowngrade
+        self.appVersion = appVersion
+        self.moultVersion = moultVersion
+        self.now = now
+    }
+}
+
+/// A look at the store, with no way to change it.
+public protocol StoreView: Sendable {
+    /// The store's directory.
+    var root: String { get }
+    /// What is at a path of the store, not following links.
+    func look(_ path: String) throws -> Found
+    /// Where a sealed file of a generation lies.
+    func path(ofMember member: String, in generation: String) -> String
+    /// Whether a kept generation's files are the very ones that were sealed; throws what is wrong with them.
+    func proveSeal(of generation: String) throws
+}
+
+/// What is at a path.
+public enum Found: Sendable, Equatable {
+    case nothing
+    case file(size: Int)
+    case link(to: String)
+    case directory
+    case other
+}
+
+extension StoreView {
+    /// The full path of a file of the store.
+    public func path(_ name: String) -> String { "\(root)/\(name)" }
+}
+
+/// What a step has while nobody sees what it does: the staged files, and the store to look at.
+public struct PrepareContext: Sendable {
+    public let plan: PlanContext
+    /// The transaction's own directory, on the store's file system; gone when the update has ended.
+    public let staging: String
+    /// The staged generation's directory, in which sealed files are made ready.
+    public let stagedGeneration: String
+    /// Tells whoever watches how far a long piece of work is, and throws when it shall stop.
+    public let progress: @Sendable (Progress) throws -> Void
+
+    public struct Progress: Sendable {
+        public let what: String
+        public let done: Int
+        public let total: Int
+        public init(_ what: String, done: Int, total: Int) { (self.what, self.done, self.total) = (what, done, total) }
+    }
+
+    public init(
+        plan: PlanContext, staging: String, stagedGeneration: String,
+        progress: @escaping @Sendable (Progress) throws -> Void
+    ) {
+        self.plan = plan
+        self.staging = staging
+        self.stagedGeneration = stagedGeneration
+        self.progress = progress
+    }
+
+    /// Where the core has unpacked a member of the bundle; what is taken from there is moved, not copied.
+    public func unpacked(_ member: String) -> String { "\(staging)/unpacked/\(member)" }
+
+    /// Where a file waits that will become a living database.
+    public func waiting(_ path: String) -> String { "\(staging)/waiting/\(path)" }
+}
+
+/// What a step has when it does its effects.
+public struct ApplyContext: Sendable {
+    public let plan: PlanContext
+    public let staging: String
+    /// Does the changes of the closed list, journaled and undoable; refuses what is not in the plan.
+    public let changes: any Changes
+
+    public init(plan: PlanContext, staging: String, changes: any Changes) {
+        (self.plan, self.staging, self.changes) = (plan, staging, changes)
+    }
+}
+
+/// The hands of the core.
+public protocol Changes: Sendable {
+    func perform(_ effect: Effect) throws
+    func revert(_ effect: Effect) throws
+}
