@@ -1,0 +1,89 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import StepKit
+
+/// The record that makes an update finish or undo itself after a crash: JSON Lines in the transaction's directory.
+///
+///     begin {plan}   decided {inodes}   attempt …   undoing {why}   undone   committed
+struct Journal {
+    let path: String
+
+    init(in directory: String) { path = "\(directory)/journal.jsonl" }
+
+    /// What the records say.
+    struct State {
+        var plan: Plan?
+        /// The inodes of what the transaction staged, by their path in its directory; nil before the decision.
+        var decided: [String: UInt64]?
+        var attempts = 0
+        var undoing: String?
+        var isOver = false
+    }
+
+    func begin(_ plan: Plan) throws {
+        // Not synced: until the decision a crash may lose all of this, and then there is nothing to settle.
+        let file = try Descriptor(path, .create, mode: 0o600)
+        try file.write(Array((JSON.object([.init("record", "begin"), .init("plan", plan.json)]).line + "\n").utf8))
+        try file.close()
+    }
+
+    /// The decision: from here on the update goes forward, also after a crash.
+    func decide(inodes: [String: UInt64]) throws {
+        let members = inodes.sorted { $0.key < $1.key }.map { JSON.Member($0.key, .integer(Int64(bitPattern: $0.value))) }
+        // Synced with its directory and the one above, for a power cut after the first visible effect: without the
+        // record the staged files would be taken for rubbish.
+        try append(["record": "decided", "inodes": .object(members)])
+        try Files.syncDirectory(Files.directory(of: path))
+        try Files.syncDirectory(Files.directory(of: Files.directory(of: path)))
+    }
+
+    /// Synced, so that a settling that kills the machine is counted.
+    func attempt() throws { try append(["record": "attempt"]) }
+
+    /// Synced before the first effect is taken back: a crash in between must not go forward again.
+    func undoing(_ why: String) throws { try append(["record": "undoing", "why": .string(why)]) }
+
+    /// Not synced: if a power cut loses it, the effects are looked at again and found to be done.
+    func end(_ record: String) throws { try append(["record": .string(record)], sync: false) }
+
+    private func append(_ record: JSON, sync: Bool = true) throws {
+        let file = try Descriptor(path, .append, mode: 0o600)
+        try file.write(Array((record.line + "\n").utf8))
+        if sync { try file.sync() }
+        try file.close()
+    }
+
+    /// Reads what is there; a last line that a crash tore counts as not written.
+    func read() throws -> State {
+        var state = State()
+        guard let bytes = try Files.read(path, limit: 1 << 26) else { return state }
+        for line in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: true) {
+            let json: JSON
+            do { json = try JSON(parsing: Array(line), source: path) } catch {
+                // Only the last line can be torn: each is written by one call, and the earlier ones before it.
+                if line.endIndex == bytes.endIndex { break }
+                throw error
+            }
+            try apply(json, to: &state)
+        }
+        return state
+    }
+
+    private func apply(_ json: JSON, to state: inout State) throws {
+        switch json["record"]?.string {
+        case "begin": if let plan = json["plan"] { state.plan = try Plan(json: plan, source: path) }
+        case "decided":
+            state.decided = [:]
+            for member in json["inodes"]?.members ?? [] {
+                state.decided?[member.name] = member.value.integer.map { UInt64(bitPattern: $0) }
+            }
+        case "attempt": state.attempts += 1
+        case "undoing": state.undoing = json["why"]?.string ?? ""
+        case "undone", "committed": state.isOver = true
+        default:
+            throw MoultError(
+                .stuck, .stuck, what: "\(path) has a record that this moult does not know",
+                why: "it was written by another version", now: "Settle it with that version: moult recover")
+        }
+    }
+}

@@ -1,0 +1,217 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import StepKit
+
+/// Does the changes of the closed list, and takes them back. Each can be done again after a crash.
+final class Performer: Changes, @unchecked Sendable {
+    // Unchecked: an update runs on one thread; the class is only shared with the steps that it calls.
+    let transaction: Transaction
+    let plan: Plan
+    /// What the transaction staged, as recorded with the decision.
+    let inodes: [String: UInt64]
+    /// The release that was installed before, whose links an undo must leave or bring back.
+    let installed: Manifest?
+    /// Leases on plain files that are being adopted: whoever opens one meanwhile waits for us.
+    private var leases: [String: WriteLease] = [:]
+
+    init(transaction: Transaction, plan: Plan, inodes: [String: UInt64], installed: Manifest?) {
+        self.transaction = transaction
+        self.plan = plan
+        self.inodes = inodes
+        self.installed = installed
+    }
+
+    private var layout: StoreLayout { transaction.layout }
+
+    func perform(_ effect: Effect) throws {
+        guard plan.effects.contains(effect) else {
+            throw MoultError(
+                .refused, what: "the step \(effect.step) wants to do what is not in the plan", why: effect.text,
+                now: "Tell the step's author.")
+        }
+        switch effect.change {
+        case .confirm, .retire, .seal, .refer, .restore, .keep, .attach, .prove: break
+        case .unlink(let path): try unlink(path)
+        case .adopt(let path, let generation): try adopt(path, generation)
+        case .seat(let generation): try seat(generation)
+        case .point(let to, _): try point(to)
+        case .link(let path, let member): try link(path, member)
+        case .create(let path, _, _): try create(path)
+        case .custom(let name, _, _): throw customIsTheSteps(effect, name)
+        }
+    }
+
+    func revert(_ effect: Effect) throws {
+        switch effect.change {
+        case .confirm, .retire, .seal, .refer, .restore, .keep, .attach, .prove: break
+        case .unlink(let path): try relink(path)
+        case .adopt(let path, let generation): try releaseAdopted(path, generation)
+        case .seat(let generation): try unseat(generation)
+        case .point(_, let from): try unpoint(from)
+        case .link(let path, let member): try undoLink(path, member)
+        case .create(let path, _, _): try uncreate(path)
+        case .custom(let name, _, _): throw customIsTheSteps(effect, name)
+        }
+    }
+
+    private func customIsTheSteps(_ effect: Effect, _ name: String) -> MoultError {
+        MoultError(.refused, what: "the step \(effect.step) does not do its own change \(name)", why: "the core cannot do it",
+            now: "Tell the step's author.")
+    }
+
+    // MARK: the generation
+
+    private func seat(_ generation: String) throws {
+        let place = layout.generation(generation)
+        let staged = transaction.generation
+        if try Files.facts(place)?.inode != inodes["generation"] {
+            // Something of this name is there only if it was found damaged: it goes where the staged one was.
+            if try !Files.renameIfFree(staged, to: place) { try Files.exchange(staged, place) }
+        }
+        // After the rename, because a directory that its owner may not write cannot be moved to another one.
+        try Files.setMode(place, 0o555)
+        try Files.syncDirectory(layout.generations)
+    }
+
+    private func unseat(_ generation: String) throws {
+        let place = layout.generation(generation)
+        guard let facts = try Files.facts(place), facts.inode == inodes["generation"] else { return }
+        try Files.setMode(place, 0o700)
+        if try !Files.renameIfFree(place, to: transaction.generation) {
+            try Files.exchange(transaction.generation, place)
+            try Files.setMode(place, 0o555)
+        }
+        try Files.syncDirectory(layout.generations)
+    }
+
+    // MARK: the pointer
+
+    private func point(_ to: String) throws {
+        let target = StoreLayout.target(of: to)
+        if try Files.target(ofLink: layout.current) != target {
+            try replaceLink(layout.current, with: target)
+        }
+        // For a power cut after an app has read the new release: it must not find the old one again.
+        try Files.syncDirectory(layout.hidden)
+    }
+
+    private func unpoint(_ from: String?) throws {
+        if let from { return try point(from) }
+        try Files.remove(layout.current)
+        try Files.syncDirectory(layout.hidden)
+    }
+
+    // MARK: links
+
+    private func link(_ path: String, _ member: String) throws {
+        let place = layout.file(path)
+        let target = StoreLayout.link(to: member)
+        if try Files.target(ofLink: place) != target { try replaceLink(place, with: target) }
+        leases[path] = nil
+        try Files.syncDirectory(layout.root)
+    }
+
+    private func undoLink(_ path: String, _ member: String) throws {
+        let place = layout.file(path)
+        if let before = installed?.databases.first(where: { $0.kind.isSealed && $0.path == path }) {
+            try replaceLink(place, with: StoreLayout.link(to: before.member))
+        } else if try Files.target(ofLink: place) == StoreLayout.link(to: member), !plan.adopts(path) {
+            try Files.remove(place)
+        }
+        try Files.syncDirectory(layout.root)
+    }
+
+    private func unlink(_ path: String) throws {
+        // A living file of this name is nobody's link.
+        if try Files.target(ofLink: layout.file(path)) != nil { try Files.remove(layout.file(path)) }
+        try Files.syncDirectory(layout.root)
+    }
+
+    private func relink(_ path: String) throws {
+        guard let before = installed?.databases.first(where: { $0.path == path }) else { return }
+        if try Files.facts(layout.file(path)) == nil {
+            try Files.symlink(to: StoreLayout.link(to: before.member), at: layout.file(path))
+        }
+        try Files.syncDirectory(layout.root)
+    }
+
+    /// Puts a link at a path in one step, whatever was there.
+    private func replaceLink(_ path: String, with target: String) throws {
+        let temporary = "\(transaction.directory)/link"
+        try Files.remove(temporary)
+        try Files.symlink(to: target, at: temporary)
+        try Files.rename(temporary, to: path)
+    }
+
+    // MARK: living files
+
+    private func create(_ path: String) throws {
+        // If the app has made the file meanwhile, it is the user's, and stays.
+        let waiting = "\(transaction.waiting)/\(path)"
+        if try Files.facts(waiting) != nil { _ = try Files.renameIfFree(waiting, to: layout.file(path)) }
+        try Files.syncDirectory(layout.root)
+    }
+
+    private func uncreate(_ path: String) throws {
+        let place = layout.file(path)
+        guard let facts = try Files.facts(place), facts.inode == inodes["waiting/\(path)"] else { return }
+        // Somebody who has it open may be writing to it: then it is a user's database already, and stays.
+        guard try WriteLease.take(place) != nil, try Files.facts("\(place)-wal") == nil,
+            try Files.facts("\(place)-journal") == nil
+        else { return }
+        _ = try Files.renameIfFree(place, to: "\(transaction.waiting)/\(path)")
+        try Files.syncDirectory(layout.root)
+    }
+
+    // MARK: adoption
+
+    /// Gives the plain file a second name in a generation of its own; its path goes over to the release with the link.
+    private func adopt(_ path: String, _ generation: String) throws {
+        let place = layout.file(path)
+        let kept = "\(layout.generation(generation))/\(path)"
+        if try Files.facts(layout.generation(generation)) == nil {
+            try Files.rename(transaction.adopted, to: layout.generation(generation))
+        }
+        guard let facts = try Files.facts(place), facts.kind == .file else { return }
+        if try Files.facts(kept) == nil {
+            guard let lease = try WriteLease.take(place) else { throw WriteLease.held(place) }
+            for suffix in ["-wal", "-shm", "-journal"] where try Files.facts(place + suffix) != nil {
+                throw MoultError(
+                    .refused, .busy, what: "\(place) is in use", why: "\(place)\(suffix) appeared while it was being taken over",
+                    now: "Stop the program that uses it, and apply again.")
+            }
+            leases[path] = lease
+            try Files.hardLink(place, at: kept)
+        }
+        try Files.setMode(layout.generation(generation), 0o555)
+        try Files.syncDirectory(layout.generation(generation))
+        try Files.syncDirectory(layout.generations)
+    }
+
+    private func releaseAdopted(_ path: String, _ generation: String) throws {
+        let directory = layout.generation(generation)
+        let kept = "\(directory)/\(path)"
+        leases[path] = nil
+        if let facts = try Files.facts(kept) {
+            try Files.setMode(directory, 0o700)
+            if try Files.facts(layout.file(path))?.inode == facts.inode {
+                try Files.remove(kept)
+            } else {
+                try Files.rename(kept, to: layout.file(path))
+            }
+            try Files.syncDirectory(layout.root)
+        }
+        if try Files.facts(directory)?.inode == inodes["adopted"] {
+            // Only what this transaction made; others may have been adopted before.
+            try Files.setMode(directory, 0o700)
+            _ = try Files.renameIfFree(directory, to: transaction.adopted)
+            try Files.syncDirectory(layout.generations)
+        }
+    }
+}
+
+extension Plan {
+    func adopts(_ path: String) -> Bool {
+        effects.contains { if case .adopt(path, _) = $0.change { true } else { false } }
+    }
+}

@@ -1,0 +1,22 @@
+internal import MoultBasics
+internal import StepKit
+
+/// What format 1 has and this version does not do: refused by name, never ignored.
+enum NotBuilt {
+    static func refuse(_ manifest: Manifest) throws {
+        for database in manifest.databases {
+            let place = "databases.\(database.name)"
+            if database.kind == .shared || database.kind == .cache {
+                throw error("\(place).kind: databases of kind \"\(database.kind.rawValue)\"")
+            }
+            if !database.migrations.isEmpty { throw error("\(place).migrations: migrations") }
+        }
+        if !manifest.deltas.isEmpty { throw error("deltas: patches") }
+    }
+
+    private static func error(_ what: String) -> MoultError {
+        MoultError(
+            .notBuilt, .refused, what: "\(what) are not built into this moult", why: "this is version \(moultVersion)",
+            now: "Install a newer moult, or publish the release without them.")
+    }
+}

@@ -1,0 +1,60 @@
+package import MoultBasics
+internal import StepKit
+
+extension Plan {
+    package var json: JSON {
+        .compact([
+            "format": .size(Self.format), "plan": .string(id), "created": .string(created.description),
+            "purpose": .string(purpose.rawValue), "store": .string(store), "product": .string(product),
+            "from": from?.json, "to": to.json, "manifest": .optional(manifestPath),
+            "bundle": bundle.map { ["path": .string($0.path), "size": .size($0.size)] }, "trust": .string(trust),
+            "changes": .bool(changesStore), "effects": .array(effects.map(\.json)), "needs": .size(needs),
+            "facts": .array(
+                facts.map { ["path": .string($0.path), "field": .string($0.field), "value": .string($0.value)] }),
+            "warnings": .array(warnings.map { .string($0) }), "hold": hold?.json,
+        ])
+    }
+
+    package init(json: JSON, source: String) throws {
+        let fields = try Fields(json) { place, why, now in
+            MoultError(.stale, what: "\(source) is no plan: \(place) \(why)", now: now ?? "Make a new one with: moult plan --out FILE")
+        }
+        let format = try fields.integer("format")
+        guard format == Self.format else { throw fields.fail("format", "is \(format), and this moult reads \(Self.format)") }
+        func side(_ part: Fields) throws -> Side {
+            guard let version = Version(try part.string("version")) else { throw part.fail("version", "is no version") }
+            return Side(version: version, generation: try part.string("generation"))
+        }
+        guard let created = Timestamp(try fields.string("created")) else { throw fields.fail("created", "is no time") }
+        guard let purpose = try fields.word("purpose", Purpose.self) else { throw fields.fail("purpose", "is missing") }
+        let bundle = try fields.optionalObject("bundle")
+        let hold = try fields.optionalObject("hold")
+        self.init(
+            id: try fields.string("plan"), created: created, purpose: purpose.value, store: try fields.string("store"),
+            product: try fields.string("product"), from: try fields.optionalObject("from").map(side),
+            to: try side(fields.object("to")), manifestPath: try fields.optionalString("manifest"),
+            bundle: try bundle.map { Bundle(path: try $0.string("path"), size: try $0.count("size")) },
+            trust: try fields.string("trust"),
+            effects: try (fields.json("effects")?.array ?? []).map { try Effect(json: $0, source: source) },
+            needs: try fields.count("needs"),
+            facts: try fields.objects("facts").map {
+                Fact(path: try $0.string("path"), field: try $0.string("field"), value: try $0.string("value"))
+            },
+            warnings: try fields.optionalStrings("warnings") ?? [],
+            hold: try hold.map {
+                Settings.Hold(
+                    release: try $0.string("release"), reason: try $0.string("reason"),
+                    since: try $0.optionalString("since").flatMap { Timestamp($0) })
+            })
+    }
+
+    /// The words of `PlanContext.Purpose` that a file may have.
+    private enum Purpose: String, CaseIterable {
+        case update, rollback
+        var value: PlanContext.Purpose { self == .update ? .update : .rollback }
+    }
+}
+
+extension Plan.Side {
+    package var json: JSON { ["version": .string(version.description), "generation": .string(generation)] }
+}

@@ -1,0 +1,149 @@
+internal import MoultBasics
+internal import MoultFiles
+package import StepKit
+
+/// What somebody asks for: a release by its manifest, and how it may be taken.
+package struct UpdateRequest: Sendable {
+    package var manifest: String
+    package var follow: Policy.Follow?
+    package var allowDowngrade: Bool
+    package var app: Version?
+
+    package init(manifest: String, follow: Policy.Follow? = nil, allowDowngrade: Bool = false, app: Version? = nil) {
+        self.manifest = manifest
+        self.follow = follow
+        self.allowDowngrade = allowDowngrade
+        self.app = app
+    }
+}
+
+/// Makes plans: asks the steps, phase by phase, what they would do. Writes nothing.
+struct Planner {
+    let layout: StoreLayout
+    let steps: StepSet
+
+    /// A plan with all that is needed to execute it.
+    struct Made {
+        var plan: Plan
+        let context: PlanContext
+        /// The incoming manifest's bytes, as they were read once and proven.
+        let bytes: [UInt8]
+    }
+
+    func update(_ request: UpdateRequest) throws -> Made {
+        let settings = try Settings.read(layout)
+        let path = try Files.absolute(request.manifest)
+        let bytes = try Self.manifestBytes(path)
+        let manifest = try Manifest(parsing: bytes, as: .sealed, source: request.manifest)
+        guard manifest.product == settings.product else {
+            throw MoultError(
+                .refused, .refused, what: "\(request.manifest) is a release of \(manifest.product)",
+                why: "the store \(layout.root) holds \(settings.product)", now: "Use the store of that product.")
+        }
+        if let hold = settings.hold, hold.covers(manifest.version) { throw Self.held(hold, manifest.version) }
+        let generation = try Generation.name(of: manifest, bytes: bytes)
+        let policy = Policy(
+            follow: request.follow ?? settings.follow, allowDowngrade: request.allowDowngrade,
+            appVersion: request.app ?? settings.app, moultVersion: moultVersion)
+        return try make(
+            .update, manifest: manifest, bytes: bytes, generation: generation, manifestPath: path, policy: policy)
+    }
+
+    func rollback(to wanted: String?, reason: String) throws -> Made {
+        let settings = try Settings.read(layout)
+        guard let current = try Generation.current(layout) else {
+            throw MoultError(
+                .refused, .refused, what: "nothing is installed in \(layout.root)", why: "there is nothing to roll back from",
+                now: "Install a release first: moult apply MANIFEST")
+        }
+        let name = try RollbackTarget(layout: layout, current: current).choose(wanted)
+        let target = try Generation.load(name, in: layout)
+        let policy = Policy(follow: .match, allowDowngrade: true, appVersion: settings.app, moultVersion: moultVersion)
+        var made = try make(
+            .rollback, manifest: target.manifest, bytes: target.bytes, generation: name, manifestPath: nil, policy: policy)
+        made.plan.hold = Settings.Hold(release: current.manifest.version.description, reason: reason, since: .now)
+        return made
+    }
+
+    static func manifestBytes(_ path: String) throws -> [UInt8] {
+        if let bytes = try Files.read(path, limit: Manifest.largest) { return bytes }
+        throw MoultError(
+            .manifest, what: "there is no manifest at \(path)", why: "no such file",
+            now: "Name the sealed manifest of a release, such as releases/app-1.0.0.json.")
+    }
+
+    private static func held(_ hold: Settings.Hold, _ version: Version) -> MoultError {
+        MoultError(
+            .refused, .refused,
+            what: hold.release == "*" ? "the store is on hold" : "release \(version) is on hold",
+            why: hold.reason.isEmpty ? "the operator said so" : hold.reason,
+            now: "Let it in again with: moult unhold")
+    }
+
+    private func make(
+        _ purpose: PlanContext.Purpose, manifest: Manifest, bytes: [UInt8], generation: String, manifestPath: String?,
+        policy: Policy
+    ) throws -> Made {
+        try NotBuilt.refuse(manifest)
+        if let use = steps.missing(for: manifest) {
+            throw MoultError(
+                .notBuilt, .refused, what: "the release needs the step \(use.step)", why: "this moult does not have it",
+                now: didYouMean(use.step, among: steps.names) ?? "See which there are with: moult steps")
+        }
+        let view = RecordingView(layout: layout)
+        let installed = try Generation.current(layout)
+        view.note(try .read(layout.current, "target"))
+        view.note(try .read(layout.settings, "content"))
+        if let manifestPath { view.note(try .read(manifestPath, "content")) }
+        let context = PlanContext(
+            purpose: purpose, release: manifest, generation: generation, installed: installed?.manifest,
+            installedGeneration: installed?.name,
+            resources: manifestPath.map(Files.directory(of:)) ?? layout.generation(generation), policy: policy, store: view)
+        var plan = Plan(
+            id: Self.newID(), created: policy.now, purpose: purpose, store: layout.root, product: manifest.product,
+            from: installed.map { Plan.Side(version: $0.manifest.version, generation: $0.name) },
+            to: Plan.Side(version: manifest.version, generation: generation), manifestPath: manifestPath, bundle: nil,
+            trust: "not signed", effects: [], needs: 0, facts: [], warnings: manifest.warnings, hold: nil)
+        for phase in Phase.allCases {
+            for step in steps.steps(of: phase, for: manifest) { plan.effects += try step.plan(context) }
+        }
+        plan.warnings += try Warnings.of(manifest, in: context)
+        try addBundle(to: &plan, manifest, view)
+        plan.facts = view.facts
+        try Space.need(for: &plan, manifest, bytes: bytes.count, in: layout)
+        return Made(plan: plan, context: context, bytes: bytes)
+    }
+
+    /// Finds the bundle if something of it is needed; its size is known before a byte of it is read.
+    private func addBundle(to plan: inout Plan, _ manifest: Manifest, _ view: RecordingView) throws {
+        guard !plan.members.isEmpty, let bundle = manifest.bundle else { return }
+        guard let manifestPath = plan.manifestPath else {
+            throw MoultError(
+                .refused, .refused, what: "\(plan.members.joined(separator: ", ")) is not there any more",
+                why: "a kept generation has sealed databases only, and the bundle is not at hand",
+                now: "Bring the release in from its manifest: moult apply MANIFEST")
+        }
+        let path = "\(Files.directory(of: manifestPath))/\(bundle.file)"
+        guard let facts = try Files.factsThroughLinks(path) else {
+            throw MoultError(
+                .refused, what: "the bundle \(path) is missing", why: "the manifest names it, and no file is there",
+                now: "Put the bundle beside its manifest.")
+        }
+        if facts.size != bundle.size {
+            throw MoultError(
+                .refused, what: "the bundle \(path) is not the one that was sealed",
+                why: "it has \(facts.size) bytes, and the manifest says \(bundle.size)",
+                now: facts.size < bundle.size ? "Copy or download it again: it may be cut off." : "Get the bundle of this very release.")
+        }
+        plan.bundle = Plan.Bundle(path: path, size: bundle.size)
+        view.note(try .read(path, "size"))
+        view.note(try .read(path, "modified"))
+    }
+
+    /// Sortable by time, and unlike any other.
+    private static func newID() -> String {
+        let stamp = Timestamp.now.description.filter { $0.isNumber }
+        let random = String(UInt32.random(in: .min ... .max), radix: 16)
+        return "\(stamp)-\(String(repeating: "0", count: 8 - random.count))\(random)"
+    }
+}

@@ -1,0 +1,76 @@
+internal import Glibc
+internal import MoultBasics
+internal import MoultFiles
+internal import StepKit
+
+/// The steps' view of a store, which notes whatever they look at: so a saved plan knows exactly what it relies on.
+final class RecordingView: StoreView, @unchecked Sendable {
+    // Unchecked: planning runs on one thread, and the notes are read when it has ended.
+    let layout: StoreLayout
+    private(set) var facts: [Plan.Fact] = []
+
+    init(layout: StoreLayout) { self.layout = layout }
+
+    var root: String { layout.root }
+
+    func look(_ path: String) throws -> Found {
+        let found = try Found(at: layout.file(path))
+        note(Plan.Fact(path: layout.file(path), field: "kind", value: found.description))
+        return found
+    }
+
+    func path(ofMember member: String, in generation: String) -> String { "\(layout.generation(generation))/\(member)" }
+
+    func proveSeal(of generation: String) throws {
+        try Generation.load(generation, in: layout).proveSeal()
+    }
+
+    func note(_ fact: Plan.Fact) {
+        if !facts.contains(fact) { facts.append(fact) }
+    }
+}
+
+extension Found {
+    init(at path: String) throws {
+        guard let facts = try Files.facts(path) else {
+            self = .nothing
+            return
+        }
+        switch facts.kind {
+        case .file: self = .file(size: facts.size)
+        case .directory: self = .directory
+        case .link: self = .link(to: try Files.target(ofLink: path) ?? "")
+        case .other: self = .other
+        }
+    }
+
+    /// For a living file the size changes as people use it; that is no reason to call a plan stale.
+    var description: String {
+        switch self {
+        case .nothing: "nothing"
+        case .file: "file"
+        case .link(let target): "link to \(target)"
+        case .directory: "directory"
+        case .other: "special file"
+        }
+    }
+}
+
+extension Plan.Fact {
+    /// What a fact's field says now.
+    static func read(_ path: String, _ field: String) throws -> Plan.Fact {
+        let value: String
+        switch field {
+        case "kind": value = try Found(at: path).description
+        case "target": value = try Files.target(ofLink: path) ?? "nothing"
+        case "size": value = try Files.factsThroughLinks(path).map { String($0.size) } ?? "nothing"
+        case "modified":
+            value =
+                try Files.factsThroughLinks(path).map { "\($0.modified.seconds).\($0.modified.nanoseconds)" } ?? "nothing"
+        case "content":
+            value = try Files.read(path, limit: Manifest.largest).map { try Generation.digest(of: $0) } ?? "nothing"
+        default: value = "unknown"
+        }
+        return Plan.Fact(path: path, field: field, value: value)
+    }
+}

@@ -1,0 +1,41 @@
+internal import MoultBasics
+internal import StepKit
+
+/// Which kept generation a rollback goes to.
+struct RollbackTarget {
+    let layout: StoreLayout
+    let current: Generation
+
+    func choose(_ wanted: String?) throws -> String {
+        let kept = try Generation.names(layout).filter { $0 != current.name }
+        guard !kept.isEmpty else {
+            throw MoultError(
+                .refused, .refused, what: "there is nothing to roll back to",
+                why: "\(current.name) is the only generation of \(layout.root)",
+                now: "Bring an older release in: moult apply MANIFEST --allow-downgrade")
+        }
+        if let wanted { return try named(wanted, among: kept) }
+        // What was in service before, as the history tells it; else the highest version below the present one.
+        let before = try History.read(layout).entries.last { $0.to == current.name && $0.outcome == .done }?.from
+        if let before, kept.contains(before) { return before }
+        let older = try kept.map { (name: $0, version: try Generation.load($0, in: layout).manifest.version) }
+            .filter { $0.version.precedes(current.manifest.version) }
+            .max { $0.version.precedes($1.version) }
+        guard let older else {
+            throw MoultError(
+                .refused, .refused, what: "no kept generation is older than \(current.manifest.version)",
+                why: "kept: \(kept.joined(separator: ", "))", now: "Name the one you want: moult rollback --to GENERATION")
+        }
+        return older.name
+    }
+
+    private func named(_ wanted: String, among kept: [String]) throws -> String {
+        if kept.contains(wanted) { return wanted }
+        let matching = try kept.filter { try Generation.load($0, in: layout).manifest.version.description == wanted }
+        if matching.count == 1 { return matching[0] }
+        throw MoultError(
+            .refused, .refused,
+            what: matching.isEmpty ? "there is no kept generation \(wanted)" : "several generations are of version \(wanted)",
+            why: "kept: \(kept.joined(separator: ", "))", now: "Name one of them: moult rollback --to GENERATION")
+    }
+}

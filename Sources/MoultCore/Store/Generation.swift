@@ -1,0 +1,82 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultTrust
+package import StepKit
+
+/// One installed release's sealed files: a directory that is never changed once it is in its place.
+package struct Generation: Sendable {
+    package static let manifestName = "manifest.json"
+    /// The generation of files that were at their paths before moult; never collected on its own.
+    package static let adopted = "0+adopted"
+
+    package let name: String
+    package let directory: String
+    package let manifest: Manifest
+    /// The manifest as it was signed, byte for byte.
+    package let bytes: [UInt8]
+
+    /// The name of a release's generation: its version, and eight digits of its manifest's digest.
+    package static func name(of manifest: Manifest, bytes: [UInt8]) throws -> String {
+        "\(manifest.version)+\(try SHA256.digest(of: bytes).prefix8)"
+    }
+
+    static func digest(of bytes: [UInt8]) throws -> String { try SHA256.digest(of: bytes).hex }
+
+    package static func load(_ name: String, in layout: StoreLayout) throws -> Generation {
+        let directory = layout.generation(name)
+        let path = "\(directory)/\(manifestName)"
+        guard let bytes = try Files.read(path, limit: Manifest.largest) else {
+            throw MoultError(
+                .generation, what: "generation \(name) has no manifest", why: "\(path) is not there",
+                now: "Bring the release in again: moult apply MANIFEST")
+        }
+        let manifest = try Manifest(parsing: bytes, as: .sealed, source: path)
+        return Generation(name: name, directory: directory, manifest: manifest, bytes: bytes)
+    }
+
+    /// The name that `current` points at; nil if nothing is installed.
+    package static func currentName(_ layout: StoreLayout) throws -> String? {
+        guard let target = try Files.target(ofLink: layout.current) else {
+            if try Files.facts(layout.current) != nil {
+                throw MoultError(.store, what: "\(layout.current) is no link", why: "something else was put in its place")
+            }
+            return nil
+        }
+        guard target.hasPrefix("generations/"), !target.dropFirst(12).contains("/"), target.utf8.count > 12 else {
+            throw MoultError(.store, what: "\(layout.current) points at \(target)", why: "that is no generation of this store")
+        }
+        return String(target.dropFirst(12))
+    }
+
+    package static func current(_ layout: StoreLayout) throws -> Generation? {
+        try currentName(layout).map { try load($0, in: layout) }
+    }
+
+    package static func names(_ layout: StoreLayout) throws -> [String] { try Files.list(layout.generations) }
+
+    package func path(_ member: String) -> String { "\(directory)/\(member)" }
+
+    package func seal() throws -> Seal {
+        let path = path(Seal.fileName)
+        guard let bytes = try Files.read(path, limit: 1 << 24) else {
+            throw MoultError(.generation, what: "generation \(name) has no seal", why: "\(path) is not there")
+        }
+        return try Seal(parsing: bytes, source: path)
+    }
+
+    /// Throws unless every sealed file is the very one that was proven; reads none of them.
+    package func proveSeal() throws {
+        let seal = try seal()
+        for database in manifest.databases where database.kind.isSealed {
+            let path = path(database.member)
+            guard let entry = seal.entry(database.member) else {
+                throw MoultError(.generation, what: "\(path) was never sealed", why: "the generation's record does not have it")
+            }
+            if let difference = entry.difference(to: try Files.factsThroughLinks(path)) {
+                throw MoultError(
+                    .generation, .refused, what: "\(path) is not what was installed", why: "it \(difference)",
+                    now: "Bring release \(manifest.version) in again from its bundle: moult apply MANIFEST")
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+package import MoultBasics
+package import MoultFiles
+
+/// What a sealed file was when it was proven: by this it is known again without reading it.
+///
+/// Permissions do not bind root, so before a generation is trusted its files' inode, size and time of change are
+/// compared with this record.
+package struct Seal: Sendable, Equatable {
+    package static let fileName = "seal.json"
+    package static let format = 1
+
+    package struct Entry: Sendable, Equatable {
+        package let member: String
+        package let sha256: String
+        package let size: Int
+        package let inode: UInt64
+        package let changed: FileFacts.Moment
+
+        package init(member: String, sha256: String, facts: FileFacts) {
+            self.init(member: member, sha256: sha256, size: facts.size, inode: facts.inode, changed: facts.changed)
+        }
+
+        init(member: String, sha256: String, size: Int, inode: UInt64, changed: FileFacts.Moment) {
+            self.member = member
+            self.sha256 = sha256
+            self.size = size
+            self.inode = inode
+            self.changed = changed
+        }
+
+        /// What differs between the record and a file; nil if it is the very one.
+        package func difference(to facts: FileFacts?) -> String? {
+            guard let facts else { return "is not there" }
+            if facts.kind != .file { return "is no regular file" }
+            if facts.size != size { return "has \(facts.size) bytes instead of \(size)" }
+            if facts.inode != inode { return "is another file than the one that was proven (inode \(facts.inode), was \(inode))" }
+            if facts.changed != changed { return "was changed after it was sealed" }
+            return nil
+        }
+    }
+
+    package var entries: [Entry]
+    package init(entries: [Entry]) { self.entries = entries }
+
+    package func entry(_ member: String) -> Entry? { entries.first { $0.member == member } }
+
+    package var json: JSON {
+        [
+            "seal": .size(Self.format),
+            "files": .array(
+                entries.map {
+                    [
+                        "member": .string($0.member), "sha256": .string($0.sha256), "size": .size($0.size),
+                        "inode": .integer(Int64(bitPattern: $0.inode)),
+                        "changed": [.size($0.changed.seconds), .size($0.changed.nanoseconds)],
+                    ]
+                }),
+        ]
+    }
+
+    package init(parsing bytes: [UInt8], source: String) throws {
+        let fields = try Fields(JSON(parsing: bytes, source: source)) { place, why, _ in
+            MoultError(.generation, what: "\(source): \(place) \(why)")
+        }
+        entries = try fields.objects("files").map { file in
+            let changed = file.json("changed")?.array?.compactMap(\.integer) ?? []
+            guard changed.count == 2 else { throw file.fail("changed", "must be seconds and nanoseconds") }
+            return Entry(
+                member: try file.string("member"), sha256: try file.string("sha256"), size: try file.integer("size"),
+                inode: UInt64(bitPattern: Int64(try file.integer("inode"))),
+                changed: FileFacts.Moment(seconds: Int(changed[0]), nanoseconds: Int(changed[1])))
+        }
+    }
+}

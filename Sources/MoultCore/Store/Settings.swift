@@ -1,0 +1,99 @@
+package import MoultBasics
+internal import MoultFiles
+package import StepKit
+
+/// What the operator has decided for a store: `moult.json`.
+package struct Settings: Sendable, Equatable {
+    package static let format = 1
+
+    package var product: String
+    package var app: Version?
+    package var follow: Policy.Follow
+    package var hold: Hold?
+    /// How many generations are kept, with the current one.
+    package var keep: Int
+    /// Seconds for which no generation is collected, because readers without a lease may be about to open it.
+    package var minimumAge: Int
+    /// Marks generations as what backups may leave out.
+    package var backupSkipsGenerations: Bool
+
+    /// A release that is not to be installed, or all of them (`*`).
+    package struct Hold: Sendable, Equatable {
+        package var release: String
+        package var reason: String
+        package var since: Timestamp?
+
+        package init(release: String, reason: String, since: Timestamp?) {
+            (self.release, self.reason, self.since) = (release, reason, since)
+        }
+
+        package func covers(_ version: Version) -> Bool { release == "*" || release == version.description }
+
+        package var json: JSON {
+            .compact(["release": .string(release), "reason": .string(reason), "since": .optional(since?.description)])
+        }
+    }
+
+    package init(product: String, app: Version? = nil, follow: Policy.Follow = .newer) {
+        (self.product, self.app, self.follow) = (product, app, follow)
+        (hold, keep, minimumAge, backupSkipsGenerations) = (nil, 2, 60, false)
+    }
+
+    package var json: JSON {
+        .compact([
+            "moult": .size(Self.format), "product": .string(product), "app": .optional(app?.description),
+            "follow": .string(follow.rawValue), "keep": .size(keep), "hold": hold?.json,
+        ])
+    }
+
+    /// Reads the settings; comments and trailing commas are allowed, because people write them.
+    package init(parsing bytes: [UInt8], source: String) throws {
+        let json = try JSON(parsing: bytes, as: .draft, source: source)
+        let fields = try Fields(json) { place, why, now in
+            MoultError(.settings, what: "\(source): \(place) \(why)", now: now)
+        }
+        let format = try fields.integer("moult")
+        guard format == Self.format else {
+            throw fields.fail("moult", "is format \(format), and this moult reads format \(Self.format)")
+        }
+        self.init(product: try fields.string("product"))
+        if let text = try fields.optionalString("app") {
+            guard let version = Version(text) else { throw fields.fail("app", "\"\(text)\" is not a version as SemVer has it") }
+            app = version
+        }
+        follow = try fields.word("follow", Policy.Follow.self) ?? follow
+        keep = try fields.optionalCount("keep") ?? keep
+        if keep < 1 { throw fields.fail("keep", "must be at least 1: the current generation") }
+        minimumAge = try fields.optionalCount("minimumAge") ?? minimumAge
+        backupSkipsGenerations = try fields.optionalBool("backupSkipsGenerations") ?? false
+        if let part = try fields.optionalObject("hold") {
+            hold = Hold(
+                release: try part.string("release"), reason: try part.optionalString("reason") ?? "",
+                since: try part.optionalString("since").flatMap { Timestamp($0) })
+            try part.refuseUnknown()
+        }
+        for name in ["feed", "keys", "consumers", "steps", "cacheRoot"] where fields.json(name) != nil {
+            throw fields.fail(name, "is not built into this moult (\(moultVersion)) yet", now: "Remove it from \(source).")
+        }
+        try fields.refuseUnknown()
+    }
+
+    package static func read(_ layout: StoreLayout) throws -> Settings {
+        guard let bytes = try Files.read(layout.settings, limit: 1 << 20) else {
+            throw MoultError(
+                .store, what: "\(layout.root) is no store", why: "there is no \(StoreLayout.settingsName) in it",
+                now: "Make one with: moult init \(layout.root) --product NAME")
+        }
+        return try Settings(parsing: bytes, source: layout.settings)
+    }
+
+    /// Sets or takes out one member and leaves the rest of the file's content as the operator wrote it.
+    package static func rewrite(_ layout: StoreLayout, _ name: String, _ value: JSON?) throws {
+        let bytes = try Files.read(layout.settings, limit: 1 << 20) ?? []
+        let json = try JSON(parsing: bytes, as: .draft, source: layout.settings)
+        try Files.replace(layout.settings, with: Array(json.setting(name, to: value).pretty.utf8))
+    }
+}
+
+/// The version of this moult.
+package let moultVersion = Version(0, 1, 0)

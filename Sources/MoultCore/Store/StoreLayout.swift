@@ -1,0 +1,34 @@
+internal import MoultFiles
+
+/// Where everything lies in a store.
+package struct StoreLayout: Sendable, Equatable {
+    /// The store's directory, as an absolute path.
+    package let root: String
+
+    package init(root: String) throws {
+        var path = try Files.absolute(root)
+        while path.count > 1, path.hasSuffix("/") { path.removeLast() }
+        self.root = path
+    }
+
+    package static let settingsName = "moult.json"
+
+    package var settings: String { "\(root)/\(Self.settingsName)" }
+    package var hidden: String { "\(root)/.moult" }
+    package var current: String { "\(hidden)/current" }
+    package var generations: String { "\(hidden)/generations" }
+    package var transactions: String { "\(hidden)/transactions" }
+    package var downloads: String { "\(hidden)/downloads" }
+    package var quarantine: String { "\(hidden)/quarantine" }
+    package var history: String { "\(hidden)/history.jsonl" }
+    package var lock: String { "\(hidden)/lock" }
+
+    package func generation(_ name: String) -> String { "\(generations)/\(name)" }
+    package func transaction(_ id: String) -> String { "\(transactions)/\(id)" }
+    package func file(_ name: String) -> String { "\(root)/\(name)" }
+
+    /// What `current` points at, for a generation.
+    package static func target(of generation: String) -> String { "generations/\(generation)" }
+    /// What the link of a sealed database points at.
+    package static func link(to member: String) -> String { ".moult/current/\(member)" }
+}

@@ -1,0 +1,22 @@
+internal import CLinux
+internal import MoultBasics
+package import MoultFiles
+
+/// One updater at a time.
+package enum StoreLock {
+    /// Takes the store's lock; waits as long as told, then says who has it (exit 75).
+    package static func take(_ layout: StoreLayout, wait seconds: Int = 0) throws -> FileLock {
+        let until = Timestamp.now.seconds + seconds
+        while true {
+            if let lock = try FileLock.take(layout.lock, .exclusive) { return lock }
+            if Timestamp.now.seconds >= until { break }
+            usleep(20_000)
+        }
+        // Who holds it may end while we ask; then there is nobody to name.
+        let holders = try LockHolders.of(layout.lock).map(\.description)
+        throw MoultError(
+            .locked, .busy, what: "the store \(layout.root) is in use",
+            why: holders.isEmpty ? "another moult has its lock" : "\(holders.joined(separator: ", ")) has its lock",
+            now: "Try again later, or let moult wait for it: --wait SECONDS")
+    }
+}

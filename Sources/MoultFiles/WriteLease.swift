@@ -1,0 +1,36 @@
+internal import Glibc
+package import MoultBasics
+
+/// A lease of the kernel on a file: it is granted only if nobody has the file open, and whoever opens it meanwhile waits.
+///
+/// The kernel breaks it after some seconds (`/proc/sys/fs/lease-break-time`), so it is held for moments only. It needs
+/// the file's owner or CAP_LEASE. A class, because it sits in collections.
+package final class WriteLease {
+    private let descriptor: Descriptor
+
+    private init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
+
+    /// Takes the lease; nil if somebody has the file open.
+    package static func take(_ path: String) throws -> WriteLease? {
+        let descriptor = try Descriptor(path, .read)
+        do { try Syscall.setLease(descriptor.number, Int32(F_WRLCK)) } catch {
+            if error == .wouldBlock { return nil }
+            throw error.error("cannot take a lease on \(path)")
+        }
+        return WriteLease(descriptor)
+    }
+
+    /// Whether nobody has asked for the file since.
+    package func isWhole() throws -> Bool {
+        do { return try Syscall.getLease(descriptor.number) == Int32(F_WRLCK) } catch {
+            throw error.error("cannot ask for the lease on \(descriptor.path)")
+        }
+    }
+
+    /// The error for a file that somebody has open.
+    package static func held(_ path: String) -> MoultError {
+        MoultError(
+            .system, .busy, what: "\(path) is in use", why: "another process has it open",
+            now: "Stop the program that uses it, and apply again.")
+    }
+}
