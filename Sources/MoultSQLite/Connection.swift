@@ -13,6 +13,8 @@ package final class Connection {
     private var database: OpaquePointer?
     /// The progress handler's state while a deadline runs.
     var watch: DeadlineWatch?
+    /// What a guarded connection may do.
+    var fence: Fence?
 
     /// Opens the file at the path. Whether it is a database shows only when it is first read.
     ///
@@ -92,7 +94,13 @@ package final class Connection {
         if case .interrupt = error.resultCode, let watch, watch.expired {
             return watch.error(on: path, cause: error)
         }
-        return MoultError(error, doing: doing)
+        var thrown = MoultError(error, doing: doing)
+        if let denied = fence?.denied {
+            thrown.code = .guarded
+            thrown.outcome = .refused
+            thrown.why = "the guard allows reading only, and this needs \(denied)"
+        }
+        return thrown
     }
 
     /// Throws unless the code is SQLITE_OK.

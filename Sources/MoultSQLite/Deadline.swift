@@ -8,9 +8,14 @@ final class DeadlineWatch {
     private let end: UInt64
     private(set) var expired = false
 
-    init(seconds: Double) {
-        self.seconds = seconds
-        end = monotonicNanoseconds() + UInt64(max(0, seconds) * 1e9)
+    /// Over after so many seconds, and never later than the outer watch.
+    init(seconds: Double, within outer: DeadlineWatch? = nil) {
+        let end = monotonicNanoseconds() + UInt64(max(0, min(seconds, 1e9)) * 1e9)
+        if let outer, outer.end < end {
+            (self.end, self.seconds) = (outer.end, outer.seconds)
+        } else {
+            (self.end, self.seconds) = (end, seconds)
+        }
     }
 
     /// Whether to stop; asked by the progress handler.
@@ -37,10 +42,13 @@ func monotonicNanoseconds() -> UInt64 {
 extension Connection {
     /// Runs the body, and stops any statement of this connection that is still at work after so many seconds.
     ///
-    /// A statement that was stopped throws code E408. Inside another deadline the outer one is suspended.
+    /// A statement that was stopped throws code E408. Inside another deadline the earlier one counts.
+    ///
+    /// SQLite asks between two instructions of its machine: one that is long by itself, such as the walk through the
+    /// pages of an integrity check or one call of a function, ends first.
     package func withDeadline<R>(seconds: Double, _ body: () throws -> R) throws -> R {
         let outer = watch
-        try install(DeadlineWatch(seconds: seconds))
+        try install(DeadlineWatch(seconds: seconds, within: outer))
         let result = Result { try body() }
         if isOpen { try install(outer) }
         return try result.get()
@@ -57,7 +65,7 @@ extension Connection {
         watch = next
         // Unretained: `watch` keeps it alive for as long as the handler is set.
         sqlite3_progress_handler(
-            handle, 1000,
+            handle, 100,
             { context in
                 guard let context else { return 0 }
                 return Unmanaged<DeadlineWatch>.fromOpaque(context).takeUnretainedValue().isOver() ? 1 : 0

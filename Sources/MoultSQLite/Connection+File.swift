@@ -1,0 +1,40 @@
+import CSQLite
+import MoultBasics
+
+extension Connection {
+    /// The header of the file as it lies on the disk, read through SQLite's own descriptor, so that no lock is lost.
+    package func header(of schema: String = "main") throws -> DatabaseHeader {
+        let file = try file(of: schema)
+        var bytes = [UInt8](repeating: 0, count: DatabaseHeader.byteCount)
+        let size = Int(min(try fileSize(of: schema), Int64(bytes.count)))
+        if size > 0 {
+            let code = bytes.withUnsafeMutableBytes {
+                file.pointee.pMethods?.pointee.xRead?(file, $0.baseAddress, Int32(size), 0) ?? SQLITE_MISUSE
+            }
+            try check(code, doing: "read the header of \(path)")
+        }
+        return try bytes[..<size].withUnsafeBytes { try DatabaseHeader($0, path: path) }
+    }
+
+    /// The size of the file, without its WAL.
+    package func fileSize(of schema: String = "main") throws -> Int64 {
+        let file = try file(of: schema)
+        var size: sqlite3_int64 = 0
+        try check(
+            file.pointee.pMethods?.pointee.xFileSize?(file, &size) ?? SQLITE_MISUSE, doing: "examine \(path)")
+        return size
+    }
+
+    private func file(of schema: String) throws -> UnsafeMutablePointer<sqlite3_file> {
+        let handle = try handle
+        var file: UnsafeMutablePointer<sqlite3_file>?
+        let code = withUnsafeMutablePointer(to: &file) {
+            sqlite3_file_control(handle, schema, SQLITE_FCNTL_FILE_POINTER, $0)
+        }
+        try check(code, doing: "examine \(path)")
+        guard let file, file.pointee.pMethods != nil else {
+            throw MoultError(.databaseRequest, what: "`\(schema)` of \(path) is not a file")
+        }
+        return file
+    }
+}

@@ -1,0 +1,45 @@
+import CSQLite
+import MoultBasics
+
+extension Connection {
+    /// Opens a database that somebody else made and that may mean harm: its own SQL must not reach anything, and reading
+    /// it must end.
+    ///
+    /// The schema's own functions, virtual tables and views are not trusted, no extension is loaded, damaged cells are
+    /// looked for, nothing is memory-mapped, sizes are limited, statements may only read, and all of them together must
+    /// end within the deadline (in seconds, counted from here). The file must be exactly the pages that its header
+    /// counts. Other databases come in by `attach` only, never by SQL.
+    package static func openGuarded(
+        path: String, access: Access, deadline: Double, busyTimeout: Int32 = 5000
+    ) throws -> Connection {
+        let connection = try Connection(path: path, access: access, busyTimeout: busyTimeout)
+        try connection.raiseGuard(deadline: deadline)
+        let header = try connection.header()
+        // In WAL mode the file is whole only after a checkpoint, and whoever says immutable says that there is no WAL.
+        if !header.isWAL || access == .immutable { try header.requireSize(connection.fileSize(), path: path) }
+        // Now SQLite itself reads the first page, and says if this is none of its files.
+        _ = try connection.int("PRAGMA schema_version")
+        return connection
+    }
+
+    /// Makes this connection a guarded one.
+    private func raiseGuard(deadline: Double) throws {
+        try set(.trustedSchema, false)
+        try set(.defensive, true)
+        try set(.loadExtension, false)
+        try set(.triggers, false)
+        try execute("PRAGMA cell_size_check = 1; PRAGMA mmap_size = 0; PRAGMA query_only = 1")
+        for (limit, value) in Self.guardLimits { try setLimit(limit, to: value) }
+        try install(DeadlineWatch(seconds: deadline))
+        let fence = Fence()
+        try check(fence.stand(on: handle), doing: "guard \(path)")
+        self.fence = fence
+    }
+
+    /// Far above what honest schemas need, and far below what exhausts a machine.
+    private static let guardLimits: [(Limit, Int32)] = [
+        (.length, 64 << 20), (.sqlLength, 1 << 20), (.columns, 2000), (.expressionDepth, 200), (.compoundSelect, 100),
+        (.programLength, 2_000_000), (.functionArguments, 100), (.attached, 10), (.likePatternLength, 1000),
+        (.variables, 1000), (.triggerDepth, 10), (.workerThreads, 0),
+    ]
+}

@@ -1,0 +1,83 @@
+import MoultBasics
+
+/// The first 100 bytes of a SQLite database file, as they lie on the disk.
+///
+/// While a WAL has frames that no checkpoint has copied, SQLite sees newer values than these.
+package struct DatabaseHeader: Equatable, Sendable {
+    package static let byteCount = 100
+
+    package enum TextEncoding: UInt32, Sendable {
+        case utf8 = 1
+        case utf16LittleEndian = 2
+        case utf16BigEndian = 3
+    }
+
+    package var pageSize: Int
+    /// 1: rollback journal, 2: WAL.
+    package var writeVersion: UInt8
+    package var readVersion: UInt8
+    package var changeCounter: UInt32
+    /// Valid only if `hasPageCount`: versions of SQLite before 3.7 did not write it.
+    package var pageCount: UInt32
+    /// Nil in a database in which nothing was created yet.
+    package var encoding: TextEncoding?
+    package var userVersion: Int32
+    package var applicationID: Int32
+    /// The change counter when `pageCount` was written.
+    package var versionValidFor: UInt32
+
+    package var isWAL: Bool { readVersion == 2 }
+    package var hasPageCount: Bool { pageCount > 0 && versionValidFor == changeCounter }
+
+    /// Reads the header from the start of a file's bytes; `path` is for the errors.
+    package init(_ bytes: UnsafeRawBufferPointer, path: String) throws {
+        func reject(_ why: String) -> MoultError {
+            MoultError(.databaseCorrupt, what: "\(path) is not a SQLite database", why: why)
+        }
+        guard bytes.count >= Self.byteCount else {
+            throw reject(bytes.count == 1 ? "it has 1 byte" : "it has \(bytes.count) bytes")
+        }
+        guard bytes.starts(with: "SQLite format 3\0".utf8) else { throw reject("it does not begin like one") }
+        func number(_ offset: Int) -> UInt32 {
+            UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
+        }
+        let size = Int(UInt16(bigEndian: bytes.loadUnaligned(fromByteOffset: 16, as: UInt16.self)))
+        pageSize = size == 1 ? 65536 : size
+        guard pageSize >= 512, pageSize & (pageSize - 1) == 0 else {
+            throw reject("its header says pages of \(pageSize) bytes")
+        }
+        writeVersion = bytes[18]
+        readVersion = bytes[19]
+        guard (1...2).contains(readVersion), (1...2).contains(writeVersion) else {
+            throw reject("its header says file format \(writeVersion)/\(readVersion), and 1 and 2 are known")
+        }
+        // SQLite refuses any others, too.
+        guard bytes[21] == 64, bytes[22] == 32, bytes[23] == 32 else {
+            throw reject("its header has payload fractions that no version of SQLite writes")
+        }
+        changeCounter = number(24)
+        pageCount = number(28)
+        userVersion = Int32(bitPattern: number(60))
+        applicationID = Int32(bitPattern: number(68))
+        versionValidFor = number(92)
+        encoding = TextEncoding(rawValue: number(56))
+        if encoding == nil, number(56) != 0 { throw reject("its header says text encoding \(number(56))") }
+    }
+
+    /// Throws unless the pages, as the header counts them, are the whole file.
+    package func requireSize(_ fileSize: Int64, path: String) throws {
+        func reject(_ why: String) -> MoultError {
+            MoultError(.databaseCorrupt, what: "\(path) is not a whole SQLite database", why: why)
+        }
+        guard hasPageCount else {
+            if fileSize % Int64(pageSize) == 0 { return }
+            throw reject("its \(fileSize) bytes are not whole pages of \(pageSize)")
+        }
+        let expected = Int64(pageCount) * Int64(pageSize)
+        guard fileSize == expected else {
+            throw reject(
+                "it has \(fileSize) bytes, and its header says \(pageCount) pages of \(pageSize), "
+                    + "which is \(expected)")
+        }
+    }
+}

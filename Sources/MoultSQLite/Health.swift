@@ -1,0 +1,67 @@
+import MoultBasics
+
+extension Connection {
+    /// Checks the structure of the whole file, without looking each row up in each index; the findings, none if it is
+    /// sound.
+    ///
+    /// It goes through the file as a whole: only so a page is noticed that two tables share, or that nobody owns.
+    /// **CHECK constraints are looked at only if the database is open read-write:** SQLite does not even load those of
+    /// one that it cannot write.
+    package func quickCheck(schema: String = "main", limit: Int = 100, deadline: Double? = nil) throws -> [String] {
+        try findings("PRAGMA \(quoteIdentifier(schema)).quick_check(\(limit))", deadline)
+    }
+
+    /// Checks everything that SQLite can check but foreign keys; the findings, none if it is sound.
+    package func integrityCheck(
+        schema: String = "main", limit: Int = 100, deadline: Double? = nil
+    ) throws -> [String] {
+        try findings("PRAGMA \(quoteIdentifier(schema)).integrity_check(\(limit))", deadline)
+    }
+
+    /// Looks for rows that refer to a row which is not there; the findings, none if all are.
+    package func foreignKeyCheck(
+        schema: String = "main", limit: Int = 100, deadline: Double? = nil
+    ) throws -> [String] {
+        let sql = "PRAGMA \(quoteIdentifier(schema)).foreign_key_check"
+        return try collect(deadline) { findings in
+            try withStatement(sql) { statement in
+                while findings.count < limit, try statement.step() {
+                    // A table WITHOUT ROWID has no number to tell.
+                    let row = statement.isNull(1) ? "a row" : "row \(statement.int64(1))"
+                    findings.append(
+                        "\(row) of table \(try statement.text(0)) refers to a row of \(try statement.text(2)) "
+                            + "that is not there")
+                }
+            }
+        }
+    }
+
+    private func findings(_ sql: String, _ deadline: Double?) throws -> [String] {
+        try collect(deadline) { findings in
+            try withStatement(sql) { statement in
+                while try statement.step() {
+                    let line = try statement.text(0)
+                    if line != "ok" { findings.append(line) }
+                }
+            }
+        }
+    }
+
+    /// Damage that keeps the check itself from going on is a finding, too.
+    private func collect(_ deadline: Double?, _ body: (inout [String]) throws -> Void) throws -> [String] {
+        var findings: [String] = []
+        do {
+            if let deadline {
+                try withDeadline(seconds: deadline) { try body(&findings) }
+            } else {
+                try body(&findings)
+            }
+        } catch {
+            switch error.sqlite?.resultCode {
+            case .corrupt?, .notADatabase?: findings.append(error.sqlite?.message ?? "\(error)")
+            default: throw error
+            }
+        }
+        return findings
+    }
+}

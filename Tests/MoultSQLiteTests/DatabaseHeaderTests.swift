@@ -1,0 +1,78 @@
+import Glibc
+import MoultBasics
+import MoultSQLite
+import Testing
+
+@Suite struct DatabaseHeaderTests {
+    let scratch = Scratch()
+
+    @Test(arguments: [512, 4096, 65536])
+    func saysWhatSQLiteWasTold(pageSize: Int) throws {
+        let path = try scratch.database(
+            "a.db",
+            """
+            PRAGMA page_size = \(pageSize); PRAGMA application_id = -7; PRAGMA user_version = 42;
+            PRAGMA encoding = 'UTF-16le'; CREATE TABLE t (a); INSERT INTO t VALUES (zeroblob(200000));
+            """)
+        let header = try DatabaseHeader(ofOwnFile: path)
+        #expect(header.pageSize == pageSize)
+        #expect(header.applicationID == -7)
+        #expect(header.userVersion == 42)
+        #expect(header.encoding == .utf16LittleEndian)
+        #expect(!header.isWAL)
+        #expect(Int(header.pageCount) * pageSize == (try scratch.bytes("a.db").count))
+    }
+
+    @Test func knowsWALMode() throws {
+        let path = try scratch.database("a.db", "PRAGMA journal_mode = WAL; CREATE TABLE t (a)")
+        #expect(try DatabaseHeader(ofOwnFile: path).isWAL)
+    }
+
+    @Test(
+        arguments: [
+            ([], "it has 0 bytes"), ([7], "it has 1 byte"), (Array("SQLite format 3".utf8), "it has 15 bytes"),
+            ([UInt8]("PK\u{3}\u{4}".utf8) + [UInt8](repeating: 0, count: 200), "it does not begin like one"),
+            (
+                [UInt8]("SQLite format 3\0".utf8) + [UInt8](repeating: 1, count: 84),
+                "its header says pages of 257 bytes"
+            ),
+        ] as [([UInt8], String)])
+    func saysWhyAFileIsNoDatabase(bytes: [UInt8], why: String) throws {
+        let path = try scratch.file("a.db", bytes)
+        let error = #expect(throws: MoultError.self) { _ = try DatabaseHeader(ofOwnFile: path) }
+        #expect(error?.code == .databaseCorrupt)
+        #expect(error?.description == "\(path) is not a SQLite database: \(why)")
+    }
+
+    @Test func aDirectoryIsNoDatabase() throws {
+        let error = #expect(throws: MoultError.self) { _ = try DatabaseHeader(ofOwnFile: scratch.root) }
+        #expect(error?.why == "it is not a regular file")
+    }
+
+    @Test(arguments: [-4096, -1, 1, 4096])
+    func aFileThatIsLongerOrShorterThanItsPagesIsRefused(_ difference: Int) throws {
+        let path = try scratch.database("a.db", "CREATE TABLE t (a); CREATE TABLE u (a)")
+        let bytes = try scratch.bytes("a.db")
+        #expect(bytes.count == 3 * 4096)
+        #expect(truncate(path, bytes.count + difference) == 0)
+        let error = #expect(throws: MoultError.self) { _ = try DatabaseHeader(ofOwnFile: path) }
+        #expect(
+            error?.why
+                == "it has \(12288 + difference) bytes, and its header says 3 pages of 4096, which is 12288")
+    }
+
+    /// Reading a live file and closing it drops every POSIX lock that this process has on it: another process may
+    /// write in the middle of our transaction. The header through SQLite's own descriptor keeps them.
+    @Test func readingALiveFileDropsItsLocks() throws {
+        let path = try scratch.database("a.db", "CREATE TABLE t (a)")
+        let connection = try Connection(path: path, access: .readWrite)
+        let otherWrites = { try? run("sqlite3", path, "BEGIN IMMEDIATE") }
+
+        try connection.execute("BEGIN IMMEDIATE")
+        #expect(try connection.header().pageSize == 4096)
+        #expect(otherWrites() == nil)
+
+        _ = try DatabaseHeader(ofOwnFile: path)
+        #expect(otherWrites() != nil)
+    }
+}

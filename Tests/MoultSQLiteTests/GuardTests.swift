@@ -1,0 +1,145 @@
+import Glibc
+import MoultBasics
+import MoultSQLite
+import Testing
+
+/// A database from elsewhere is hostile input: its SQL must reach nothing, and reading it must end.
+@Suite(.timeLimit(.minutes(1))) struct GuardTests {
+    let scratch = Scratch()
+
+    private func guarded(
+        _ sql: String, access: Access = .immutable, deadline: Double = 30
+    ) throws -> Connection {
+        try Connection.openGuarded(path: scratch.database("a.db", sql), access: access, deadline: deadline)
+    }
+
+    @Test func goldenQueriesRun() throws {
+        let connection = try guarded(
+            """
+            CREATE TABLE food (pk INTEGER PRIMARY KEY, name TEXT CHECK (length(name) > 0), half REAL AS (pk / 2.0));
+            INSERT INTO food (name) VALUES ('bread'), ('cheese'), ('quince');
+            CREATE VIEW long AS SELECT upper(name) AS name FROM food WHERE length(name) > 5;
+            CREATE VIRTUAL TABLE words USING fts5 (body); INSERT INTO words VALUES ('bread and cheese'), ('tea');
+            CREATE VIRTUAL TABLE place USING rtree (id, west, east); INSERT INTO place VALUES (1, 2, 4);
+            """)
+        #expect(try connection.int("SELECT count(*) FROM food") == 3)
+        #expect(try connection.query("SELECT name FROM long") == [[.text("CHEESE")], [.text("QUINCE")]])
+        #expect(try connection.scalar("SELECT snippet(words, 0, '[', ']', '', 9) FROM words('tea')") == .text("[tea]"))
+        #expect(try connection.int("SELECT id FROM place WHERE west < 3 AND east > 3") == 1)
+        #expect(
+            try connection.int(
+                "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9) SELECT sum(i) FROM n")
+                == 45)
+        #expect(try connection.int("SELECT row_number() OVER (ORDER BY name DESC) FROM food LIMIT 1") == 1)
+        #expect(try connection.quickCheck() == [])
+        #expect(try connection.integrityCheck() == [])
+        #expect(try connection.foreignKeyCheck() == [])
+    }
+
+    @Test(arguments: [
+        ("INSERT INTO t VALUES (1)", "INSERT into t"), ("DELETE FROM t", "DELETE from t"),
+        ("UPDATE t SET a = 1", "UPDATE of t"), ("CREATE TABLE u (a)", "INSERT into sqlite_master"),
+        ("CREATE TEMP TABLE u (a)", "INSERT into sqlite_temp_master"),
+        ("PRAGMA journal_mode = WAL", "PRAGMA journal_mode = WAL"),
+        ("PRAGMA trusted_schema = 1", "PRAGMA trusted_schema = 1"),
+        ("PRAGMA user_version = 9", "PRAGMA user_version = 9"), ("VACUUM", "ATTACH"),
+        ("VACUUM INTO '/tmp/moult-stolen.db'", "ATTACH"), ("ATTACH '/tmp/moult-stolen.db' AS x", "ATTACH"),
+        ("DETACH main", "DETACH"), ("SELECT load_extension('x')", "the function load_extension"),
+        ("SELECT fts3_tokenizer('simple')", "the function fts3_tokenizer"),
+        ("SELECT randomblob(1000)", "the function randomblob"),
+    ])
+    func whatIsNotReadingIsDeniedByName(_ sql: String, _ what: String) throws {
+        let connection = try Connection.openGuarded(
+            path: scratch.database("a.db", "CREATE TABLE t (a)"), access: .readWrite, deadline: 30)
+        let error = #expect(throws: MoultError.self) { try connection.execute(sql) }
+        #expect(error?.code == .guarded)
+        #expect(error?.outcome == .refused)
+        #expect(error?.why == "the guard allows reading only, and this needs \(what)")
+    }
+
+    /// A view that looks like data, and calls what its maker wants.
+    @Test func aViewCallsNoUnsafeFunction() throws {
+        let sql = "CREATE VIEW food AS SELECT rtreedepth(x'0003') AS depth"
+        let trusting = try Connection(path: scratch.database("a.db", sql), access: .readOnly)
+        #expect(try trusting.int("SELECT depth FROM food") == 3)
+        let connection = try Connection.openGuarded(path: scratch.path("a.db"), access: .immutable, deadline: 30)
+        let error = #expect(throws: MoultError.self) { _ = try connection.query("SELECT * FROM food") }
+        #expect(error?.why?.hasPrefix("unsafe use of rtreedepth()") == true)
+    }
+
+    /// What must be allowed so that R-trees can be read lets nobody write.
+    @Test(arguments: ["DELETE FROM my_node", "UPDATE my_node SET a = 2", "INSERT INTO my_node VALUES (3)"])
+    func namesLikeAnRTreesDoNotHelp(_ sql: String) throws {
+        let path = try scratch.database("a.db", "CREATE TABLE my_node (a); INSERT INTO my_node VALUES (1)")
+        let connection = try Connection.openGuarded(path: path, access: .readWrite, deadline: 30)
+        let error = #expect(throws: MoultError.self) { try connection.execute(sql) }
+        #expect(error?.sqlite?.resultCode == .readOnly)
+        #expect(try connection.query("SELECT a FROM my_node") == [[.integer(1)]])
+    }
+
+    @Test func theProgramMayAttachAndTheDatabaseMayNot() throws {
+        let connection = try guarded("CREATE TABLE t (a)")
+        try connection.attach(
+            scratch.database("b.db", "CREATE TABLE u (a); INSERT INTO u VALUES (5)"), as: "b", access: .immutable)
+        #expect(try connection.int("SELECT a FROM b.u") == 5)
+        try connection.detach("b")
+        #expect(throws: MoultError.self) { try connection.execute("ATTACH ':memory:' AS c") }
+    }
+
+    @Test func aQueryWithoutEndIsStopped() throws {
+        let connection = try guarded("CREATE TABLE t (a)", deadline: 0.2)
+        let error = #expect(throws: MoultError.self) {
+            _ = try connection.int(
+                "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n")
+        }
+        #expect(error?.code == .deadline)
+        #expect(error?.what == "stopped after 0.2 s: a statement on \(scratch.path("a.db"))")
+        #expect(error?.sqlite?.resultCode == .interrupt)
+    }
+
+    /// A small file can keep even the check of its structure busy for minutes.
+    @Test func aCheckConstraintCannotKeepTheCheckBusy() throws {
+        let connection = try guarded(
+            """
+            CREATE TABLE t (a CHECK (length(replace(hex(zeroblob(1000000)), '0', a)) > 0));
+            PRAGMA ignore_check_constraints = 1;
+            WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)
+            INSERT INTO t SELECT 'ab' FROM n;
+            """, access: .readWrite, deadline: 0.3)
+        let start = ContinuousClock.now
+        let error = #expect(throws: MoultError.self) { _ = try connection.quickCheck() }
+        #expect(error?.code == .deadline)
+        #expect(ContinuousClock.now - start < .seconds(30))
+    }
+
+    @Test func aHugeValueIsNotMade() throws {
+        let connection = try guarded("CREATE VIEW v AS SELECT hex(zeroblob(900000000)) AS a")
+        let error = #expect(throws: MoultError.self) { _ = try connection.query("SELECT a FROM v") }
+        #expect(error?.sqlite?.resultCode == .tooBig)
+    }
+
+    @Test(arguments: [0, 1, 4095, 4096 * 3])
+    func aFileThatIsNotItsPagesIsRefusedBeforeTheFirstQuery(_ size: Int) throws {
+        let path = try scratch.database("a.db", "CREATE TABLE t (a)")
+        #expect(truncate(path, size) == 0)
+        let error = #expect(throws: MoultError.self) {
+            _ = try Connection.openGuarded(path: path, access: .immutable, deadline: 30)
+        }
+        #expect(error?.code == .databaseCorrupt)
+        #expect(error?.what.contains(path) == true)
+    }
+
+    /// An inner deadline may be shorter than the guard's own, and never longer.
+    @Test func theEarlierDeadlineCounts() throws {
+        let forever = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+        let connection = try guarded("CREATE TABLE t (a)", deadline: 0.4)
+        let inner = #expect(throws: MoultError.self) {
+            try connection.withDeadline(seconds: 0.1) { _ = try connection.int(forever) }
+        }
+        #expect(inner?.what.hasPrefix("stopped after 0.1 s") == true)
+        let outer = #expect(throws: MoultError.self) {
+            try connection.withDeadline(seconds: 60) { _ = try connection.int(forever) }
+        }
+        #expect(outer?.what.hasPrefix("stopped after 0.4 s") == true)
+    }
+}

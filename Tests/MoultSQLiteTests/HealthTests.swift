@@ -1,0 +1,92 @@
+import MoultBasics
+import MoultSQLite
+import Testing
+
+@Suite struct HealthTests {
+    let scratch = Scratch()
+
+    @Test func aSoundDatabaseHasNoFindings() throws {
+        let path = try scratch.database(
+            "a.db", "CREATE TABLE t (a, b); CREATE INDEX i ON t (a); INSERT INTO t VALUES (1, 2)")
+        let connection = try Connection(path: path, access: .readOnly)
+        #expect(try connection.quickCheck() == [])
+        #expect(try connection.integrityCheck() == [])
+        #expect(try connection.foreignKeyCheck() == [])
+    }
+
+    /// The index was made on `a` and says that it is on `b`: only a look-up of each row notices.
+    @Test func onlyTheIntegrityCheckLooksRowsUpInIndexes() throws {
+        let path = try scratch.database(
+            "a.db",
+            """
+            CREATE TABLE t (a, b); INSERT INTO t VALUES (1, 2); CREATE INDEX i ON t (a);
+            PRAGMA writable_schema = ON;
+            UPDATE sqlite_schema SET sql = 'CREATE INDEX i ON t (b)' WHERE name = 'i';
+            """)
+        let connection = try Connection(path: path, access: .readOnly)
+        #expect(try connection.quickCheck() == [])
+        #expect(try connection.integrityCheck() == ["row 1 missing from index i"])
+    }
+
+    @Test func aDamagedPageIsAFinding() throws {
+        let path = try scratch.database(
+            "a.db", "CREATE TABLE t (a); INSERT INTO t VALUES (zeroblob(100)), (zeroblob(100))")
+        // Page 2 is the table's only leaf; its count of cells is at byte 3.
+        try scratch.damage("a.db", at: 4096 + 3, with: [0xff, 0xff])
+        let findings = try Connection(path: path, access: .readOnly).quickCheck()
+        #expect(findings.contains { $0.contains("btreeInitPage() returns error code 11") })
+    }
+
+    @Test func aTableThatTwoNamesShareIsAFinding() throws {
+        let path = try scratch.database(
+            "a.db",
+            """
+            CREATE TABLE t (a); CREATE TABLE u (a);
+            PRAGMA writable_schema = ON; UPDATE sqlite_schema SET rootpage = 2 WHERE name = 'u';
+            """)
+        let findings = try Connection(path: path, access: .readOnly).quickCheck()
+        #expect(findings.contains { $0.contains("2nd reference to page 2") })
+        #expect(findings.contains { $0.contains("Page 3 is never used") })
+    }
+
+    @Test func whatIsNoDatabaseIsAFinding() throws {
+        let path = try scratch.file("a.db", Array(repeating: UInt8(ascii: "x"), count: 4096))
+        #expect(try Connection(path: path, access: .readOnly).quickCheck() == ["file is not a database"])
+    }
+
+    @Test func rowsWithoutTheirParentAreFindings() throws {
+        let path = try scratch.database(
+            "a.db",
+            """
+            CREATE TABLE food (pk INTEGER PRIMARY KEY);
+            CREATE TABLE meal (food REFERENCES food); INSERT INTO meal VALUES (7), (8);
+            CREATE TABLE note (food REFERENCES food, id PRIMARY KEY) WITHOUT ROWID; INSERT INTO note VALUES (9, 1);
+            """)
+        let connection = try Connection(path: path, access: .readOnly)
+        #expect(
+            try connection.foreignKeyCheck().sorted() == [
+                "a row of table note refers to a row of food that is not there",
+                "row 1 of table meal refers to a row of food that is not there",
+                "row 2 of table meal refers to a row of food that is not there",
+            ])
+        #expect(try connection.foreignKeyCheck(limit: 2).count == 2)
+    }
+
+    @Test func checksAnAttachedDatabase() throws {
+        try scratch.database("b.db", "CREATE TABLE t (a); INSERT INTO t VALUES (1)")
+        try scratch.damage("b.db", at: 4096 + 3, with: [0xff, 0xff])
+        let connection = try Connection(path: scratch.database("a.db", "CREATE TABLE t (a)"), access: .readOnly)
+        try connection.attach(scratch.path("b.db"), as: "the other", access: .readOnly)
+        #expect(try connection.quickCheck() == [])
+        #expect(try connection.quickCheck(schema: "the other") != [])
+    }
+
+    /// SQLite does not load the CHECK constraints of a database that it cannot write.
+    @Test func checkConstraintsNeedWriteAccess() throws {
+        let path = try scratch.database(
+            "a.db",
+            "CREATE TABLE t (a CHECK (a > 0)); PRAGMA ignore_check_constraints = 1; INSERT INTO t VALUES (-1)")
+        #expect(try Connection(path: path, access: .readOnly).quickCheck() == [])
+        #expect(try Connection(path: path, access: .readWrite).quickCheck() == ["CHECK constraint failed in t"])
+    }
+}
