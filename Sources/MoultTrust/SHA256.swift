@@ -2,9 +2,9 @@ internal import MoultBasics
 
 /// A SHA-256 digest in the making: bytes go in, in order, and `finish` gives the digest.
 package struct SHA256: ~Copyable {
-    private var hasher: Hasher
+    private var hasher: RunningDigest
 
-    package init() throws { hasher = try Hasher(.sha256) }
+    package init() throws { hasher = try RunningDigest(.sha256) }
 
     package mutating func update(_ bytes: UnsafeRawBufferPointer) throws { try hasher.update(bytes) }
 

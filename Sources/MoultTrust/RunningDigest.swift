@@ -2,13 +2,13 @@ internal import CCrypto
 internal import MoultBasics
 
 /// A running digest of libcrypto's: the handle that SHA-256 and BLAKE2b-512 share.
-struct Hasher: ~Copyable {
-    enum Function: String { case sha256 = "SHA256", blake2b512 = "BLAKE2B-512" }
+package struct RunningDigest: ~Copyable {
+    package enum Function: String { case sha256 = "SHA256", blake2b512 = "BLAKE2B-512" }
 
     private let context: OpaquePointer
     private let function: Function
 
-    init(_ function: Function) throws {
+    package init(_ function: Function) throws {
         try Library.begin()
         guard let context = EVP_MD_CTX_new() else { throw cryptoError("make a digest") }
         let algorithm = function == .sha256 ? EVP_sha256() : EVP_blake2b512()
@@ -22,13 +22,13 @@ struct Hasher: ~Copyable {
 
     deinit { EVP_MD_CTX_free(context) }
 
-    mutating func update(_ bytes: UnsafeRawBufferPointer) throws {
+    package mutating func update(_ bytes: UnsafeRawBufferPointer) throws {
         guard EVP_DigestUpdate(context, bytes.baseAddress, bytes.count) == 1 else {
             throw cryptoError("go on with \(function.rawValue)")
         }
     }
 
-    consuming func finish() throws -> [UInt8] {
+    package consuming func finish() throws -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
         var count: UInt32 = 0
         guard EVP_DigestFinal_ex(context, &bytes, &count) == 1 else {

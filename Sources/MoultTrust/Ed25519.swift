@@ -1,0 +1,86 @@
+internal import CCrypto
+
+/// Ed25519 of RFC 8032 over messages in memory, by libcrypto.
+package enum Ed25519 {
+    static let seedSize = 32
+    static let publicKeySize = 32
+    static let signatureSize = 64
+
+    /// A seed from the system's randomness.
+    package static func generateSeed() throws -> [UInt8] { try randomBytes(seedSize) }
+
+    package static func publicKey(ofSeed seed: [UInt8]) throws -> [UInt8] {
+        let key = try Key(seed: seed)
+        var bytes = [UInt8](repeating: 0, count: publicKeySize)
+        var count = bytes.count
+        guard EVP_PKEY_get_raw_public_key(key.handle, &bytes, &count) == 1, count == publicKeySize else {
+            throw cryptoError("make the public key of an Ed25519 key")
+        }
+        return bytes
+    }
+
+    package static func sign(_ message: [UInt8], seed: [UInt8]) throws -> [UInt8] {
+        let key = try Key(seed: seed)
+        let context = try Context()
+        var signature = [UInt8](repeating: 0, count: signatureSize)
+        var count = signature.count
+        guard EVP_DigestSignInit(context.handle, nil, nil, nil, key.handle) == 1,
+            EVP_DigestSign(context.handle, &signature, &count, message, message.count) == 1, count == signatureSize
+        else { throw cryptoError("sign with Ed25519") }
+        return signature
+    }
+
+    /// Whether the signature is the key owner's for this message; throws only if the check cannot be made.
+    package static func verify(_ signature: [UInt8], of message: [UInt8], publicKey: [UInt8]) throws -> Bool {
+        let key = try Key(publicKey: publicKey)
+        let context = try Context()
+        guard EVP_DigestVerifyInit(context.handle, nil, nil, nil, key.handle) == 1 else {
+            throw cryptoError("begin to verify with Ed25519")
+        }
+        let result = EVP_DigestVerify(context.handle, signature, signature.count, message, message.count)
+        // A bad signature leaves its reason in the library's queue, where the next error must not find it.
+        ERR_clear_error()
+        return result == 1
+    }
+
+    private struct Key: ~Copyable {
+        let handle: OpaquePointer
+
+        init(seed: [UInt8]) throws {
+            try Library.begin()
+            guard seed.count == seedSize,
+                let handle = EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nil, seed, seed.count)
+            else { throw cryptoError("take an Ed25519 secret key") }
+            self.handle = handle
+        }
+
+        init(publicKey: [UInt8]) throws {
+            try Library.begin()
+            guard publicKey.count == publicKeySize,
+                let handle = EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nil, publicKey, publicKey.count)
+            else { throw cryptoError("take an Ed25519 public key") }
+            self.handle = handle
+        }
+
+        deinit { EVP_PKEY_free(handle) }
+    }
+
+    private struct Context: ~Copyable {
+        let handle: OpaquePointer
+
+        init() throws {
+            guard let handle = EVP_MD_CTX_new() else { throw cryptoError("make a signature") }
+            self.handle = handle
+        }
+
+        deinit { EVP_MD_CTX_free(handle) }
+    }
+}
+
+/// Bytes from the system's randomness, for keys and salts.
+func randomBytes(_ count: Int) throws -> [UInt8] {
+    try Library.begin()
+    var bytes = [UInt8](repeating: 0, count: count)
+    guard RAND_bytes(&bytes, Int32(count)) == 1 else { throw cryptoError("give random bytes") }
+    return bytes
+}

@@ -1,0 +1,87 @@
+package import MoultBasics
+
+extension MoultError.Code {
+    /// A key or signature file that is not of minisign's form.
+    package static let minisignForm = Self(252)
+    /// A comment that cannot stand in a key or signature file.
+    package static let minisignComment = Self(253)
+    /// A key file's password is missing or wrong.
+    package static let password = Self(254)
+    /// No trusted key made this signature.
+    package static let unknownKey = Self(255)
+    /// The signature does not fit the bytes, or its trusted comment was changed.
+    package static let badSignature = Self(256)
+    /// A signature of the old form, made over the whole file instead of its digest.
+    package static let legacySignature = Self(257)
+}
+
+/// The lines of one of minisign's files, and what is wrong with them in words.
+struct MinisignText {
+    /// What the file is, for errors: "signature", "public key", "secret key".
+    let kind: String
+    let name: String
+    let lines: [ArraySlice<UInt8>]
+
+    /// More than any real file of these has, so that nobody can make us read without end.
+    private static let limit = 1 << 20
+
+    /// Splits a file into exactly `count` lines; the last one may lack its line end.
+    init(_ bytes: [UInt8], kind: String, named name: String, lines count: Int) throws {
+        self.kind = kind
+        self.name = name
+        guard bytes.count <= Self.limit else { throw Self.error(kind, name, "it is larger than 1 MiB") }
+        var lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        if lines.last?.isEmpty == true { lines.removeLast() }
+        guard lines.count == count else {
+            throw Self.error(kind, name, "it has \(lines.count) lines instead of \(count)")
+        }
+        self.lines = lines
+        if lines.contains(where: { $0.last == UInt8(ascii: "\r") }) { throw error("it has the line ends of Windows") }
+    }
+
+    /// The comment on a line that begins with `prefix`.
+    func comment(line: Int, prefix: String) throws -> String {
+        guard lines[line].starts(with: prefix.utf8) else {
+            throw error("line \(line + 1) does not begin with “\(prefix)”")
+        }
+        let comment = lines[line].dropFirst(prefix.utf8.count)
+        guard let text = String(validating: comment, as: UTF8.self), Self.isPrintable(text) else {
+            throw error("the comment on line \(line + 1) has characters that cannot be printed")
+        }
+        return text
+    }
+
+    /// The bytes of a line in Base64, of which there must be `count`.
+    func bytes(line: Int, count: Int) throws -> [UInt8] {
+        guard let bytes = Base64.decode(lines[line]) else { throw error("line \(line + 1) is not Base64") }
+        guard bytes.count == count else {
+            throw error("line \(line + 1) has \(bytes.count) bytes in Base64 instead of \(count)")
+        }
+        return bytes
+    }
+
+    func error(_ why: String) -> MoultError { Self.error(kind, name, why) }
+
+    private static func error(_ kind: String, _ name: String, _ why: String) -> MoultError {
+        MoultError(
+            .minisignForm, .refused, what: "\(name) is not a minisign \(kind)", why: why,
+            now: "Get the file again from where it was made.")
+    }
+
+    static let untrusted = "untrusted comment: "
+    static let trusted = "trusted comment: "
+
+    /// Throws unless a comment can be written: one line that every terminal can show.
+    static func check(comment: String) throws {
+        guard isPrintable(comment), comment.utf8.count <= 1_000 else {
+            throw MoultError(
+                .minisignComment, what: "the comment cannot be written into a signature",
+                why: "a comment has one line of at most 1,000 bytes, without control characters")
+        }
+    }
+
+    /// Control characters could move a terminal's cursor and make a comment say something else; tabs are usual.
+    private static func isPrintable(_ text: String) -> Bool {
+        text.unicodeScalars.allSatisfy { $0 == "\t" || $0.properties.generalCategory != .control }
+    }
+}

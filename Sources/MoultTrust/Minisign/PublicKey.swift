@@ -1,0 +1,42 @@
+internal import MoultBasics
+
+/// A public key of minisign's: who has the secret one can sign, who has this one can tell.
+package struct PublicKey: Hashable, Sendable {
+    package let id: KeyID
+    /// The 32 bytes of the Ed25519 key.
+    let bytes: [UInt8]
+
+    init(id: KeyID, bytes: [UInt8]) {
+        self.id = id
+        self.bytes = bytes
+    }
+
+    /// Reads the one line that minisign's `-P` takes, and that a settings file can hold.
+    package init(base64 line: String, named name: String) throws {
+        let text = try MinisignText(Array(line.utf8), kind: "public key", named: name, lines: 1)
+        try self.init(line: 0, of: text)
+    }
+
+    /// Reads a public key file (`minisign.pub`).
+    package init(file bytes: [UInt8], named name: String) throws {
+        let text = try MinisignText(bytes, kind: "public key", named: name, lines: 2)
+        _ = try text.comment(line: 0, prefix: MinisignText.untrusted)
+        try self.init(line: 1, of: text)
+    }
+
+    private init(line: Int, of text: MinisignText) throws {
+        let bytes = try text.bytes(line: line, count: 2 + KeyID.size + Ed25519.publicKeySize)
+        guard bytes.starts(with: "Ed".utf8) else { throw text.error("its algorithm is not Ed25519") }
+        self.init(id: KeyID(bytes[2..<10]), bytes: Array(bytes[10...]))
+    }
+
+    /// The key on one line of 56 characters.
+    package var base64: String { Base64.encode(Array("Ed".utf8) + id.bytes + bytes) }
+
+    /// A public key file as minisign writes it.
+    package var file: [UInt8] { Array("\(MinisignText.untrusted)minisign public key \(id)\n\(base64)\n".utf8) }
+}
+
+extension PublicKey: CustomStringConvertible {
+    package var description: String { base64 }
+}

@@ -1,0 +1,89 @@
+internal import MoultBasics
+
+// A secret key file's line in Base64, as minisign has it:
+//
+//      2  "Ed"       signature algorithm
+//      2  "Sc" or 0  scrypt, or not protected
+//      2  "B2"       checksum algorithm
+//     32  salt
+//     16  scrypt's two limits, little-endian
+//    104  key id, seed, public key, checksum; if protected, xor-ed with what scrypt makes of the password
+extension SecretKey {
+    private static let secretSize = KeyID.size + Ed25519.seedSize + Ed25519.publicKeySize + checksumSize
+    private static let checksumSize = 32
+    private static let saltSize = 32
+
+    /// Reads a secret key file (`minisign.key`); `password` is asked only if the file is protected by one.
+    package init(file bytes: [UInt8], named name: String, password: () throws -> [UInt8]) throws {
+        let text = try MinisignText(bytes, kind: "secret key", named: name, lines: 2)
+        _ = try text.comment(line: 0, prefix: MinisignText.untrusted)
+        let fields = try text.bytes(line: 1, count: 6 + Self.saltSize + 16 + Self.secretSize)
+        guard fields.starts(with: "Ed".utf8) else { throw text.error("its algorithm is not Ed25519") }
+        guard fields[4..<6].elementsEqual("B2".utf8) else { throw text.error("its checksum is not BLAKE2b") }
+        var secret = Array(fields.suffix(Self.secretSize))
+
+        let isProtected = fields[2..<4].elementsEqual("Sc".utf8)
+        if isProtected {
+            let limits = Scrypt(
+                operations: Self.number(fields[(6 + Self.saltSize)...]),
+                memory: Self.number(fields[(6 + Self.saltSize + 8)...]))
+            guard limits.memory <= Scrypt.sensitive.memory, limits.operations <= Scrypt.sensitive.operations else {
+                throw text.error("its scrypt limits are above minisign's own")
+            }
+            let salt = Array(fields[6..<6 + Self.saltSize])
+            let stream = try limits.key(password: try password(), salt: salt, count: Self.secretSize)
+            secret = zip(secret, stream).map { $0 ^ $1 }
+        } else if !fields[2..<4].elementsEqual([0, 0]) {
+            throw text.error("its password protection is not scrypt")
+        }
+
+        let id = KeyID(secret[..<8])
+        let pair = Array(secret[8..<72])
+        let checksum = secret[72...]
+        // minisign leaves the checksum of an unprotected key empty.
+        let isWhole =
+            checksum.elementsEqual(Self.checksum(id, pair)) || !isProtected && checksum.allSatisfy { $0 == 0 }
+        guard isWhole || !isProtected else {
+            throw MoultError(
+                .password, .refused, what: "cannot open the secret key \(name)", why: "the password is wrong",
+                now: "Try again; a forgotten password cannot be recovered.")
+        }
+        guard isWhole else { throw text.error("its checksum does not fit its key") }
+        try self.init(id: id, seed: Array(pair[..<32]))
+        guard publicKey.bytes.elementsEqual(pair[32...]) else {
+            throw text.error("its secret and its public half are not a pair")
+        }
+    }
+
+    /// A secret key file as minisign writes it, protected by the password unless there is none.
+    package func file(password: [UInt8]?) throws -> [UInt8] {
+        let pair = seed + publicKey.bytes
+        var secret = publicKey.id.bytes + pair
+        var fields: [UInt8] = Array("Ed".utf8)
+        if let password {
+            secret += Self.checksum(publicKey.id, pair)
+            let salt = try randomBytes(Self.saltSize)
+            let stream = try Scrypt.sensitive.key(password: password, salt: salt, count: Self.secretSize)
+            secret = zip(secret, stream).map { $0 ^ $1 }
+            fields += Array("ScB2".utf8) + salt
+            fields += Self.bytes(Scrypt.sensitive.operations) + Self.bytes(Scrypt.sensitive.memory)
+        } else {
+            secret += [UInt8](repeating: 0, count: Self.checksumSize)
+            fields += [0, 0] + Array("B2".utf8) + [UInt8](repeating: 0, count: Self.saltSize + 16)
+        }
+        let comment = password == nil ? "minisign secret key without a password" : "minisign encrypted secret key"
+        return Array("\(MinisignText.untrusted)\(comment)\n\(Base64.encode(fields + secret))\n".utf8)
+    }
+
+    private static func checksum(_ id: KeyID, _ pair: [UInt8]) -> [UInt8] {
+        BLAKE2b.digest(of: Array("Ed".utf8) + id.bytes + pair, size: checksumSize)
+    }
+
+    private static func number(_ bytes: ArraySlice<UInt8>) -> UInt64 {
+        bytes.prefix(8).reversed().reduce(0) { $0 << 8 | UInt64($1) }
+    }
+
+    private static func bytes(_ number: UInt64) -> [UInt8] {
+        (0..<8).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
+    }
+}

@@ -1,0 +1,47 @@
+/// A secret key of minisign's, ready to sign.
+package struct SecretKey: Sendable {
+    package let publicKey: PublicKey
+    let seed: [UInt8]
+
+    /// Makes a new key pair from the system's randomness.
+    package static func generate() throws -> SecretKey {
+        try SecretKey(id: .generate(), seed: Ed25519.generateSeed())
+    }
+
+    init(id: KeyID, seed: [UInt8]) throws {
+        self.seed = seed
+        publicKey = PublicKey(id: id, bytes: try Ed25519.publicKey(ofSeed: seed))
+    }
+
+    /// Signs bytes in memory.
+    package func sign(_ bytes: [UInt8], trustedComment: String) throws -> Signature {
+        var hasher = try RunningDigest(.blake2b512)
+        try bytes.withUnsafeBytes { try hasher.update($0) }
+        return try sign(digest: try hasher.finish(), trustedComment: trustedComment)
+    }
+
+    /// Signs a whole file of any size.
+    package func sign(fileAt path: String, trustedComment: String) throws -> Signature {
+        try sign(digest: blake2b512(ofFileAt: path), trustedComment: trustedComment)
+    }
+
+    private func sign(digest: [UInt8], trustedComment: String) throws -> Signature {
+        try MinisignText.check(comment: trustedComment)
+        let signature = try Ed25519.sign(digest, seed: seed)
+        return Signature(
+            keyID: publicKey.id, isPrehashed: true, bytes: signature, unprovenComment: trustedComment,
+            commentSignature: try Ed25519.sign(signature + trustedComment.utf8, seed: seed))
+    }
+}
+
+extension SecretKey: CustomStringConvertible {
+    /// Names the key without giving it away.
+    package var description: String { "secret key \(publicKey.id)" }
+}
+
+/// The digest that minisign signs instead of a file's bytes.
+package func blake2b512(ofFileAt path: String) throws -> [UInt8] {
+    var hasher = try RunningDigest(.blake2b512)
+    try withFile(at: path) { try forEachBlock(of: $0, named: path) { try hasher.update($0) } }
+    return try hasher.finish()
+}

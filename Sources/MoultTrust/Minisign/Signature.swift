@@ -1,0 +1,48 @@
+internal import MoultBasics
+
+/// A detached signature of minisign's (`.minisig`); it proves nothing before a key has verified it.
+package struct Signature: Hashable, Sendable {
+    /// Which key claims to have made it.
+    package let keyID: KeyID
+    /// Whether it was made over the BLAKE2b digest (`ED`), as minisign does today, or over the bytes (`Ed`).
+    let isPrehashed: Bool
+    let bytes: [UInt8]
+    /// Handed out by `verify` alone, which proves it.
+    let unprovenComment: String
+    /// Over the signature and the trusted comment, so that neither can be exchanged.
+    let commentSignature: [UInt8]
+
+    init(keyID: KeyID, isPrehashed: Bool, bytes: [UInt8], unprovenComment: String, commentSignature: [UInt8]) {
+        self.keyID = keyID
+        self.isPrehashed = isPrehashed
+        self.bytes = bytes
+        self.unprovenComment = unprovenComment
+        self.commentSignature = commentSignature
+    }
+
+    /// Reads a signature file.
+    package init(file bytes: [UInt8], named name: String) throws {
+        let text = try MinisignText(bytes, kind: "signature", named: name, lines: 4)
+        _ = try text.comment(line: 0, prefix: MinisignText.untrusted)
+        let fields = try text.bytes(line: 1, count: 2 + KeyID.size + Ed25519.signatureSize)
+        let isPrehashed = fields.starts(with: "ED".utf8)
+        guard isPrehashed || fields.starts(with: "Ed".utf8) else { throw text.error("its algorithm is not Ed25519") }
+        self.init(
+            keyID: KeyID(fields[2..<10]), isPrehashed: isPrehashed, bytes: Array(fields[10...]),
+            unprovenComment: try text.comment(line: 2, prefix: MinisignText.trusted),
+            commentSignature: try text.bytes(line: 3, count: Ed25519.signatureSize))
+    }
+
+    /// A signature file as minisign reads it; the untrusted comment is for people who look into the file.
+    package func file(untrustedComment: String) throws -> [UInt8] {
+        try MinisignText.check(comment: untrustedComment)
+        let fields = Array((isPrehashed ? "ED" : "Ed").utf8) + keyID.bytes + bytes
+        let lines = [
+            MinisignText.untrusted + untrustedComment,
+            Base64.encode(fields),
+            MinisignText.trusted + unprovenComment,
+            Base64.encode(commentSignature),
+        ]
+        return lines.flatMap { Array($0.utf8) + [UInt8(ascii: "\n")] }
+    }
+}

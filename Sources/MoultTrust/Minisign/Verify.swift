@@ -1,0 +1,64 @@
+internal import MoultBasics
+
+/// What a verified signature proves.
+package struct Verified: Hashable, Sendable {
+    /// The key that signed.
+    package let key: PublicKey
+    package let trustedComment: String
+}
+
+extension Signature {
+    /// Proves that one of `keys` signed these bytes and the trusted comment, or throws.
+    ///
+    /// `name` stands for the signed file in errors. A legacy signature (`minisign -S -l`) is refused unless allowed.
+    @discardableResult package func verify(
+        _ bytes: [UInt8], named name: String, by keys: [PublicKey], allowLegacy: Bool = false
+    ) throws -> Verified {
+        if !isPrehashed && allowLegacy { return try verify(message: bytes, name, keys) }
+        try refuseLegacy(name)
+        var hasher = try RunningDigest(.blake2b512)
+        try bytes.withUnsafeBytes { try hasher.update($0) }
+        return try verify(message: try hasher.finish(), name, keys)
+    }
+
+    /// Proves that one of `keys` signed this whole file, of any size, and the trusted comment, or throws.
+    @discardableResult package func verify(fileAt path: String, by keys: [PublicKey]) throws -> Verified {
+        try refuseLegacy(path)
+        return try verify(message: try blake2b512(ofFileAt: path), path, keys)
+    }
+
+    private func refuseLegacy(_ name: String) throws {
+        guard isPrehashed else {
+            throw MoultError(
+                .legacySignature, .refused, what: "the signature of \(name) is of minisign's legacy form",
+                why: "it was made by an old minisign or with -l",
+                now: "Sign the file again with minisign 0.10 or later.")
+        }
+    }
+
+    private func verify(message: [UInt8], _ name: String, _ keys: [PublicKey]) throws -> Verified {
+        let candidates = keys.filter { $0.id == keyID }
+        guard !candidates.isEmpty else {
+            let trusted =
+                keys.isEmpty ? "no key is trusted" : "trusted is \(keys.map(\.id.description).joined(separator: ", "))"
+            throw MoultError(
+                .unknownKey, .refused, what: "\(name) is not signed by a trusted key",
+                why: "its signature is by key \(keyID); \(trusted)",
+                now: "If that key is the publisher's, add it to the trusted keys.")
+        }
+        // Key ids are no secret and can collide: the signature decides.
+        let signer = try candidates.first { try Ed25519.verify(bytes, of: message, publicKey: $0.bytes) }
+        guard let signer else { throw bad(name, "the file is not what key \(keyID) signed") }
+        let comment = bytes + unprovenComment.utf8
+        guard try Ed25519.verify(commentSignature, of: comment, publicKey: signer.bytes) else {
+            throw bad(name, "the trusted comment is not what key \(keyID) signed")
+        }
+        return Verified(key: signer, trustedComment: unprovenComment)
+    }
+
+    private func bad(_ name: String, _ why: String) -> MoultError {
+        MoultError(
+            .badSignature, .refused, what: "the signature of \(name) is not valid", why: why,
+            now: "Get the file and its signature again; if it stays so, tell the publisher and do not use the file.")
+    }
+}

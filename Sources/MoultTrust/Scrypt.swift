@@ -1,0 +1,53 @@
+internal import CCrypto
+
+/// scrypt of RFC 7914, as costly as two limits in libsodium's manner say.
+package struct Scrypt: Equatable {
+    /// About how many operations, and how many bytes of memory.
+    package var operations: UInt64
+    package var memory: UInt64
+
+    package init(operations: UInt64, memory: UInt64) {
+        self.operations = operations
+        self.memory = memory
+    }
+
+    /// What minisign uses to protect a secret key that stays on a disk: 1 GiB and some seconds.
+    package static let sensitive = Scrypt(operations: 33_554_432, memory: 1_073_741_824)
+
+    private static let blockFactor: UInt64 = 8
+
+    /// A key of `count` bytes from a password.
+    package func key(password: [UInt8], salt: [UInt8], count: Int) throws -> [UInt8] {
+        try Library.begin()
+        let (cost, parallel) = parameters
+        // Counted as libcrypto counts: 128 r bytes for each of N + 2 + p blocks. Its own limit of 32 MiB would refuse.
+        let needed = 128 * Self.blockFactor * (cost + 2 + parallel)
+        var key = [UInt8](repeating: 0, count: count)
+        let result = password.withUnsafeBytes {
+            EVP_PBE_scrypt(
+                $0.baseAddress?.assumingMemoryBound(to: CChar.self), password.count, salt, salt.count, cost,
+                Self.blockFactor, parallel, needed, &key, count)
+        }
+        guard result == 1 else {
+            throw cryptoError("derive a key from the password with scrypt, which needs \(needed >> 20) MiB of memory")
+        }
+        return key
+    }
+
+    /// N and p for the limits, chosen as libsodium chooses them, so that its keys open here and ours there.
+    private var parameters: (cost: UInt64, parallel: UInt64) {
+        let operations = max(operations, 32_768)
+        if operations < memory / 32 {
+            return (cost(below: operations / (Self.blockFactor * 4)), 1)
+        }
+        let cost = cost(below: memory / (Self.blockFactor * 128))
+        return (cost, min(operations / 4 / cost, 0x3fff_ffff) / Self.blockFactor)
+    }
+
+    /// The smallest power of two above half of the limit, at least 2.
+    private func cost(below limit: UInt64) -> UInt64 {
+        var cost: UInt64 = 2
+        while cost <= limit / 2 { cost *= 2 }
+        return cost
+    }
+}

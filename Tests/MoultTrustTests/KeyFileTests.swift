@@ -1,0 +1,85 @@
+import MoultBasics
+import MoultTrust
+import Testing
+
+@Suite struct KeyFileTests {
+    @Test func twoGeneratedKeysDiffer() throws {
+        let (one, two) = (try SecretKey.generate(), try SecretKey.generate())
+        #expect(one.publicKey != two.publicKey)
+        #expect(one.publicKey.id != two.publicKey.id)
+    }
+
+    @Test func aSecretKeyDoesNotPrintItself() throws {
+        let key = try SecretKey.generate()
+        #expect("\(key)" == "secret key \(key.publicKey.id)")
+        #expect("\(key.publicKey.id)".wholeMatch(of: /[0-9A-F]{16}/) != nil)
+    }
+
+    @Test(arguments: [
+        ("RWQ=", "line 1 has 2 bytes in Base64 instead of 42"),
+        ("AAAA1/2bZSN5Y9aen8RHzeE1wYqNzW2FMVoM+IazPIFE5+0sb+quV9QK", "its algorithm is not Ed25519"),
+        ("hello", "line 1 is not Base64"),
+        ("", "it has 0 lines instead of 1"),
+    ])
+    func refusesOtherPublicKeys(line: String, why: String) throws {
+        let error = try #require(throws: MoultError.self) { try PublicKey(base64: line, named: "keys[0]") }
+        #expect(error.what == "keys[0] is not a minisign public key")
+        #expect(error.why == why)
+    }
+
+    /// Changes one byte of an unprotected key file at each place that has a meaning.
+    @Test(arguments: [
+        (0, "its algorithm is not Ed25519"),
+        (2, "its password protection is not scrypt"),
+        (4, "its checksum is not BLAKE2b"),
+        (70, "its secret and its public half are not a pair"),
+        (100, "its secret and its public half are not a pair"),
+        (150, "its checksum does not fit its key"),
+    ])
+    func noticesADamagedSecretKey(place: Int, why: String) throws {
+        let file = try SecretKey.generate().file(password: nil)
+        let lines = String(decoding: file, as: UTF8.self).split(separator: "\n")
+        var bytes = try #require(decode(lines[1]))
+        bytes[place] ^= 1
+        let damaged = Array("\(lines[0])\n\(encode(bytes))\n".utf8)
+        let error = try #require(throws: MoultError.self) {
+            try SecretKey(file: damaged, named: "k") { [] }
+        }
+        #expect(error.what == "k is not a minisign secret key")
+        #expect(error.why == why)
+    }
+
+    /// Limits that only someone who wants to exhaust the machine would write.
+    @Test func refusesImmoderateScryptLimits() throws {
+        let file = try SecretKey.generate().file(password: nil)
+        let lines = String(decoding: file, as: UTF8.self).split(separator: "\n")
+        var bytes = try #require(decode(lines[1]))
+        bytes.replaceSubrange(2..<4, with: "Sc".utf8)
+        bytes[38 + 15] = 1
+        let error = try #require(throws: MoultError.self) {
+            try SecretKey(file: Array("\(lines[0])\n\(encode(bytes))\n".utf8), named: "k") { [] }
+        }
+        #expect(error.why == "its scrypt limits are above minisign's own")
+    }
+
+    private let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+
+    /// 158 bytes in 212 characters with one `=`.
+    private func decode(_ line: Substring) -> [UInt8]? {
+        var bits: [Bool] = []
+        for character in line where character != "=" {
+            guard let value = alphabet.firstIndex(of: character) else { return nil }
+            bits += (0..<6).map { value >> (5 - $0) & 1 == 1 }
+        }
+        return (0..<bits.count / 8).map { byte in bits[byte * 8..<byte * 8 + 8].reduce(0) { $0 << 1 | ($1 ? 1 : 0) } }
+    }
+
+    private func encode(_ bytes: [UInt8]) -> String {
+        var bits = bytes.flatMap { byte in (0..<8).map { byte >> (7 - $0) & 1 } }
+        while bits.count % 6 != 0 { bits.append(0) }
+        let text = stride(from: 0, to: bits.count, by: 6).map { start in
+            alphabet[bits[start..<start + 6].reduce(0) { $0 << 1 | Int($1) }]
+        }
+        return String(text) + String(repeating: "=", count: (4 - text.count % 4) % 4)
+    }
+}

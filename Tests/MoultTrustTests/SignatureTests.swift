@@ -1,0 +1,123 @@
+import Glibc
+import MoultBasics
+import MoultTrust
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct SignatureTests {
+    private let text = Array("content".utf8)
+    private let key: SecretKey
+    private let lines: [String]
+
+    init() throws {
+        key = try SecretKey.generate()
+        let signature = try key.sign(text, trustedComment: "release 1")
+        lines = String(decoding: try signature.file(untrustedComment: "for a test"), as: UTF8.self)
+            .split(separator: "\n").map(String.init)
+    }
+
+    private func verify(_ lines: [String], by keys: [PublicKey]? = nil) throws -> Verified {
+        let file = Array(lines.joined(separator: "\n").utf8)
+        return try Signature(file: file, named: "f.minisig")
+            .verify(text, named: "f", by: keys ?? [key.publicKey])
+    }
+
+    @Test func theLastLineEndMayLackAndTheUntrustedCommentMayChange() throws {
+        var lines = lines
+        lines[0] = "untrusted comment: whatever"
+        #expect(try verify(lines).trustedComment == "release 1")
+    }
+
+    @Test func aChangedTrustedCommentIsNoticed() throws {
+        var lines = lines
+        lines[2] = "trusted comment: release 2"
+        let error = try #require(throws: MoultError.self) { try verify(lines) }
+        #expect(error.code == .badSignature)
+        #expect(
+            "\(error)" == "the signature of f is not valid: the trusted comment is not what key \(key.publicKey.id) "
+                + "signed. Get the file and its signature again; if it stays so, tell the publisher and do not use the file."
+        )
+    }
+
+    @Test func aCommentOfAnotherSignatureIsNoticed() throws {
+        let other = try key.sign(Array("other content".utf8), trustedComment: "release 9")
+        let others = String(decoding: try other.file(untrustedComment: ""), as: UTF8.self).split(separator: "\n")
+        #expect(throws: MoultError.self) { try verify(Array(lines[..<2]) + others[2...].map(String.init)) }
+    }
+
+    @Test func onlyTrustedKeysCount() throws {
+        let other = try SecretKey.generate().publicKey
+        let error = try #require(throws: MoultError.self) { try verify(lines, by: [other]) }
+        #expect(error.code == .unknownKey)
+        #expect(
+            "\(error)" == "f is not signed by a trusted key: its signature is by key \(key.publicKey.id); trusted is "
+                + "\(other.id). If that key is the publisher's, add it to the trusted keys.")
+        #expect(throws: MoultError.self) { try verify(lines, by: []) }
+        #expect(try verify(lines, by: [other, key.publicKey]).key == key.publicKey)
+    }
+
+    @Test func aChangedFileIsNoticed() throws {
+        let signature = try key.sign(text, trustedComment: "")
+        for changed in [text + [0], Array(text.dropLast()), [], Array(text.reversed())] {
+            let error = try #require(throws: MoultError.self) {
+                try signature.verify(changed, named: "f", by: [key.publicKey])
+            }
+            #expect(error.code == .badSignature)
+        }
+    }
+
+    /// A byte behind the fourth gibibyte counts: a signature must cover the whole file.
+    @Test func coversFilesAboveFourGibibytes() throws {
+        let scratch = try Scratch()
+        let path = try scratch.write("huge", [])
+        #expect(truncate(path, (4 << 30) + 10) == 0)
+        // From coreutils: head -c 4294967306 /dev/zero | b2sum
+        let expected =
+            "e9377368744e41edf4b25754bdcd2d91eebee4d3ffba18f1d839dcd0174fd9e3"
+            + "6b6a0113e6b3cfd9b167c29a9f4df2db2cf36b596364e90ddb5919cb6d657929"
+        let digest = try blake2b512(ofFileAt: path)
+        #expect(digest.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() == expected)
+    }
+
+    @Test(arguments: [
+        ("", "it has 0 lines instead of 4"),
+        ("a\nb\n", "it has 2 lines instead of 4"),
+        ("1\n2\n3\n4\n\n", "it has 5 lines instead of 4"),
+        ("comment\nL1\nL2\nL3", "line 1 does not begin with “untrusted comment: ”"),
+        ("L0\r\nL1\r\nL2\r\nL3\r\n", "it has the line ends of Windows"),
+        ("L0\nnot Base64\nL2\nL3", "line 2 is not Base64"),
+        ("L0\nRUQ=\nL2\nL3", "line 2 has 2 bytes in Base64 instead of 74"),
+        ("L0\nL1 \nL2\nL3", "line 2 is not Base64"),
+        ("L0\nL3\nL2\nL3", "line 2 has 64 bytes in Base64 instead of 74"),
+        ("L0\nL1\ntrusted: x\nL3", "line 3 does not begin with “trusted comment: ”"),
+        ("L0\nL1\ntrusted comment: \u{1b}[2J\nL3", "the comment on line 3 has characters that cannot be printed"),
+        ("L0\nL1\nL2\n", "it has 3 lines instead of 4"),
+        ("L0\nL1\nL2\nL1", "line 4 has 74 bytes in Base64 instead of 64"),
+    ])
+    func refusesOtherForms(form: String, why: String) throws {
+        var file = form
+        for (index, line) in lines.enumerated() { file.replace("L\(index)", with: line) }
+        let error = try #require(throws: MoultError.self) { try Signature(file: Array(file.utf8), named: "f.minisig") }
+        #expect(
+            "\(error)" == "f.minisig is not a minisign signature: \(why). Get the file again from where it was made.")
+        #expect(error.code == .minisignForm && error.outcome == .refused)
+    }
+
+    @Test func refusesTooLargeFilesAndUnknownAlgorithms() throws {
+        let large = [UInt8](repeating: 0x61, count: (1 << 20) + 1)
+        let error = try #require(throws: MoultError.self) { try Signature(file: large, named: "x") }
+        #expect(error.why == "it is larger than 1 MiB")
+        var lines = lines
+        // The letters of “ED” become others.
+        lines[1].replace("RU", with: "RV", maxReplacements: 1)
+        let unknown = try #require(throws: MoultError.self) { try verify(lines) }
+        #expect(unknown.why == "its algorithm is not Ed25519")
+    }
+
+    @Test(arguments: ["two\nlines", "\u{1b}[31mred", String(repeating: "x", count: 1_001)])
+    func refusesToWriteSuchComments(comment: String) throws {
+        let error = try #require(throws: MoultError.self) { try key.sign(text, trustedComment: comment) }
+        #expect(error.code == .minisignComment)
+        let signature = try key.sign(text, trustedComment: "")
+        #expect(throws: MoultError.self) { try signature.file(untrustedComment: comment) }
+    }
+}
