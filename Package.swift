@@ -75,7 +75,7 @@ let package = Package(
         // Tests: one target a room, and the built command from outside
         .testTarget(name: "MoultBasicsTests", dependencies: ["MoultBasics"]),
         .testTarget(name: "MoultSQLiteTests", dependencies: ["MoultSQLite", "MoultBasics", "CLinux"]),
-        .testTarget(name: "MoultTrustTests", dependencies: ["MoultTrust", "MoultBasics"]),
+        .testTarget(name: "MoultTrustTests", dependencies: ["MoultTrust", "MoultBasics", "MoultFiles"]),
     ]
 )
 

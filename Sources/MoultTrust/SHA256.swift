@@ -1,4 +1,4 @@
-internal import MoultBasics
+package import MoultFiles
 
 /// A SHA-256 digest in the making: bytes go in, in order, and `finish` gives the digest.
 package struct SHA256: ~Copyable {
@@ -31,16 +31,14 @@ extension SHA256 {
 
     /// The digest of a whole regular file, from its first byte whatever the descriptor's offset, which stays.
     ///
-    /// `name` stands for the file in errors. Never use it on a database that someone may have open in this process:
-    /// closing the descriptor afterwards would drop SQLite's locks.
-    package static func digest(ofFileDescriptor descriptor: Int32, named name: String) throws -> Digest {
+    /// Never use it on a database that someone may have open in this process: closing the descriptor afterwards would
+    /// drop SQLite's locks.
+    package static func digest(of file: borrowing Descriptor) throws -> Digest {
         var hash = try SHA256()
-        try forEachBlock(of: descriptor, named: name) { try hash.update($0) }
+        try forEachBlock(of: file) { try hash.update($0) }
         return try hash.finish()
     }
 
     /// The digest of the file at a path.
-    package static func digest(ofFileAt path: String) throws -> Digest {
-        try withFile(at: path) { try digest(ofFileDescriptor: $0, named: path) }
-    }
+    package static func digest(ofFileAt path: String) throws -> Digest { try digest(of: Descriptor(path, .read)) }
 }

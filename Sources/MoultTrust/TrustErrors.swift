@@ -1,12 +1,9 @@
 internal import CCrypto
-internal import Glibc
 package import MoultBasics
 
 extension MoultError.Code {
     /// libcrypto failed, which it does for want of memory or because of a bug.
     package static let crypto = Self(250)
-    /// A file could not be read to its end for a digest or a signature.
-    package static let unreadable = Self(251)
 }
 
 /// The error for a libcrypto call that failed, with the library's own words; empties its queue of errors.
@@ -20,9 +17,4 @@ func cryptoError(_ doing: String) -> MoultError {
     }
     ERR_clear_error()
     return MoultError(.crypto, what: "libcrypto cannot \(doing)", why: words ?? "it does not say why")
-}
-
-/// The error for an `errno` while a file is read.
-func readError(_ file: String, _ errorNumber: Int32, _ doing: String = "read") -> MoultError {
-    MoultError(.unreadable, what: "cannot \(doing) \(file)", why: String(cString: strerror(errorNumber)))
 }

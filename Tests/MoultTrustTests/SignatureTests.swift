@@ -1,4 +1,5 @@
 import Glibc
+import Glibc
 import MoultBasics
 import MoultTrust
 import Testing

@@ -1,3 +1,5 @@
+internal import MoultFiles
+
 /// A secret key of minisign's, ready to sign.
 package struct SecretKey: Sendable {
     package let publicKey: PublicKey
@@ -42,6 +44,6 @@ extension SecretKey: CustomStringConvertible {
 /// The digest that minisign signs instead of a file's bytes.
 package func blake2b512(ofFileAt path: String) throws -> [UInt8] {
     var hasher = try RunningDigest(.blake2b512)
-    try withFile(at: path) { try forEachBlock(of: $0, named: path) { try hasher.update($0) } }
+    try forEachBlock(of: Descriptor(path, .read)) { try hasher.update($0) }
     return try hasher.finish()
 }
