@@ -1,0 +1,38 @@
+/// A row of `PRAGMA table_xinfo`.
+struct SchemaColumn {
+    var name = ""
+    private var type = ""
+    private var isNotNull = false
+    private var defaultValue: String?
+    private var primaryKeyPlace: Int64 = 0
+    /// 2: computed when it is read; 3: computed when the row is written.
+    private var hidden: Int64 = 0
+
+    init(_ row: [Value]) {
+        if case .text(let name) = row[1] { self.name = name }
+        if case .text(let type) = row[2] { self.type = type }
+        isNotNull = row[3] != .integer(0)
+        if case .text(let value) = row[4] { defaultValue = value }
+        if case .integer(let place) = row[5] { primaryKeyPlace = place }
+        if case .integer(let hidden) = row[6] { self.hidden = hidden }
+    }
+
+    /// All that is known of the column but its name, in one line.
+    func facts(
+        _ metadata: (collation: String, isAutoincrement: Bool), _ generated: String?, _ normalizer: SQLNormalizer
+    ) -> String {
+        var facts = [type.isEmpty ? "any type" : Self.spelling(of: type)]
+        if isNotNull { facts.append("not null") }
+        if primaryKeyPlace > 0 { facts.append("primary key \(primaryKeyPlace)") }
+        if metadata.isAutoincrement { facts.append("autoincrement") }
+        if metadata.collation != "binary" { facts.append("collate \(metadata.collation)") }
+        if let defaultValue { facts.append("default \(normalizer.normalize(defaultValue))") }
+        if hidden >= 2 { facts.append("\(hidden == 2 ? "virtual" : "stored") as \(generated ?? "")") }
+        return facts.joined(separator: " ")
+    }
+
+    /// `varchar ( 10 )` and `VARCHAR(10)` are one type.
+    private static func spelling(of type: String) -> String {
+        sqlTokens(type).map(\.text).joined(separator: " ").uppercased()
+    }
+}

@@ -1,0 +1,188 @@
+import CSQLite
+
+extension SchemaShape {
+    /// Reads the shape of one database of the connection; tables with an ignored name are left out with all they have.
+    package init(of connection: Connection, schema: String = "main", ignoring: Set<String> = []) throws {
+        let read = { try SchemaReader(connection, schema, ignoring).shape() }
+        // All of it must come from one state of the database.
+        self = try connection.isInTransaction ? read() : connection.transaction(.deferred, read)
+    }
+
+    /// The shape that these statements make in an empty database.
+    package init(madeBy sql: String) throws {
+        let connection = try Connection.inMemory()
+        try connection.execute(sql)
+        try self.init(of: connection)
+    }
+}
+
+/// Asks SQLite about each table, and the texts in `sqlite_schema` about what SQLite does not tell.
+private struct SchemaReader {
+    /// A row of `sqlite_schema`.
+    struct Entry {
+        var type: String
+        var name: String
+        var table: String
+        var sql: String
+    }
+
+    struct TableKind {
+        var name: String
+        var type: String
+        var options: String
+    }
+
+    let connection: Connection
+    let schema: String
+    let tables: [TableKind]
+    let entries: [Entry]
+    let columns: [String: [SchemaColumn]]
+    let normalizer: SQLNormalizer
+
+    init(_ connection: Connection, _ schema: String, _ ignoring: Set<String>) throws {
+        self.connection = connection
+        self.schema = schema
+        let quoted = quoteIdentifier(schema)
+        let isOurs = { (name: String) in !name.hasPrefix("sqlite_") && !ignoring.contains(name) }
+        let tables = try connection.query("PRAGMA \(quoted).table_list").compactMap { row -> TableKind? in
+            guard row[0].string == schema, isOurs(row[1].string), row[2].string != "shadow" else { return nil }
+            let options = [(row[4], "without rowid"), (row[5], "strict")].filter { $0.0 == .integer(1) }.map(\.1)
+            return TableKind(name: row[1].string, type: row[2].string, options: options.joined(separator: ", "))
+        }
+        self.tables = tables.sorted { $0.name < $1.name }
+        let shadowFree = Set(tables.map(\.name))
+        entries = try connection.query("SELECT type, name, tbl_name, sql FROM \(quoted).sqlite_schema ORDER BY 1, 2")
+            .map { Entry(type: $0[0].string, name: $0[1].string, table: $0[2].string, sql: $0[3].string) }
+            .filter { isOurs($0.name) && shadowFree.contains($0.table) }
+        var columns: [String: [SchemaColumn]] = [:]
+        for table in tables where table.type == "table" {
+            columns[table.name] = try connection.query("PRAGMA \(quoted).table_xinfo(\(quoteIdentifier(table.name)))")
+                .map(SchemaColumn.init)
+        }
+        self.columns = columns
+        let names = entries.map(\.name) + columns.values.joined().map(\.name)
+        normalizer = SQLNormalizer(names: Set(names.map(asciiLowercased)))
+    }
+
+    func shape() throws -> SchemaShape {
+        let sql = Dictionary(entries.filter { $0.type == "table" }.map { ($0.name, $0.sql) }) { first, _ in first }
+        var shape = SchemaShape(tables: [], items: [])
+        for table in tables {
+            switch table.type {
+            case "table": shape.tables.append(try read(table, sql[table.name] ?? ""))
+            case "virtual":
+                shape.items.append(
+                    .init(kind: "virtual table", name: table.name, definition: rest(sql[table.name] ?? "", 4)))
+            default: break
+            }
+        }
+        for entry in entries {
+            switch entry.type {
+            // Indexes without text belong to a constraint.
+            case "index" where !entry.sql.isEmpty:
+                shape.items.append(.init(kind: "index", name: entry.name, definition: try index(entry)))
+            case "view", "trigger":
+                shape.items.append(.init(kind: entry.type, name: entry.name, definition: rest(entry.sql, 3)))
+            default: break
+            }
+        }
+        shape.items.sort { ($0.kind, $0.name) < ($1.kind, $1.name) }
+        return shape
+    }
+
+    /// The text behind its first words, which SQLite itself wrote: CREATE, what, and the name.
+    private func rest(_ sql: String, _ words: Int) -> String { normalizer.normalize(sqlTokens(sql).dropFirst(words)) }
+
+    private func read(_ table: TableKind, _ sql: String) throws -> SchemaShape.Table {
+        let text = TableText(sql, normalizer)
+        var constraints = text.checks.map { "check \($0)" } + text.conflicts
+        for index in try connection.query("PRAGMA \(quoted).index_list(\(quoteIdentifier(table.name)))")
+        where index[3].string != "c" {
+            constraints.append(
+                "\(index[3].string == "pk" ? "primary key" : "unique") (\(try keys(of: index[1].string)))")
+        }
+        constraints += try foreignKeys(of: table.name, deferred: text.deferred)
+        return SchemaShape.Table(
+            name: table.name, options: table.options,
+            columns: try (columns[table.name] ?? []).map { column in
+                SchemaShape.Column(
+                    name: column.name,
+                    facts: column.facts(
+                        try metadata(table.name, column.name), text.generated[asciiLowercased(column.name)], normalizer)
+                )
+            },
+            constraints: constraints.sorted())
+    }
+
+    private var quoted: String { quoteIdentifier(schema) }
+
+    /// The collation of a column, and whether it is AUTOINCREMENT: no pragma tells.
+    private func metadata(_ table: String, _ column: String) throws -> (collation: String, isAutoincrement: Bool) {
+        var collation: UnsafePointer<CChar>?
+        var isAutoincrement: Int32 = 0
+        try connection.check(
+            sqlite3_table_column_metadata(
+                connection.handle, schema, table, column, nil, &collation, nil, nil, &isAutoincrement),
+            doing: "read the schema of \(connection.path)")
+        return (collation.map { asciiLowercased(String(cString: $0)) } ?? "binary", isAutoincrement != 0)
+    }
+
+    private func foreignKeys(of table: String, deferred: [Bool]) throws -> [String] {
+        let rows = try connection.query("PRAGMA \(quoted).foreign_key_list(\(quoteIdentifier(table)))")
+        let keys = Dictionary(grouping: rows) { $0[0].number }
+        return keys.map { id, rows in
+            let rows = rows.sorted { $0[1].number < $1[1].number }
+            let first = rows[0]
+            func names(_ column: Int) -> String {
+                rows.map { quoteIdentifier(asciiLowercased($0[column].string)) }.joined(separator: ", ")
+            }
+            // Without a column it refers to the primary key.
+            let parent = first[4] == .null ? "" : " (\(names(4)))"
+            // SQLite numbers them from the last to the first.
+            let place = keys.count - 1 - Int(id)
+            let when = deferred.indices.contains(place) && deferred[place] ? " deferred" : ""
+            return "foreign key (\(names(3))) references \(quoteIdentifier(asciiLowercased(first[2].string)))\(parent)"
+                + " on update \(asciiLowercased(first[5].string)) on delete \(asciiLowercased(first[6].string))\(when)"
+        }
+    }
+
+    private func index(_ entry: Entry) throws -> String {
+        let tokens = sqlTokens(entry.sql)[...]
+        let isUnique = tokens.dropFirst().first?.isWord("unique") == true
+        guard let open = tokens.firstIndex(where: { $0.isSymbol("(") }) else { return normalizer.normalize(tokens) }
+        let close = tokens.closing(open)
+        let parts = tokens[(open + 1)..<close].splitAtCommas()
+        let predicate = close < tokens.endIndex ? normalizer.normalize(tokens[(close + 1)...]) : ""
+        return "\(isUnique ? "unique " : "")on \(quoteIdentifier(asciiLowercased(entry.table))) "
+            + "(\(try keys(of: entry.name, parts)))\(predicate.isEmpty ? "" : " \(predicate)")"
+    }
+
+    /// The key columns of an index with order and collation; `parts` has the text of each, where there is one.
+    private func keys(of index: String, _ parts: [ArraySlice<SQLToken>] = []) throws -> String {
+        try connection.query("PRAGMA \(quoted).index_xinfo(\(quoteIdentifier(index)))")
+            .filter { $0[5] == .integer(1) }
+            .map { row in
+                let place = Int(row[0].number)
+                var key = quoteIdentifier(asciiLowercased(row[2].string))
+                if row[1].number == -1 { key = "rowid" }
+                if row[1].number == -2, parts.indices.contains(place) { key = expression(parts[place]) }
+                let collation = asciiLowercased(row[4].string)
+                return key + (collation == "binary" ? "" : " collate \(collation)")
+                    + (row[3].number == 1 ? " desc" : "")
+            }
+            .joined(separator: ", ")
+    }
+
+    /// An expression of an index without its order and collation, which SQLite tells.
+    private func expression(_ part: ArraySlice<SQLToken>) -> String {
+        var part = part
+        if let last = part.last, last.isWord("asc") || last.isWord("desc") { part = part.dropLast() }
+        if part.dropLast().last?.isWord("collate") == true { part = part.dropLast(2) }
+        return normalizer.normalize(part)
+    }
+}
+
+extension Value {
+    fileprivate var string: String { if case .text(let text) = self { text } else { "" } }
+    fileprivate var number: Int64 { if case .integer(let number) = self { number } else { 0 } }
+}

@@ -1,0 +1,65 @@
+extension SchemaShape {
+    /// What this schema lacks, has too much or has otherwise than the expected one, each as a sentence; empty if they
+    /// are the same.
+    package func diff(against expected: SchemaShape) -> [String] {
+        var words: [String] = []
+        Self.pair(tables, expected.tables, by: \.name) { found, wanted in
+            switch (found, wanted) {
+            case (let table?, nil): words.append("table \(table.name) is not expected")
+            case (nil, let table?): words.append("table \(table.name) is missing")
+            case (let found?, let wanted?): words += found.diff(against: wanted).map { "table \(found.name): \($0)" }
+            case (nil, nil): break
+            }
+        }
+        Self.pair(items, expected.items, by: { "\($0.kind) \($0.name)" }) { found, wanted in
+            switch (found, wanted) {
+            case (let item?, nil): words.append("\(item.kind) \(item.name) is not expected")
+            case (nil, let item?): words.append("\(item.kind) \(item.name) is missing")
+            case (let found?, let wanted?) where found != wanted:
+                words.append("\(found.kind) \(found.name) is: \(found.definition); expected: \(wanted.definition)")
+            default: break
+            }
+        }
+        return words
+    }
+
+    /// Calls the body with what has the same key on both sides, or is on one side only, in the order of the expected.
+    fileprivate static func pair<Part>(
+        _ found: [Part], _ expected: [Part], by key: (Part) -> String, _ body: (Part?, Part?) -> Void
+    ) {
+        let foundByKey = Dictionary(found.map { (key($0), $0) }) { first, _ in first }
+        let expectedKeys = Set(expected.map(key))
+        for part in expected { body(foundByKey[key(part)], part) }
+        for part in found where !expectedKeys.contains(key(part)) { body(part, nil) }
+    }
+}
+
+extension SchemaShape.Table {
+    fileprivate func diff(against expected: SchemaShape.Table) -> [String] {
+        var words: [String] = []
+        if options != expected.options {
+            func name(_ options: String) -> String { options.isEmpty ? "an ordinary table" : options }
+            words.append("it is \(name(options)), expected \(name(expected.options))")
+        }
+        SchemaShape.pair(columns, expected.columns, by: \.name) { found, wanted in
+            switch (found, wanted) {
+            case (let column?, nil): words.append("column \(quoteIdentifier(column.name)) not expected")
+            case (nil, let column?): words.append("column \(quoteIdentifier(column.name)) missing")
+            case (let found?, let wanted?) where found.facts != wanted.facts:
+                words.append("column \(quoteIdentifier(found.name)) is \(found.facts), expected \(wanted.facts)")
+            default: break
+            }
+        }
+        let (order, wantedOrder) = (columns.map(\.name), expected.columns.map(\.name))
+        if order != wantedOrder, order.sorted() == wantedOrder.sorted() {
+            words.append(
+                "columns are in the order \(order.joined(separator: ", ")), "
+                    + "expected \(wantedOrder.joined(separator: ", "))")
+        }
+        SchemaShape.pair(constraints, expected.constraints, by: \.self) { found, wanted in
+            if found == nil, let wanted { words.append("missing: \(wanted)") }
+            if wanted == nil, let found { words.append("not expected: \(found)") }
+        }
+        return words
+    }
+}

@@ -1,0 +1,46 @@
+/// The structure of a database's schema: what programs can tell apart, and not how it was written.
+///
+/// White space, comments, quotes, the case of keywords and of mentioned names, and the order in which things were made
+/// make no difference. The order of columns does, and so does the case of a name where it is declared: programs see both.
+/// Left out are the tables that SQLite and the modules of virtual tables make for themselves.
+package struct SchemaShape: Equatable, Sendable {
+    package struct Column: Equatable, Sendable {
+        package var name: String
+        /// Type, NOT NULL, default, place in the primary key and so on, as `canonicalText` writes them.
+        package var facts: String
+    }
+
+    package struct Table: Equatable, Sendable {
+        package var name: String
+        /// `strict`, `without rowid`, both or nothing.
+        package var options: String
+        package var columns: [Column]
+        /// Checks, unique constraints, foreign keys; sorted.
+        package var constraints: [String]
+    }
+
+    /// An index, a view, a trigger or a virtual table.
+    package struct Item: Equatable, Sendable {
+        package var kind: String
+        package var name: String
+        package var definition: String
+    }
+
+    /// Sorted by name.
+    package var tables: [Table]
+    /// Sorted by kind and name.
+    package var items: [Item]
+
+    /// The shape as text, one fact a line, the same for the same shape in every version of this format (the first line
+    /// counts them): a digest of it is the schema's fingerprint.
+    package var canonicalText: String {
+        var lines = ["moult schema 1"]
+        for table in tables {
+            lines.append("table \(quoteIdentifier(table.name))" + (table.options.isEmpty ? "" : " \(table.options)"))
+            lines += table.columns.map { "  column \(quoteIdentifier($0.name)) \($0.facts)" }
+            lines += table.constraints.map { "  \($0)" }
+        }
+        lines += items.map { "\($0.kind) \(quoteIdentifier($0.name)) \($0.definition)" }
+        return lines.joined(separator: "\n") + "\n"
+    }
+}

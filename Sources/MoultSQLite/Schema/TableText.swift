@@ -1,0 +1,60 @@
+/// What the text of a CREATE TABLE says and SQLite's pragmas do not.
+struct TableText {
+    /// The expressions of generated columns, by the column's name in small letters.
+    var generated: [String: String] = [:]
+    var checks: [String] = []
+    /// What to do on a conflict, where it is not to abort.
+    var conflicts: [String] = []
+    /// For each foreign key in the order of the text: whether it is checked only at the end of a transaction.
+    var deferred: [Bool] = []
+
+    init(_ sql: String, _ normalizer: SQLNormalizer) {
+        let tokens = sqlTokens(sql)[...]
+        guard let open = tokens.firstIndex(where: { $0.isSymbol("(") }) else { return }
+        for part in tokens[(open + 1)..<tokens.closing(open)].splitAtCommas() { read(part, normalizer) }
+    }
+
+    /// Reads one definition: of a column with its constraints, or of constraints of the table.
+    private mutating func read(_ part: ArraySlice<SQLToken>, _ normalizer: SQLNormalizer) {
+        guard let first = part.first else { return }
+        let isConstraint = first.kind == .word && Self.constraintWords.contains(first.text)
+        let column = asciiLowercased(first.kind == .string ? String(first.text.dropFirst().dropLast()) : first.text)
+        var subject = isConstraint ? "" : column
+        var constraint = ""
+        var index = isConstraint ? part.startIndex : part.startIndex + 1
+        func word(_ offset: Int) -> String? {
+            let place = index + offset
+            return place < part.endIndex && part[place].kind == .word ? part[place].text : nil
+        }
+        while index < part.endIndex {
+            if part[index].isSymbol("(") {
+                let close = part.closing(index)
+                let group = part[index..<Swift.min(close + 1, part.endIndex)]
+                switch word(-1) {
+                case "check": checks.append(normalizer.normalize(group))
+                case "as": generated[column] = normalizer.normalize(group)
+                case "key", "unique": subject = normalizer.normalize(group)
+                default: break
+                }
+                index = close
+            } else {
+                switch word(0) {
+                case "constraint": index += 1
+                case "primary", "unique", "check": constraint = word(0) ?? ""
+                case "null" where word(-1) == "not": constraint = "not null"
+                case "references": deferred.append(false)
+                case "deferred" where word(-1) == "initially" && word(-2) == "deferrable" && word(-3) != "not":
+                    if !deferred.isEmpty { deferred[deferred.count - 1] = true }
+                case "conflict" where word(-1) == "on":
+                    if let action = word(1), action != "abort", constraint != "check" {
+                        conflicts.append("\(subject) \(constraint) on conflict \(action)")
+                    }
+                default: break
+                }
+            }
+            index += 1
+        }
+    }
+
+    private static let constraintWords: Set<String> = ["constraint", "primary", "unique", "check", "foreign"]
+}
