@@ -1,0 +1,46 @@
+package import MoultBasics
+
+/// One call of a verb: what was asked, and the ways to answer.
+package struct Call: Sendable {
+    package let command: Command
+    package let output: Output
+    package let environment: Environment
+    private let line: ParsedLine
+
+    init(_ command: Command, line: ParsedLine, output: Output, environment: Environment) {
+        self.command = command
+        self.line = line
+        self.output = output
+        self.environment = environment
+    }
+
+    package func has(_ flag: Option) -> Bool { line.has(flag) }
+    package func value(_ option: Option) -> String? { line.options[option.name]?.last }
+    package func values(_ option: Option) -> [String] { line.options[option.name] ?? [] }
+    /// The value of an option that the parser has found to be a number.
+    package func number(_ option: Option) -> Int? { value(option).flatMap { Int($0) } }
+
+    /// The value of an optional argument.
+    package func value(_ argument: Argument) -> String? { line.arguments[argument.name]?.first }
+    package func values(_ argument: Argument) -> [String] { line.arguments[argument.name] ?? [] }
+    /// The value of a required argument.
+    package func required(_ argument: Argument) throws(MoultError) -> String {
+        guard let value = value(argument) else { throw UsageErrors(verb: command.name).missing(argument) }
+        return value
+    }
+
+    /// The directory of the store that is meant.
+    package func store() throws(MoultError) -> String {
+        try StoreLocation.find(option: value(.store), environment: environment)
+    }
+
+    /// A way to use the verb that its options and arguments allow one by one, but not together.
+    package func wrongUsage(_ what: String, why: String? = nil) -> MoultError {
+        UsageErrors(verb: command.name).error(what, why: why)
+    }
+
+    /// A new progress bar, for one operation; silent where nobody could see it.
+    package func progressBar() -> ProgressBar {
+        ProgressBar(console: output.console, quiet: output.isQuiet || output.format != .text)
+    }
+}

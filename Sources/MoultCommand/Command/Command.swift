@@ -1,0 +1,71 @@
+/// A verb of the command line as a value: help, completions, man pages and the errors of wrong usage all come from it.
+package struct Command: Sendable {
+    /// Whom the verb is for; the overview lists verbs by this.
+    package enum Group: String, Sendable, CaseIterable {
+        case operators = "For operators"
+        case publishers = "For publishers"
+        case besides = "Besides"
+    }
+
+    package struct Example: Sendable {
+        package let purpose: String
+        package let line: String
+        package init(_ purpose: String, _ line: String) {
+            self.purpose = purpose
+            self.line = line
+        }
+    }
+
+    /// An exit status that means something particular for this verb.
+    package struct Exit: Sendable {
+        package let status: ExitStatus
+        package let meaning: String
+        package init(_ status: ExitStatus, _ meaning: String) {
+            self.status = status
+            self.meaning = meaning
+        }
+    }
+
+    package let name: String
+    package let group: Group
+    /// One line without a full stop.
+    package let summary: String
+    package let discussion: [Prose]
+    package let arguments: [Argument]
+    /// The verb's own options; the common ones come on top.
+    package let ownOptions: [Option]
+    /// It works on a store, so that it has the option `--store`.
+    package let usesStore: Bool
+    /// It may change the store, so that its exit status must say whether it did.
+    package let changesStore: Bool
+    package let examples: [Example]
+    package let exits: [Exit]
+    package let run: @Sendable (Call) throws -> ExitStatus
+
+    package init(
+        _ name: String, _ group: Group, _ summary: String, discussion: [Prose] = [], arguments: [Argument] = [],
+        options: [Option] = [], usesStore: Bool = true, changesStore: Bool = false, examples: [Example],
+        exits: [Exit] = [],
+        run: @escaping @Sendable (Call) throws -> ExitStatus
+    ) {
+        self.name = name
+        self.group = group
+        self.summary = summary
+        self.discussion = discussion
+        self.arguments = arguments
+        self.ownOptions = options
+        self.usesStore = usesStore
+        self.changesStore = changesStore
+        self.examples = examples
+        self.exits = exits
+        self.run = run
+    }
+
+    package var commonOptions: [Option] { (usesStore ? [.store] : []) + [.json, .quiet, .verbose, .help] }
+    package var options: [Option] { ownOptions + commonOptions }
+
+    /// `moult apply [options] MANIFEST`
+    package var usage: String {
+        (["moult", name, "[options]"] + arguments.map(\.usage)).joined(separator: " ")
+    }
+}

@@ -1,0 +1,98 @@
+package import MoultBasics
+
+/// Reads a command line: options anywhere, `--name value`, `--name=value`, `-n value`, and `--` ends them.
+package struct LineParser {
+    private let commands: [Command]
+    private var line = ParsedLine()
+    private var words: ArraySlice<String>
+    private var plainWords: [String] = []
+
+    private init(words: [String], commands: [Command]) {
+        self.words = words[...]
+        self.commands = commands
+    }
+
+    /// Understands the words after the program's name; throws a usage error that says what is wrong.
+    package static func parse(_ words: [String], commands: [Command]) throws(MoultError) -> ParsedLine {
+        var parser = LineParser(words: words, commands: commands)
+        try parser.readWords()
+        let line = parser.line
+        // Who asks for help may not know the rest yet.
+        if line.has(.help) || line.has(.version) { return line }
+        guard line.command != nil else { throw parser.errors.noVerb() }
+        try parser.placeArguments()
+        return parser.line
+    }
+
+    private var errors: UsageErrors { UsageErrors(verb: line.command?.name) }
+
+    /// The options that may stand here: before the verb those that every verb may have.
+    private var options: [Option] { line.command?.options ?? Option.beforeVerb }
+
+    private mutating func readWords() throws(MoultError) {
+        var optionsEnded = false
+        while let word = words.popFirst() {
+            if optionsEnded || word == "-" || !word.hasPrefix("-") {
+                try readPlain(word)
+            } else if word == "--" {
+                optionsEnded = true
+            } else {
+                try readOption(word)
+            }
+        }
+    }
+
+    private mutating func readPlain(_ word: String) throws(MoultError) {
+        guard line.command == nil else {
+            plainWords.append(word)
+            return
+        }
+        guard let command = commands.first(where: { $0.name == word }) else {
+            throw errors.unknownVerb(word, among: commands.map(\.name))
+        }
+        line.command = command
+        // What was said before the verb must mean something to it.
+        for name in line.options.keys.sorted() where !command.options.contains(where: { $0.name == name }) {
+            throw errors.unknownOption("--\(name)", among: command.options)
+        }
+    }
+
+    private mutating func readOption(_ word: String) throws(MoultError) {
+        let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        let spelling = word.hasPrefix("--") ? String(parts[0]) : word
+        guard let option = options.first(where: { $0.spellings.contains(spelling) }) else {
+            throw errors.unknownOption(spelling, among: options)
+        }
+        let inline = word.hasPrefix("--") && parts.count == 2 ? String(parts[1]) : nil
+        guard let value = option.value else {
+            if inline != nil { throw errors.needlessValue(option) }
+            line.options[option.name] = []
+            return
+        }
+        guard let text = inline ?? nextValue(), !text.isEmpty else { throw errors.missingValue(option) }
+        if let misfit = errors.misfit(text, for: value, of: "--\(option.name)") { throw misfit }
+        if line.has(option), !option.repeats { throw errors.repeated(option) }
+        line.options[option.name, default: []].append(text)
+    }
+
+    /// The next word, unless it is an option itself: `--store --json` has forgotten the directory.
+    private mutating func nextValue() -> String? {
+        guard let next = words.first, next == "-" || !next.hasPrefix("-") else { return nil }
+        return words.popFirst()
+    }
+
+    private mutating func placeArguments() throws(MoultError) {
+        let arguments = line.command?.arguments ?? []
+        var rest = plainWords[...]
+        for argument in arguments {
+            let taken = argument.presence == .repeated ? rest.count : min(1, rest.count)
+            if taken == 0, argument.presence == .required { throw errors.missing(argument) }
+            for word in rest.prefix(taken) {
+                if let misfit = errors.misfit(word, for: argument.value, of: argument.name) { throw misfit }
+                line.arguments[argument.name, default: []].append(word)
+            }
+            rest = rest.dropFirst(taken)
+        }
+        if let word = rest.first { throw errors.tooMany(word, arguments: arguments) }
+    }
+}

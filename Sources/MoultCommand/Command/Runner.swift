@@ -1,0 +1,89 @@
+internal import Glibc
+package import MoultBasics
+
+extension MoultError.Code {
+    /// The results could not be written.
+    package static let output = Self(910)
+}
+
+/// From the words of a command line to an exit status.
+package struct Runner {
+    private let commands: [Command]
+    private let environment: Environment
+    private let console: Console
+
+    package init(commands: [Command], environment: Environment, console: Console) {
+        self.commands = commands
+        self.environment = environment
+        self.console = console
+    }
+
+    package func run(_ words: [String?]) -> ExitStatus {
+        guard !words.isEmpty else { return overviewForNothing() }
+        // How an error is written must be known before the line is understood.
+        let beforeEnd = words.prefix { $0 != "--" }
+        var output = Output(console: console, format: beforeEnd.contains("--json") ? .json : .text)
+        var command: Command?
+        var status: ExitStatus
+        do {
+            let line = try LineParser.parse(Self.texts(words), commands: commands)
+            command = line.command
+            output = Output(
+                console: console, format: line.has(.json) ? .json : .text, isQuiet: line.has(.quiet),
+                isVerbose: line.has(.verbose))
+            status = try perform(line, output: output)
+        } catch {
+            console.clearProgress()
+            output.report(error)
+            status = ErrorReport(error).status
+        }
+        if let failure = console.finish() { status = report(failure, after: status, of: command) }
+        return status
+    }
+
+    /// Results that could not be written are a failure, unless the store was changed: then the status must say that.
+    private func report(_ failure: Int32, after status: ExitStatus, of command: Command?) -> ExitStatus {
+        let output = Output(console: console)
+        let why = String(cString: strerror(failure))
+        guard status == .done || status == .changes, command?.changesStore != true else {
+            output.warn("cannot write the results: \(why); the exit status tells them")
+            return status
+        }
+        let error = MoultError(.output, what: "cannot write the results", why: why)
+        output.report(error)
+        return .failure(error.outcome)
+    }
+
+    /// Who types the bare name wants to know what there is; a script has forgotten the verb.
+    private func overviewForNothing() -> ExitStatus {
+        var page = Page(for: console.err)
+        OverviewHelp(commands: commands).write(to: &page)
+        console.diagnose(page.text)
+        return .failure(.usage)
+    }
+
+    private static func texts(_ words: [String?]) throws(MoultError) -> [String] {
+        var texts: [String] = []
+        for (index, word) in words.enumerated() {
+            guard let word else { throw UsageErrors(verb: nil).notText(argument: index + 1) }
+            texts.append(word)
+        }
+        return texts
+    }
+
+    private func perform(_ line: ParsedLine, output: Output) throws -> ExitStatus {
+        if line.has(.version) {
+            output.print(VersionReport())
+            return .done
+        }
+        guard let command = line.command else {
+            output.print(OverviewHelp(commands: commands))
+            return .done
+        }
+        if line.has(.help) {
+            output.print(CommandHelp(command))
+            return .done
+        }
+        return try command.run(Call(command, line: line, output: output, environment: environment))
+    }
+}

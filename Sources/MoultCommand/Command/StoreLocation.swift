@@ -1,0 +1,25 @@
+internal import Glibc
+package import MoultBasics
+
+extension MoultError.Code {
+    /// No store was named and none is here.
+    package static let noStore = Self(920)
+}
+
+/// Where the store is that a command line means.
+package enum StoreLocation {
+    /// The directory named by `--store`, else by MOULT_STORE; else the current directory or `./store`, whichever holds
+    /// `moult.json`.
+    package static func find(
+        option: String?, environment: Environment, from directory: String = "."
+    ) throws(MoultError) -> String {
+        if let named = option ?? environment["MOULT_STORE"] { return named }
+        for candidate in [directory, directory + "/store"] where access(candidate + "/moult.json", F_OK) == 0 {
+            return candidate
+        }
+        throw MoultError(
+            .noStore, what: "no store is named, and there is none here",
+            why: "neither \(directory)/moult.json nor \(directory)/store/moult.json is there",
+            now: "Name one with --store DIR or MOULT_STORE, or make one with moult init.")
+    }
+}

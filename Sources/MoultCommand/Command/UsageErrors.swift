@@ -1,0 +1,90 @@
+package import MoultBasics
+
+extension MoultError.Code {
+    /// Wrong usage of the command.
+    package static let usage = Self(900)
+}
+
+/// What a command line can have wrong, as sentences.
+package struct UsageErrors {
+    /// The verb, nil before it is known.
+    let verb: String?
+
+    package init(verb: String?) { self.verb = verb }
+
+    private var name: String { verb ?? "moult" }
+
+    package func error(_ what: String, why: String? = nil) -> MoultError {
+        MoultError(
+            .usage, .usage, what: what, why: why, now: verb.map { "moult \($0) --help" } ?? "moult help")
+    }
+
+    private func suggestion(_ word: String, among candidates: [String]) -> String? {
+        nearest(to: word, among: candidates).map { "did you mean \"\($0)\"?" }
+    }
+
+    func noVerb() -> MoultError { error("no verb is given") }
+
+    func unknownVerb(_ word: String, among verbs: [String]) -> MoultError {
+        error("there is no verb \"\(word)\"", why: suggestion(word, among: verbs))
+    }
+
+    func unknownTopic(_ word: String, among topics: [String]) -> MoultError {
+        error("there is no verb or topic \"\(word)\"", why: suggestion(word, among: topics))
+    }
+
+    func unknownOption(_ word: String, among options: [Option]) -> MoultError {
+        if let separate = Self.unbundled(word, among: options) {
+            return error("short options are written one by one", why: "\"\(separate)\" instead of \"\(word)\"")
+        }
+        // One letter is near to any other: only a long name can be misspelt.
+        let candidates = word.hasPrefix("--") ? options.map { "--\($0.name)" } : []
+        return error("\(name) has no option \"\(word)\"", why: suggestion(word, among: candidates))
+    }
+
+    /// `-q -v` for `-qv`, if these are all flags.
+    private static func unbundled(_ word: String, among options: [Option]) -> String? {
+        guard word.hasPrefix("-"), !word.hasPrefix("--"), word.count > 2 else { return nil }
+        let letters = Array(word.dropFirst())
+        guard letters.allSatisfy({ letter in options.contains { $0.letter == letter && $0.value == nil } }) else {
+            return nil
+        }
+        return letters.map { "-\($0)" }.joined(separator: " ")
+    }
+
+    func missingValue(_ option: Option) -> MoultError {
+        error("--\(option.name) needs a value", why: "write \(option.usage)")
+    }
+
+    func needlessValue(_ option: Option) -> MoultError {
+        error("--\(option.name) takes no value", why: "write it alone, without \"=\"")
+    }
+
+    func repeated(_ option: Option) -> MoultError { error("--\(option.name) is given more than once") }
+
+    func missing(_ argument: Argument) -> MoultError { error("\(name) needs the argument \(argument.name)") }
+
+    func tooMany(_ word: String, arguments: [Argument]) -> MoultError {
+        let takes = arguments.isEmpty ? "no arguments" : "only \(arguments.map(\.name).joined(separator: " "))"
+        return error("\(name) takes \(takes)", why: "\"\(word)\" is too many")
+    }
+
+    /// What is wrong with the text given for an option or argument, nil if nothing is.
+    func misfit(_ text: String, for value: Value, of owner: String) -> MoultError? {
+        switch value.kind {
+        case .text, .file, .directory, .offer: return nil
+        case .choice(let words):
+            if words.contains(text) { return nil }
+            return error(
+                "\(owner) is one of \(words.joined(separator: ", ")), not \"\(text)\"",
+                why: suggestion(text, among: words))
+        case .number(let range):
+            if let number = Int(text), range.contains(number) { return nil }
+            let bounds =
+                range.upperBound == .max ? "\(range.lowerBound) on" : "\(range.lowerBound) to \(range.upperBound)"
+            return error("\(owner) is a whole number from \(bounds), not \"\(text)\"")
+        }
+    }
+
+    func notText(argument position: Int) -> MoultError { error("argument \(position) is not valid UTF-8") }
+}

@@ -1,0 +1,74 @@
+/// A manual page in the man macros, made from the same values as the help.
+struct ManPage {
+    let name: String
+    let section: Int
+    let text: String
+
+    var fileName: String { "\(name).\(section)" }
+
+    /// Every page: the command's own, one a verb, one a topic.
+    static func all(for commands: [Command]) -> [ManPage] {
+        [overview(commands)] + commands.map(page) + Topic.all.map(page)
+    }
+
+    private static func overview(_ commands: [Command]) -> ManPage {
+        var roff = Roff(name: "moult", section: 1, summary: "replace an app's SQLite databases, all or nothing")
+        roff.section("SYNOPSIS")
+        roff.line(".B moult", "\(Roff.escaped("VERB [options] [arguments]"))")
+        for group in Command.Group.allCases {
+            let verbs = commands.filter { $0.group == group }
+            if verbs.isEmpty { continue }
+            roff.section(group.rawValue.uppercased())
+            for verb in verbs { roff.item("moult-\(verb.name)(1)", verb.summary) }
+        }
+        roff.section("TOPICS")
+        for topic in Topic.all { roff.item("moult-\(topic.name)(7)", topic.summary) }
+        environment(&roff)
+        roff.exitStatus(ExitStatus.meanings.map { ($0.status, $0.meaning) })
+        return ManPage(name: "moult", section: 1, text: roff.text)
+    }
+
+    private static func page(_ command: Command) -> ManPage {
+        let name = "moult-\(command.name)"
+        var roff = Roff(name: name, section: 1, summary: command.summary)
+        roff.section("SYNOPSIS")
+        roff.paragraph(command.usage)
+        if !command.discussion.isEmpty {
+            roff.section("DESCRIPTION")
+            roff.prose(command.discussion)
+        }
+        if !command.arguments.isEmpty {
+            roff.section("ARGUMENTS")
+            for argument in command.arguments { roff.item(argument.name, argument.summary + ".") }
+        }
+        roff.section("OPTIONS")
+        for option in command.options {
+            let letter = option.letter.map { "-\($0), " } ?? ""
+            roff.item(letter + option.usage, option.summary + (option.repeats ? "; may be repeated." : "."))
+        }
+        roff.section("EXAMPLES")
+        for example in command.examples {
+            roff.paragraph(example.purpose)
+            roff.literal(example.line)
+        }
+        if command.usesStore { environment(&roff) }
+        if !command.exits.isEmpty { roff.exitStatus(command.exits.map { ($0.status, $0.meaning) }) }
+        roff.seeAlso(["moult(1)", "moult-exit-codes(7)"])
+        return ManPage(name: name, section: 1, text: roff.text)
+    }
+
+    private static func page(_ topic: Topic) -> ManPage {
+        let name = "moult-\(topic.name)"
+        var roff = Roff(name: name, section: 7, summary: topic.summary)
+        roff.section("DESCRIPTION")
+        roff.prose(topic.text)
+        roff.seeAlso(["moult(1)"])
+        return ManPage(name: name, section: 7, text: roff.text)
+    }
+
+    private static func environment(_ roff: inout Roff) {
+        roff.section("ENVIRONMENT")
+        roff.item("MOULT_STORE", "The store to work on, where --store does not name one.")
+        roff.item("NO_COLOR", "If set, nothing is coloured.")
+    }
+}

@@ -1,0 +1,36 @@
+package import MoultBasics
+
+/// What `moult help` shows: every verb and topic.
+package struct OverviewHelp: Report {
+    private let commands: [Command]
+
+    package init(commands: [Command]) { self.commands = commands }
+
+    package func write(to page: inout Page) {
+        page.paragraph(
+            "moult replaces an app's SQLite databases: planned, proven, all or nothing, and back if need be.")
+        page.line()
+        page.line("\("Usage:", .heading) moult VERB [options] [arguments]")
+        // One width for all groups, so that their summaries stand under each other.
+        let width = (commands.map(\.name) + Topic.all.map(\.name)).map(\.count).max() ?? 0
+        for group in Command.Group.allCases {
+            section(group.rawValue, commands.filter { $0.group == group }.map { ($0.name, $0.summary) }, width, &page)
+        }
+        section("Topics", Topic.all.map { ($0.name, $0.summary) }, width, &page)
+        page.line()
+        page.line("More: moult help VERB, moult help TOPIC")
+    }
+
+    private func section(_ title: String, _ items: [(String, String)], _ width: Int, _ page: inout Page) {
+        guard !items.isEmpty else { return }
+        page.heading(title)
+        page.list(items.map { ("\($0.0)" + spaces(width - $0.0.count), $0.1) })
+    }
+
+    package var json: JSON {
+        [
+            "commands": .array(commands.map { CommandHelp($0).json }),
+            "topics": .array(Topic.all.map { ["name": .string($0.name), "summary": .string($0.summary)] }),
+        ]
+    }
+}

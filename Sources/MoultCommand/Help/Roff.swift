@@ -1,0 +1,83 @@
+/// Text in the man macros of roff while it is written.
+struct Roff {
+    private(set) var text = ""
+    private var isAfterHeading = false
+
+    init(name: String, section: Int, summary: String) {
+        line(".TH", "\(Self.escaped(name.uppercased())) \(section) \"\" \"moult \(moultVersion)\" \"\"")
+        self.section("NAME")
+        line("", "\(Self.escaped(name)) \\- \(Self.escaped(summary))")
+    }
+
+    /// A request with what follows it, or a line of text.
+    mutating func line(_ request: String, _ rest: String = "") {
+        text += [request, rest].filter { !$0.isEmpty }.joined(separator: " ") + "\n"
+        isAfterHeading = request == ".SH" || request == ".SS"
+    }
+
+    mutating func section(_ title: String) { line(".SH", Self.escaped(title)) }
+
+    mutating func paragraph(_ paragraph: String) {
+        beginParagraph()
+        line("", Self.escaped(paragraph))
+    }
+
+    mutating func item(_ term: String, _ meaning: String) {
+        line(".TP")
+        line(".B", Self.escaped(term))
+        line("", Self.escaped(meaning))
+    }
+
+    /// A heading begins a paragraph itself.
+    private mutating func beginParagraph() {
+        if !isAfterHeading { line(".PP") }
+    }
+
+    mutating func literal(_ lines: String) {
+        beginParagraph()
+        line(".RS 4")
+        line(".nf")
+        for part in lines.split(separator: "\n", omittingEmptySubsequences: false) {
+            line("", Self.escaped(String(part)))
+        }
+        line(".fi")
+        line(".RE")
+    }
+
+    mutating func prose(_ pieces: [Prose]) {
+        for piece in pieces {
+            switch piece {
+            case .heading(let title): line(".SS", Self.escaped(title))
+            case .paragraph(let text): paragraph(text)
+            case .literal(let text): literal(text)
+            case .list(let items): for (term, meaning) in items { item(term, meaning) }
+            }
+        }
+    }
+
+    mutating func exitStatus(_ meanings: [(ExitStatus, String)]) {
+        section("EXIT STATUS")
+        for (status, meaning) in meanings { item("\(status.rawValue)", meaning) }
+    }
+
+    mutating func seeAlso(_ pages: [String]) {
+        section("SEE ALSO")
+        line("", Self.escaped(pages.joined(separator: ", ")))
+    }
+
+    /// The text so that roff prints it as it is: a backslash begins an escape, a bare hyphen may become another sign, and
+    /// a point or apostrophe at the beginning of a line a request.
+    static func escaped(_ text: String) -> String {
+        var result = text.hasPrefix(".") || text.hasPrefix("'") ? "\\&" : ""
+        for character in text {
+            switch character {
+            case "\\": result += "\\(rs"
+            case "-": result += "\\-"
+            case "'": result += "\\(aq"
+            case "\"": result += "\\(dq"
+            default: result.append(character)
+            }
+        }
+        return result
+    }
+}

@@ -1,0 +1,111 @@
+internal import CLinux
+internal import Glibc
+internal import Synchronization
+
+/// The two streams of the process: results are gathered and written at once, and a progress line never mixes with them.
+///
+/// Sendable without a promise: all that changes is inside of a mutex.
+package final class Console: Sendable {
+    package let out: Terminal
+    package let err: Terminal
+    private let outDescriptor: Int32
+    private let errDescriptor: Int32
+    private let state = Mutex(State())
+
+    private struct State {
+        var pending: [UInt8] = []
+        /// The reader has gone (`| head -1`), or writing failed: what is still to come goes nowhere.
+        var isClosed = false
+        /// errno of the write that failed; a reader that has gone is no failure.
+        var failure: Int32?
+        var hasProgressLine = false
+    }
+
+    package init(environment: Environment, out: Int32 = STDOUT_FILENO, err: Int32 = STDERR_FILENO) {
+        self.out = Terminal(descriptor: out, environment: environment)
+        self.err = Terminal(descriptor: err, environment: environment)
+        outDescriptor = out
+        errDescriptor = err
+    }
+
+    /// Adds to what goes to stdout; it goes out by `flush`, or when there is much of it.
+    package func write(_ text: String) {
+        state.withLock { state in
+            guard !state.isClosed else { return }
+            state.pending += text.utf8
+            if state.pending.count >= 1 << 16 { flush(&state) }
+        }
+    }
+
+    /// Writes what was gathered to stdout.
+    package func flush() { state.withLock { flush(&$0) } }
+
+    /// Writes all that is left; returns errno if any of it could not be written.
+    package func finish() -> Int32? {
+        state.withLock { state in
+            clearProgress(&state)
+            flush(&state)
+            return state.failure
+        }
+    }
+
+    /// Writes to stderr at once: a diagnostic that cannot be written has nowhere else to go.
+    package func diagnose(_ text: String) {
+        state.withLock { state in
+            clearProgress(&state)
+            _ = Self.write(Array(text.utf8), to: errDescriptor)
+        }
+    }
+
+    /// Draws the progress line over the one before; only terminals that can redraw have one.
+    func showProgress(_ line: String) {
+        state.withLock { state in
+            _ = Self.write(Array("\r\(line)\u{1B}[K".utf8), to: errDescriptor)
+            state.hasProgressLine = true
+        }
+    }
+
+    func clearProgress() { state.withLock { clearProgress(&$0) } }
+
+    private func clearProgress(_ state: inout State) {
+        guard state.hasProgressLine else { return }
+        _ = Self.write(Array("\r\u{1B}[K".utf8), to: errDescriptor)
+        state.hasProgressLine = false
+    }
+
+    private func flush(_ state: inout State) {
+        guard !state.pending.isEmpty else { return }
+        if out.isTerminal { clearProgress(&state) }
+        let failure = Self.write(state.pending, to: outDescriptor)
+        state.pending.removeAll(keepingCapacity: true)
+        guard let failure else { return }
+        state.isClosed = true
+        if failure != EPIPE { state.failure = failure }
+    }
+
+    /// Writes all bytes; returns errno if it could not.
+    private static func write(_ bytes: [UInt8], to descriptor: Int32) -> Int32? {
+        bytes.withUnsafeBytes { buffer in
+            var done = 0
+            while done < buffer.count {
+                let count = Glibc.write(descriptor, buffer.baseAddress.map { $0 + done }, buffer.count - done)
+                if count >= 0 {
+                    done += count
+                    continue
+                }
+                switch moult_errno() {
+                case EINTR: continue
+                case EAGAIN: waitUntilWritable(descriptor)
+                case let failure: return failure
+                }
+            }
+            return nil
+        }
+    }
+    /// Whoever gave us the descriptor may have made it non-blocking.
+    private static func waitUntilWritable(_ descriptor: Int32) {
+        var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        // Whatever poll says, the next write says it better.
+        _ = poll(&request, 1, 1000)
+    }
+}

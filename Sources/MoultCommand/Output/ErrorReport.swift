@@ -1,0 +1,62 @@
+package import MoultBasics
+
+extension MoultError.Code {
+    /// An error that moult did not expect.
+    package static let unexpected = Self(999)
+}
+
+/// An error for people (what, why, what now) and for programs.
+package struct ErrorReport {
+    package let error: MoultError
+    private let isVerbose: Bool
+
+    package init(_ error: any Error, isVerbose: Bool = false) {
+        self.error = (error as? MoultError) ?? MoultError(.unexpected, what: "\(error)")
+        self.isVerbose = isVerbose
+    }
+
+    package var status: ExitStatus { .failure(error.outcome) }
+
+    /// Two lines, what and why and then what now; with `--verbose` the causes below.
+    package func text(for terminal: Terminal) -> String {
+        var lines: [StyledText] = ["moult: \("error:", .bad) \(Self.line(error))"]
+        if let now = error.now { lines.append("  \(Self.advice(now))") }
+        if isVerbose {
+            for cause in error.chain.dropFirst() {
+                lines.append("  \("caused by:", .dim) \((cause as? MoultError).map(Self.line) ?? "\(cause)")")
+            }
+        }
+        return lines.map { $0.rendered(for: terminal) + "\n" }.joined()
+    }
+
+    package var json: JSON {
+        var members = Self.members(of: error)
+        if isVerbose {
+            let causes = error.chain.dropFirst().map { cause in
+                (cause as? MoultError).map(Self.members) ?? ["what": .string("\(cause)")]
+            }
+            members = members.setting("causes", to: .array(causes))
+        }
+        return ["error": members]
+    }
+
+    private static func members(of error: MoultError) -> JSON {
+        .compact([
+            "code": .string(error.code.description),
+            "outcome": .string(error.outcome.name),
+            "exit": .integer(Int64(error.outcome.rawValue)),
+            "what": .string(error.what),
+            "why": .optional(error.why),
+            "now": .optional(error.now),
+        ])
+    }
+
+    private static func line(_ error: MoultError) -> String {
+        error.what + (error.why.map { ": \($0)" } ?? "")
+    }
+
+    /// A command line is something to try, a sentence speaks for itself.
+    private static func advice(_ now: String) -> StyledText {
+        now.hasPrefix("moult ") ? "Try: \(now, .heading)" : StyledText(now)
+    }
+}

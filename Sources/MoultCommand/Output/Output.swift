@@ -1,0 +1,81 @@
+package import MoultBasics
+
+/// In which form results are written.
+package enum Format: Sendable {
+    case text
+    case json
+}
+
+/// Where a verb says what it found: results to stdout in the form asked for, everything else to stderr.
+package struct Output: Sendable {
+    package let console: Console
+    package let format: Format
+    package let isQuiet: Bool
+    package let isVerbose: Bool
+
+    package init(console: Console, format: Format = .text, isQuiet: Bool = false, isVerbose: Bool = false) {
+        self.console = console
+        self.format = format
+        self.isQuiet = isQuiet
+        self.isVerbose = isVerbose
+    }
+
+    /// The result, written when the verb ends.
+    package func print(_ report: some Report) {
+        guard !isQuiet else { return }
+        switch format {
+        case .text:
+            var page = Page(for: console.out)
+            report.write(to: &page)
+            console.write(page.text)
+        case .json:
+            // One object on a line, unless a person looks at it.
+            let json = Self.numbered(report.json)
+            console.write(console.out.isTerminal ? json.pretty : json.line + "\n")
+        }
+    }
+
+    /// Writes out what was printed so far: a verb that prints line by line while it works calls it after each.
+    package func flush() { console.flush() }
+
+    /// What happens in a long verb, as one line of JSON that goes out at once; in text the progress bar shows it.
+    package func event(_ name: String, _ members: KeyValuePairs<String, JSON?> = [:]) {
+        guard format == .json, !isQuiet else { return }
+        let event = JSON.object([JSON.Member("event", .string(name))] + (JSON.compact(members).members ?? []))
+        console.write(Self.numbered(event).line + "\n")
+        console.flush()
+    }
+
+    /// Something worth knowing that is no result.
+    package func note(_ text: StyledText) {
+        guard !isQuiet, format == .text else { return }
+        console.diagnose("moult: " + text.rendered(for: console.err) + "\n")
+    }
+
+    /// Something that is not as it should be, although the verb goes on.
+    package func warn(_ text: StyledText) {
+        switch format {
+        case .text:
+            let line: StyledText = "moult: \("warning:", .warning) \(text)"
+            console.diagnose(line.rendered(for: console.err) + "\n")
+        case .json:
+            let event: JSON = ["event": "warning", "message": .string(text.plain)]
+            console.write(Self.numbered(event).line + "\n")
+            console.flush()
+        }
+    }
+
+    /// Why the verb failed.
+    package func report(_ error: any Error) {
+        let report = ErrorReport(error, isVerbose: isVerbose)
+        switch format {
+        case .text: console.diagnose(report.text(for: console.err))
+        case .json: console.write(Self.numbered(report.json).line + "\n")
+        }
+    }
+
+    /// The object with the number of the JSON contract, so that a reader knows what it reads.
+    static func numbered(_ json: JSON) -> JSON {
+        .object([JSON.Member("format", 1)] + (json.members ?? []))
+    }
+}

@@ -1,0 +1,27 @@
+/// The text of a result while it is written, for one terminal.
+package struct Page {
+    package let terminal: Terminal
+    package private(set) var text = ""
+
+    package init(for terminal: Terminal) { self.terminal = terminal }
+
+    /// One line as it is.
+    package mutating func line(_ line: StyledText = "") { text += line.rendered(for: terminal) + "\n" }
+
+    /// Running text, wrapped and indented.
+    package mutating func paragraph(_ paragraph: StyledText, indent: Int = 0) {
+        for part in paragraph.wrapped(to: terminal.proseWidth - indent) { line(spaces(indent) + part) }
+    }
+
+    package mutating func table(_ table: Table) {
+        for part in table.lines(width: terminal.width) { line(part) }
+    }
+
+    /// A table in running text, wrapped on a pipe, too.
+    package mutating func proseTable(_ table: Table) {
+        for part in table.lines(width: terminal.proseWidth) { line(part) }
+    }
+
+    /// Text that is already what a program or file wants: a script, rows of a query.
+    package mutating func raw(_ raw: String) { text += raw }
+}

@@ -1,0 +1,50 @@
+/// Text whose parts may have a style; written by interpolation: `"\(name, .heading) is installed"`.
+package struct StyledText: Sendable, Equatable {
+    package struct Part: Sendable, Equatable {
+        var text: String
+        var style: Style?
+    }
+
+    private(set) var parts: [Part] = []
+
+    package init() {}
+    package init(_ text: String, _ style: Style? = nil) { parts = text.isEmpty ? [] : [Part(text: text, style: style)] }
+
+    package static func + (a: Self, b: Self) -> Self {
+        var sum = a
+        sum.parts += b.parts
+        return sum
+    }
+    package static func += (a: inout Self, b: Self) { a.parts += b.parts }
+
+    /// The text alone.
+    package var plain: String { parts.map(\.text).joined() }
+
+    /// How many columns it takes.
+    package var width: Int { parts.reduce(0) { $0 + displayWidth($1.text) } }
+
+    /// The text as the terminal wants it, with what could control the terminal made visible.
+    package func rendered(for terminal: Terminal) -> String {
+        parts.map { part in
+            let text = visible(part.text)
+            guard terminal.hasColor, let style = part.style else { return text }
+            return "\u{1B}[\(style.code)m\(text)\u{1B}[0m"
+        }.joined()
+    }
+}
+
+extension StyledText: ExpressibleByStringInterpolation {
+    package init(stringLiteral text: String) { self.init(text) }
+    package init(stringInterpolation: StringInterpolation) { self = stringInterpolation.text }
+
+    package struct StringInterpolation: StringInterpolationProtocol {
+        var text = StyledText()
+
+        package init(literalCapacity: Int, interpolationCount: Int) {}
+        package mutating func appendLiteral(_ literal: String) { text += StyledText(literal) }
+        package mutating func appendInterpolation(_ value: some CustomStringConvertible, _ style: Style? = nil) {
+            text += StyledText(value.description, style)
+        }
+        package mutating func appendInterpolation(_ value: StyledText) { text += value }
+    }
+}

@@ -1,0 +1,59 @@
+/// Rows whose cells stand under each other; the last column is wrapped where the terminal ends.
+package struct Table: Sendable {
+    package enum Alignment: Sendable { case left, right }
+
+    package struct Column: Sendable {
+        let alignment: Alignment
+        /// Spaces after it.
+        let gap: Int
+
+        package static let left = Self(alignment: .left, gap: 2)
+        package static let right = Self(alignment: .right, gap: 2)
+        package static func left(gap: Int) -> Self { Self(alignment: .left, gap: gap) }
+    }
+
+    private let columns: [Column]
+    private let indent: Int
+    private var rows: [[StyledText]] = []
+
+    package init(_ columns: Column..., indent: Int = 0) {
+        self.columns = columns
+        self.indent = indent
+    }
+
+    package var isEmpty: Bool { rows.isEmpty }
+
+    package mutating func row(_ cells: StyledText...) { rows.append(cells) }
+    package mutating func header(_ titles: String...) { rows.append(titles.map { StyledText($0, .heading) }) }
+
+    /// The lines for a terminal of this width; nil: no wrapping, one line a row, as programs like it.
+    package func lines(width: Int?) -> [StyledText] {
+        let widths = columns.indices.map { column in
+            rows.map { $0.indices.contains(column) ? $0[column].width : 0 }.max() ?? 0
+        }
+        // Where the last column begins: its continuation lines begin there, too.
+        let start = indent + zip(columns, widths).dropLast().reduce(0) { $0 + $1.1 + $1.0.gap }
+        return rows.flatMap { lines(of: $0, widths: widths, start: start, width: width) }
+    }
+
+    private func lines(of cells: [StyledText], widths: [Int], start: Int, width: Int?) -> [StyledText] {
+        var line = spaces(indent)
+        for (index, cell) in cells.enumerated() {
+            let column = columns[index]
+            let padding = spaces(widths[index] - cell.width)
+            if index == cells.count - 1, index == columns.count - 1, column.alignment == .left {
+                // Nothing is wrapped into a sliver at the right edge.
+                let room = width.map { max($0 - start, 20) }
+                let parts = room.map { cell.wrapped(to: $0) } ?? [cell]
+                return [line + parts[0]] + parts.dropFirst().map { spaces(start) + $0 }
+            }
+            line += column.alignment == .right ? padding + cell : cell
+            if index < cells.count - 1 {
+                line += (column.alignment == .left ? padding : StyledText()) + spaces(column.gap)
+            }
+        }
+        return [line]
+    }
+}
+
+func spaces(_ count: Int) -> StyledText { StyledText(String(repeating: " ", count: max(0, count))) }

@@ -1,0 +1,55 @@
+internal import CLinux
+internal import Glibc
+
+/// What one output stream can show: a terminal of some width with or without colour, or a pipe or file.
+package struct Terminal: Sendable, Equatable {
+    /// Columns; nil where nobody looks at the width, because it is a pipe or a file.
+    package var width: Int?
+    package var hasColor: Bool
+    package var hasUnicode: Bool
+    /// The cursor can be moved, so that a line can be drawn again.
+    package var canRedraw: Bool
+
+    package var isTerminal: Bool { width != nil }
+
+    /// The width for running text: long lines are hard to read, and a pipe has none.
+    package var proseWidth: Int { min(width ?? 80, 100) }
+
+    package init(width: Int? = nil, hasColor: Bool = false, hasUnicode: Bool = false, canRedraw: Bool = false) {
+        self.width = width
+        self.hasColor = hasColor
+        self.hasUnicode = hasUnicode
+        self.canRedraw = canRedraw
+    }
+
+    /// Looks at an open descriptor and at what the user said in the environment.
+    package init(descriptor: Int32, environment: Environment) {
+        let isTerminal = isatty(descriptor) == 1
+        let columns = isTerminal ? Int(moult_terminal_columns(descriptor)) : 0
+        self.init(isTerminal: isTerminal, columns: columns, environment: environment)
+    }
+
+    /// Decides from what is known; `columns` is 0 where the terminal does not tell.
+    package init(isTerminal: Bool, columns: Int, environment: Environment) {
+        let named = environment["COLUMNS"].flatMap { Int($0) } ?? 0
+        let known = named > 0 ? named : columns > 0 ? columns : 80
+        width = isTerminal ? max(known, 20) : nil
+        canRedraw = isTerminal && (environment["TERM"] ?? "dumb") != "dumb"
+        hasColor = Self.color(canRedraw, environment)
+        hasUnicode = Self.unicode(environment)
+    }
+
+    /// NO_COLOR (no-color.org) before CLICOLOR_FORCE before CLICOLOR before what the terminal can do.
+    private static func color(_ capable: Bool, _ environment: Environment) -> Bool {
+        if environment["NO_COLOR"] != nil { return false }
+        if let force = environment["CLICOLOR_FORCE"], force != "0" { return true }
+        return capable && environment["CLICOLOR"] != "0"
+    }
+
+    /// Whether the locale's characters are UTF-8: the first of the three that is set decides, as in setlocale(3).
+    private static func unicode(_ environment: Environment) -> Bool {
+        let locale = environment["LC_ALL"] ?? environment["LC_CTYPE"] ?? environment["LANG"] ?? "C"
+        let name = locale.lowercased()
+        return name.contains("utf-8") || name.contains("utf8")
+    }
+}

@@ -1,0 +1,70 @@
+internal import MoultBasics
+internal import MoultFiles
+
+/// `moult completions`: scripts for shells, and manual pages, made from the table of verbs.
+enum CompletionsVerb {
+    static let kind = Argument(.choice("KIND", of: Shell.allCases.map(\.rawValue) + ["man"]), "bash, zsh, fish or man")
+    static let directory = Argument(
+        .directory(), presence: .optional, "Where the manual pages go; only for man, and made if it is not there")
+
+    static let command = Command(
+        "completions", .besides, "print completions for a shell, or write the manual pages",
+        discussion: [
+            """
+            A completion script goes to stdout; put it where the shell looks for it. Manual pages are written into a \
+            directory, one for each verb and topic.
+            """
+        ],
+        arguments: [kind, directory], usesStore: false,
+        examples: [
+            .init("Complete in this bash:", "source <(moult completions bash)"),
+            .init(
+                "For every bash of this user:",
+                "moult completions bash > ~/.local/share/bash-completion/completions/moult"),
+            .init("For zsh, in a directory of its fpath:", "moult completions zsh > ~/.zfunc/_moult"),
+            .init("For fish:", "moult completions fish > ~/.config/fish/completions/moult.fish"),
+            .init("Write the manual pages:", "moult completions man ~/.local/share/man"),
+        ],
+        run: run)
+
+    static func run(_ call: Call) throws -> ExitStatus {
+        let name = try call.required(kind)
+        let place = call.value(directory)
+        if let shell = Shell(rawValue: name) {
+            if let place { throw call.wrongUsage("only man takes a directory", why: "\"\(place)\" is too many") }
+            call.output.print(ScriptReport(shell: shell))
+        } else {
+            guard let place else { throw call.wrongUsage("man needs the argument \(directory.name)") }
+            call.output.print(try writeManPages(to: place))
+        }
+        return .done
+    }
+
+    private static func writeManPages(to directory: String) throws -> ManReport {
+        try Files.ensureDirectory(directory)
+        var written: [String] = []
+        for page in ManPage.all(for: Command.all) {
+            let sectionDirectory = "\(directory)/man\(page.section)"
+            try Files.ensureDirectory(sectionDirectory)
+            let path = "\(sectionDirectory)/\(page.fileName)"
+            try Files.replace(path, with: Array(page.text.utf8))
+            written.append(path)
+        }
+        return ManReport(paths: written)
+    }
+}
+
+private struct ScriptReport: Report {
+    let shell: Shell
+    private var script: String { shell.script(for: Command.all) }
+
+    func write(to page: inout Page) { page.raw(script) }
+    var json: JSON { ["shell": .string(shell.rawValue), "script": .string(script)] }
+}
+
+private struct ManReport: Report {
+    let paths: [String]
+
+    func write(to page: inout Page) { for path in paths { page.line("\("+", .added) \(path)") } }
+    var json: JSON { ["written": .array(paths.map { .string($0) })] }
+}

@@ -1,0 +1,31 @@
+/// `moult help`: an overview, one verb, or a topic.
+enum HelpVerb {
+    static let subject = Argument(
+        .offer("VERB|TOPIC") { Command.all.map(\.name) + Topic.all.map(\.name) }, presence: .optional,
+        "What to explain; without it, everything in one line each")
+
+    static let command = Command(
+        "help", .besides, "explain a verb or a topic",
+        arguments: [subject], usesStore: false,
+        examples: [
+            .init("See every verb and topic:", "moult help"),
+            .init("Read about one verb, the same as moult completions --help:", "moult help completions"),
+            .init("Read what the exit status tells:", "moult help exit-codes"),
+        ],
+        run: run)
+
+    static func run(_ call: Call) throws -> ExitStatus {
+        guard let word = call.value(subject) else {
+            call.output.print(OverviewHelp(commands: Command.all))
+            return .done
+        }
+        if let command = Command.all.first(where: { $0.name == word }) {
+            call.output.print(CommandHelp(command))
+        } else if let topic = Topic.all.first(where: { $0.name == word }) {
+            call.output.print(topic)
+        } else {
+            throw UsageErrors(verb: nil).unknownTopic(word, among: Command.all.map(\.name) + Topic.all.map(\.name))
+        }
+        return .done
+    }
+}
