@@ -1,8 +1,10 @@
 /// A completion script for bash; it needs nothing but bash itself.
-struct BashCompletions {
-    let commands: [Command]
+package struct BashCompletions {
+    private let commands: [Command]
 
-    var script: String {
+    package init(commands: [Command]) { self.commands = commands }
+
+    package var script: String {
         """
         # bash completion of moult; made by: moult completions bash
         _moult() {

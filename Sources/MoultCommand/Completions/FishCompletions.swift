@@ -1,8 +1,10 @@
 /// A completion script for fish.
-struct FishCompletions {
-    let commands: [Command]
+package struct FishCompletions {
+    private let commands: [Command]
 
-    var script: String {
+    package init(commands: [Command]) { self.commands = commands }
+
+    package var script: String {
         """
         # fish completion of moult; made by: moult completions fish
         # The verb and the arguments after it that stand before the cursor.

@@ -1,8 +1,10 @@
 /// A completion script for zsh: a function for a directory of `fpath`, which can be sourced as well.
-struct ZshCompletions {
-    let commands: [Command]
+package struct ZshCompletions {
+    private let commands: [Command]
 
-    var script: String {
+    package init(commands: [Command]) { self.commands = commands }
+
+    package var script: String {
         """
         #compdef moult
         # zsh completion of moult; made by: moult completions zsh

@@ -1,0 +1,66 @@
+import MoultBasics
+import MoultCommand
+import Testing
+
+/// What holds for every verb there is.
+@Suite struct CommandTableTests {
+    @Test func namesAreDistinct() {
+        #expect(Set(Command.all.map(\.name)).count == Command.all.count)
+    }
+
+    @Test(arguments: Command.all.map(\.name))
+    func isDescribedCompletely(_ name: String) throws {
+        let command = try #require(Command.all.first { $0.name == name })
+        #expect(!command.examples.isEmpty)
+        #expect(command.examples.contains { $0.line.contains("moult \(name)") })
+        #expect(!command.summary.hasSuffix("."))
+        #expect(command.summary.first?.isLowercase == true)
+        for text in command.options.map(\.summary) + command.arguments.map(\.summary) {
+            #expect(!text.hasSuffix("."), "\(text)")
+            #expect(text.first?.isLowercase == false || text.hasPrefix("bash"), "\(text)")
+        }
+        let spellings = command.options.flatMap(\.spellings)
+        #expect(Set(spellings).count == spellings.count)
+        // Two names for one thing in the parsed line, or a required argument after one that may be missing.
+        #expect(Set(command.arguments.map(\.name)).count == command.arguments.count)
+        let optional = command.arguments.drop { $0.presence == .required }
+        #expect(optional.allSatisfy { $0.presence != .required })
+        #expect(command.arguments.dropLast().allSatisfy { $0.presence != .repeated })
+    }
+
+    /// An example that is refused would be worse than none.
+    @Test(arguments: Command.all.flatMap { $0.examples.map(\.line) })
+    func examplesAreUnderstood(_ line: String) throws {
+        for part in line.split(separator: "moult ").dropFirst(line.hasPrefix("moult ") ? 0 : 1) {
+            let words = part.split(separator: " ").map(String.init)
+                .prefix { !["|", ">", ">>", "&&", ";"].contains($0) }
+                .map { $0.hasSuffix(")") ? String($0.dropLast()) : $0 }
+            _ = try LineParser.parse(Array(words), commands: Command.all)
+        }
+    }
+
+    /// Examples must stay on one line to be copied.
+    @Test(arguments: Command.all.map(\.name))
+    func helpFitsIntoEightyColumnsOfASCII(_ name: String) throws {
+        let command = try #require(Command.all.first { $0.name == name })
+        var page = Page(for: Terminal())
+        CommandHelp(command).write(to: &page)
+        for line in page.text.split(separator: "\n") { #expect(line.count <= 80, "\(line)") }
+        #expect(page.text.utf8.allSatisfy { $0 == 10 || (32..<127).contains($0) })
+    }
+
+    @Test(arguments: Topic.all.map(\.name))
+    func topicsFitIntoEightyColumnsOfASCII(_ name: String) throws {
+        let topic = try #require(Topic.all.first { $0.name == name })
+        var page = Page(for: Terminal())
+        topic.write(to: &page)
+        for line in page.text.split(separator: "\n") { #expect(line.count <= 80, "\(line)") }
+        #expect(page.text.utf8.allSatisfy { $0 == 10 || (32..<127).contains($0) })
+    }
+
+    @Test func everyOutcomeHasAStatusAndAMeaning() {
+        let statuses = ExitStatus.meanings.map(\.status.rawValue)
+        #expect(statuses == [0, 1, 2, 3, 4, 5, 6, 64, 75])
+        #expect(Set(MoultError.Outcome.allCases.map(\.name)).count == MoultError.Outcome.allCases.count)
+    }
+}

@@ -1,0 +1,67 @@
+import MoultBasics
+import MoultCommand
+import Testing
+
+@Suite struct HelpTests {
+    private func text(_ report: some Report, width: Int? = nil) -> String {
+        var page = Page(for: Terminal(width: width))
+        report.write(to: &page)
+        return page.text
+    }
+
+    @Test func helpOfAVerbComesFromItsValue() {
+        #expect(
+            text(CommandHelp(Sample.apply)) == """
+                moult apply: do apply
+
+                Usage: moult apply [options] MANIFEST [NAME]
+
+                Arguments:
+                  MANIFEST  The manifest
+                  NAME      A name
+
+                Options:
+                  -o, --out FILE   Write it to FILE
+                      --keep N     How many to keep
+                      --only NAME  Only this database (may be repeated)
+                      --kind KIND  Only this [kind]: user or cache
+                  -f, --force      Do it all the same
+
+                Common options:
+                      --store DIR  The store; else MOULT_STORE, else the current directory or
+                                   ./store if moult.json is there
+                      --json       Print results, events and errors as JSON, one object on a
+                                   line
+                  -q, --quiet      Print only warnings and errors; the exit status tells the
+                                   rest
+                  -v, --verbose    Say more: details of results, and the causes of errors
+                  -h, --help       Show this help and do nothing else
+
+                Examples:
+                  Do it:
+                    moult apply
+
+                All exit statuses: moult help exit-codes
+
+                """)
+    }
+
+    @Test func runningTextIsNeverWiderThanAHundredColumns() {
+        for topic in Topic.all {
+            for line in text(topic, width: 200).split(separator: "\n") { #expect(line.count <= 100) }
+        }
+    }
+
+    @Test func theOverviewNamesEveryVerbAndTopic() {
+        let overview = text(OverviewHelp(commands: Command.all))
+        for name in Command.all.map(\.name) + Topic.all.map(\.name) { #expect(overview.contains("\n  \(name) ")) }
+    }
+
+    @Test func asJSONHelpHasTheSameFacts() throws {
+        let json = CommandHelp(Sample.apply).json
+        #expect(json["usage"]?.string == "moult apply [options] MANIFEST [NAME]")
+        let options = try #require(json["options"]?.array)
+        #expect(options.compactMap { $0["name"]?.string }.first == "out")
+        #expect(options.count == Sample.apply.options.count)
+    }
+}

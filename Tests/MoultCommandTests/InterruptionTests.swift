@@ -1,0 +1,32 @@
+import Glibc
+import MoultCommand
+import Testing
+
+/// Signals belong to the whole process: one test, that puts back what it found.
+@Suite struct InterruptionTests {
+    @Test func aSignalIsNotedAndASecondOneChangesNothing() {
+        let signals = [SIGINT, SIGTERM, SIGHUP]
+        let before = signals.map { number in
+            var action = sigaction()
+            sigaction(number, nil, &action)
+            return action
+        }
+        defer {
+            for (number, action) in zip(signals, before) {
+                var action = action
+                sigaction(number, &action, nil)
+            }
+        }
+        // One that is ignored stays ignored.
+        signal(SIGHUP, SIG_IGN)
+        Interruption.watch()
+        raise(SIGHUP)
+        #expect(!Interruption.isRequested)
+        #expect(Interruption.name == nil)
+        raise(SIGTERM)
+        #expect(Interruption.isRequested)
+        #expect(Interruption.name == "SIGTERM")
+        raise(SIGINT)
+        #expect(Interruption.name == "SIGTERM")
+    }
+}

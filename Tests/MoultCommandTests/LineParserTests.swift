@@ -1,0 +1,60 @@
+import MoultCommand
+import Testing
+
+@Suite struct LineParserTests {
+    private func parse(_ words: String...) throws -> ParsedLine {
+        try LineParser.parse(words, commands: Sample.commands)
+    }
+
+    @Test(arguments: [
+        ["apply", "--out", "plan", "m.json"], ["apply", "m.json", "--out=plan"], ["apply", "-o", "plan", "m.json"],
+    ])
+    func anOptionMayStandAnywhere(_ words: [String]) throws {
+        let line = try LineParser.parse(words, commands: Sample.commands)
+        #expect(line.command?.name == "apply")
+        #expect(line.options == ["out": ["plan"]])
+        #expect(line.arguments == ["MANIFEST": ["m.json"]])
+    }
+
+    @Test func commonOptionsMayStandBeforeTheVerb() throws {
+        let line = try parse("--store", "s", "-q", "status")
+        #expect(line.options == ["store": ["s"], "quiet": []])
+    }
+
+    @Test func twoDashesEndTheOptions() throws {
+        let line = try parse("look", "-q", "--", "-v", "--", "--json")
+        #expect(line.options == ["quiet": []])
+        #expect(line.arguments == ["FILE": ["-v", "--", "--json"]])
+    }
+
+    @Test func oneDashIsAValue() throws {
+        #expect(try parse("apply", "-", "-o", "-").options == ["out": ["-"]])
+        #expect(try parse("look", "-").arguments == ["FILE": ["-"]])
+    }
+
+    @Test func aValueMayHaveAnEqualsSignOrBeginWithADash() throws {
+        #expect(try parse("apply", "m", "--out=a=b").options == ["out": ["a=b"]])
+        #expect(try parse("apply", "m", "--out=-a").options == ["out": ["-a"]])
+    }
+
+    @Test func repeatedOptionsKeepTheirOrder() throws {
+        #expect(try parse("apply", "m", "--only", "b", "--only=a").options == ["only": ["b", "a"]])
+    }
+
+    @Test func aFlagTwiceIsAFlag() throws {
+        #expect(try parse("status", "-q", "--quiet").options == ["quiet": []])
+    }
+
+    @Test func whoAsksForHelpNeedNotKnowTheArguments() throws {
+        #expect(try parse("apply", "--help").has(.help))
+        #expect(try parse("-h", "apply").command?.name == "apply")
+        #expect(try parse("--help").command == nil)
+        #expect(try parse("--version", "--json").has(.version))
+    }
+
+    @Test func argumentsGoToTheirPlaces() throws {
+        #expect(try parse("apply", "m", "n").arguments == ["MANIFEST": ["m"], "NAME": ["n"]])
+        #expect(try parse("look").arguments.isEmpty)
+        #expect(try parse("look", "a", "b").arguments == ["FILE": ["a", "b"]])
+    }
+}

@@ -1,0 +1,114 @@
+import Glibc
+import MoultBasics
+import MoultCommand
+import Testing
+
+/// What is written where, for people and for programs.
+@Suite struct OutputTests {
+    private struct Greeting: Report {
+        func write(to page: inout Page) { page.line("hello") }
+        var json: JSON { ["hello": true] }
+    }
+
+    private let deep = MoultError(
+        .system, .undone, what: "cannot apply 2.1.0", why: "food.db is damaged", now: "moult verify",
+        cause: MoultError(.json, what: "cannot read page 7", why: "I/O error", cause: Surprise()))
+
+    private struct Surprise: Error, CustomStringConvertible { var description: String { "the cable is out" } }
+
+    /// What the body writes to stdout and stderr.
+    private func written(
+        _ format: Format, quiet: Bool = false, verbose: Bool = false, _ body: (Output) throws -> Void
+    ) throws -> [String] {
+        let (out, err) = (try Sink(), try Sink())
+        let console = Console(environment: Environment([:]), out: out.descriptor, err: err.descriptor)
+        try body(Output(console: console, format: format, isQuiet: quiet, isVerbose: verbose))
+        #expect(console.finish() == nil)
+        return [out.text, err.text]
+    }
+
+    /// A file without a name.
+    private final class Sink {
+        private let file: UnsafeMutablePointer<FILE>
+        let descriptor: Int32
+
+        init() throws {
+            file = try #require(tmpfile())
+            descriptor = fileno(file)
+        }
+
+        deinit { fclose(file) }
+
+        var text: String {
+            var bytes = [UInt8](repeating: 0, count: 65_536)
+            let count = pread(descriptor, &bytes, bytes.count, 0)
+            return String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
+        }
+    }
+
+    @Test func aResultIsTextOrJSON() throws {
+        #expect(try written(.text) { $0.print(Greeting()) } == ["hello\n", ""])
+        #expect(try written(.json) { $0.print(Greeting()) } == [#"{"format":1,"hello":true}"# + "\n", ""])
+        #expect(try written(.text, quiet: true) { $0.print(Greeting()) } == ["", ""])
+    }
+
+    @Test func eventsAreLinesOfJSON() throws {
+        let body = { (output: Output) in
+            output.event("progress", ["phase": "copy", "done": 3, "total": nil])
+            output.print(Greeting())
+        }
+        #expect(try written(.text, body) == ["hello\n", ""])
+        let lines = [#"{"format":1,"event":"progress","phase":"copy","done":3}"#, #"{"format":1,"hello":true}"#]
+        #expect(try written(.json, body) == [lines.map { $0 + "\n" }.joined(), ""])
+        #expect(try written(.json, quiet: true, body) == ["", ""])
+    }
+
+    @Test func notesAndWarningsGoBeside() throws {
+        #expect(try written(.text) { $0.note("unpacked") } == ["", "moult: unpacked\n"])
+        #expect(try written(.text, quiet: true) { $0.note("unpacked") } == ["", ""])
+        #expect(try written(.text, quiet: true) { $0.warn("old") } == ["", "moult: warning: old\n"])
+        let line = #"{"format":1,"event":"warning","message":"old"}"# + "\n"
+        #expect(try written(.json) { $0.warn("old") } == [line, ""])
+    }
+
+    @Test func anErrorHasWhatWhyAndNow() throws {
+        let text = "moult: error: cannot apply 2.1.0: food.db is damaged\n  Try: moult verify\n"
+        #expect(try written(.text) { $0.report(deep) } == ["", text])
+        let json =
+            #"{"format":1,"error":{"code":"E100","outcome":"undone","exit":5,"what":"cannot apply 2.1.0","#
+            + #""why":"food.db is damaged","now":"moult verify"}}"# + "\n"
+        #expect(try written(.json) { $0.report(deep) } == [json, ""])
+        #expect(ErrorReport(deep).status.rawValue == 5)
+    }
+
+    @Test func aSentenceOfAdviceStandsAlone() throws {
+        let error = MoultError(.system, what: "no room", now: "Free 198 MiB.")
+        #expect(try written(.text) { $0.report(error) } == ["", "moult: error: no room\n  Free 198 MiB.\n"])
+    }
+
+    @Test func verboseTellsTheCauses() throws {
+        let text = """
+            moult: error: cannot apply 2.1.0: food.db is damaged
+              Try: moult verify
+              caused by: cannot read page 7: I/O error
+              caused by: the cable is out
+
+            """
+        #expect(try written(.text, verbose: true) { $0.report(deep) } == ["", text])
+        let json = ErrorReport(deep, isVerbose: true).json
+        #expect(
+            json["error"]?["causes"]?.array?.compactMap { $0["what"]?.string } == [
+                "cannot read page 7", "the cable is out",
+            ])
+    }
+
+    @Test func anUnexpectedErrorIsAFailure() throws {
+        #expect(try written(.text) { $0.report(Surprise()) } == ["", "moult: error: the cable is out\n"])
+        #expect(ErrorReport(Surprise()).status.rawValue == 1)
+    }
+
+    @Test func whatAnErrorNamesCannotSteerTheTerminal() throws {
+        let error = MoultError(.system, what: "no \u{1B}]0;x\u{7}.db")
+        #expect(try written(.text) { $0.report(error) } == ["", "moult: error: no \\u{1B}]0;x\\u{7}.db\n"])
+    }
+}

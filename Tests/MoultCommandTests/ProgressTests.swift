@@ -1,0 +1,116 @@
+import MoultCommand
+import Synchronization
+import Testing
+
+@Suite struct ProgressTests {
+    /// A clock that goes when it is told to.
+    final class Clock: Sendable {
+        private let time = Mutex(100.0)
+        var now: Double { time.withLock { $0 } }
+        func advance(_ seconds: Double) { time.withLock { $0 += seconds } }
+    }
+
+    private let environment = ["TERM": "xterm", "NO_COLOR": "1"]
+    private let mebibyte = 1 << 20
+
+    private func bar(_ terminal: PseudoTerminal, _ more: [String: String] = [:], quiet: Bool = false) -> (
+        bar: ProgressBar, clock: Clock, console: Console
+    ) {
+        let clock = Clock()
+        let variables = Environment(environment.merging(more) { $1 })
+        let console = Console(environment: variables, out: terminal.descriptor, err: terminal.descriptor)
+        return (ProgressBar(console: console, quiet: quiet, clock: { clock.now }), clock, console)
+    }
+
+    @Test func whatIsShortShowsNothing() throws {
+        let terminal = try PseudoTerminal(columns: 80)
+        let (bar, clock, _) = bar(terminal)
+        for step in 0...4 {
+            bar.show(Progress("copy food", done: step, of: 4))
+            clock.advance(0.1)
+        }
+        bar.end()
+        #expect(terminal.read() == "")
+    }
+
+    @Test func whatIsLongShowsPhaseAmountRateAndTimeLeft() throws {
+        let terminal = try PseudoTerminal(columns: 80)
+        let (bar, clock, _) = bar(terminal)
+        bar.show(Progress("copy food", done: 0, of: 198 * mebibyte))
+        clock.advance(1)
+        bar.show(Progress("copy food", done: 99 * mebibyte, of: 198 * mebibyte))
+        #expect(
+            terminal.read()
+                == "\rcopy food  #########..........   50 %  99.0 MiB of 198 MiB  99.0 MiB/s  0:01 left\u{1B}[K")
+        bar.end()
+        #expect(terminal.read() == "\r\u{1B}[K")
+    }
+
+    @Test func isDrawnTenTimesASecondAtMost() throws {
+        let terminal = try PseudoTerminal(columns: 80)
+        let (bar, clock, _) = bar(terminal)
+        // Two seconds of an event each millisecond.
+        for step in 0..<2000 {
+            bar.show(Progress("copy food", done: step, of: 2000))
+            clock.advance(0.001)
+        }
+        let drawn = terminal.read().split(separator: "\r").count
+        #expect((13...16).contains(drawn), "\(drawn) times")
+    }
+
+    @Test func aDiagnosticTakesTheLineAwayFirst() throws {
+        let terminal = try PseudoTerminal(columns: 80)
+        let (bar, clock, console) = bar(terminal)
+        bar.show(Progress("check", done: 0))
+        clock.advance(1)
+        bar.show(Progress("check", done: 1))
+        _ = terminal.read()
+        console.diagnose("moult: something\n")
+        #expect(terminal.read() == "\r\u{1B}[Kmoult: something\r\n")
+    }
+
+    @Test func narrowTerminalsLeaveOutWhatMattersLeast() throws {
+        for (columns, line) in [
+            (60, "copy food   50 %  99.0 MiB of 198 MiB  0:01 left"),
+            (40, "copy food   50 %  0:01 left"), (20, "copy food   50 %"),
+        ] {
+            let terminal = try PseudoTerminal(columns: columns)
+            let (bar, clock, _) = bar(terminal)
+            bar.show(Progress("copy food", done: 0, of: 198 * mebibyte))
+            clock.advance(1)
+            bar.show(Progress("copy food", done: 99 * mebibyte, of: 198 * mebibyte))
+            #expect(terminal.read() == "\r\(line)\u{1B}[K")
+        }
+    }
+
+    @Test func unicodeHasItsOwnBar() throws {
+        let terminal = try PseudoTerminal(columns: 80)
+        let (bar, clock, _) = bar(terminal, ["LANG": "C.UTF-8"])
+        bar.show(Progress("check food", done: 0, of: 10, unit: .items))
+        clock.advance(0.6)
+        bar.show(Progress("check food", done: 5, of: 10, unit: .items))
+        let half = String(repeating: "━", count: 20)
+        let rest = String(repeating: "─", count: 20)
+        #expect(terminal.read() == "\rcheck food  \(half)\(rest)   50 %  5 of 10  0:01 left\u{1B}[K")
+    }
+
+    @Test(arguments: [["TERM": "dumb"], ["TERM": ""]])
+    func aDumbTerminalHasNone(_ variables: [String: String]) throws {
+        let terminal = try PseudoTerminal(columns: 80)
+        let (bar, clock, _) = bar(terminal, variables)
+        bar.show(Progress("copy food", done: 0, of: 4))
+        clock.advance(1)
+        bar.show(Progress("copy food", done: 1, of: 4))
+        bar.end()
+        #expect(terminal.read() == "")
+    }
+
+    @Test func quietHasNone() throws {
+        let terminal = try PseudoTerminal(columns: 80)
+        let (bar, clock, _) = bar(terminal, quiet: true)
+        bar.show(Progress("copy food", done: 0, of: 4))
+        clock.advance(1)
+        bar.show(Progress("copy food", done: 1, of: 4))
+        #expect(terminal.read() == "")
+    }
+}

@@ -1,0 +1,41 @@
+import Glibc
+import MoultBasics
+import MoultCommand
+import Testing
+
+@Suite struct StoreLocationTests {
+    private let scratch: Scratch
+    init() throws { scratch = try Scratch() }
+
+    private func find(option: String? = nil, variables: [String: String] = [:]) throws -> String {
+        try StoreLocation.find(option: option, environment: Environment(variables), from: scratch.directory)
+    }
+
+    @Test func theOptionComesFirst() throws {
+        try scratch.write("moult.json", "{}")
+        #expect(try find(option: "a", variables: ["MOULT_STORE": "b"]) == "a")
+    }
+
+    @Test func thenTheVariable() throws {
+        try scratch.write("moult.json", "{}")
+        #expect(try find(variables: ["MOULT_STORE": "b"]) == "b")
+        #expect(try find(variables: ["MOULT_STORE": ""]) == scratch.directory)
+    }
+
+    @Test func thenTheCurrentDirectoryAndThenTheOneCalledStore() throws {
+        try #require(mkdir(scratch.path("store"), 0o755) == 0)
+        try scratch.write("store/moult.json", "{}")
+        #expect(try find() == scratch.path("store"))
+        try scratch.write("moult.json", "{}")
+        #expect(try find() == scratch.directory)
+    }
+
+    @Test func noneIsAnErrorThatSaysWhatToDo() throws {
+        let error = try #require(throws: MoultError.self) { try find() }
+        #expect(error.code == .noStore)
+        #expect(error.what == "no store is named, and there is none here")
+        let here = scratch.directory
+        #expect(error.why == "neither \(here)/moult.json nor \(here)/store/moult.json is there")
+        #expect(error.now == "Name one with --store DIR or MOULT_STORE, or make one with moult init.")
+    }
+}

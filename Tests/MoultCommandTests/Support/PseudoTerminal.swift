@@ -1,0 +1,44 @@
+import CLinux
+import Glibc
+import Testing
+
+/// A real terminal of the kernel, looked at from the side where the screen would be.
+final class PseudoTerminal {
+    private let screen: Int32
+    /// The side that a program writes to.
+    let descriptor: Int32
+
+    // TIOCSPTLCK and TIOCGPTN, which are macros too complicated to import.
+    private static let unlock: UInt = 0x4004_5431
+    private static let askNumber: UInt = 0x8004_5430
+
+    init(columns: Int) throws {
+        screen = moult_openat(AT_FDCWD, "/dev/ptmx", O_RDWR | O_NOCTTY, 0)
+        try #require(screen >= 0)
+        var number: Int32 = 0
+        try #require(ioctl(screen, Self.unlock, &number) == 0)
+        try #require(ioctl(screen, Self.askNumber, &number) == 0)
+        descriptor = moult_openat(AT_FDCWD, "/dev/pts/\(number)", O_RDWR | O_NOCTTY, 0)
+        try #require(descriptor >= 0)
+        var size = winsize(ws_row: 24, ws_col: UInt16(columns), ws_xpixel: 0, ws_ypixel: 0)
+        try #require(ioctl(descriptor, UInt(TIOCSWINSZ), &size) == 0)
+        // Reading never waits: the program under test is this process itself.
+        try #require(moult_fcntl_int(screen, F_SETFL, O_NONBLOCK) == 0)
+    }
+
+    deinit {
+        close(descriptor)
+        close(screen)
+    }
+
+    /// Everything written since the last look.
+    func read() -> String {
+        var bytes: [UInt8] = []
+        var block = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = Glibc.read(screen, &block, block.count)
+            guard count > 0 else { return String(decoding: bytes, as: UTF8.self) }
+            bytes += block[..<count]
+        }
+    }
+}

@@ -1,0 +1,55 @@
+import MoultCommand
+import Testing
+
+@Suite struct TerminalTests {
+    private func terminal(_ variables: [String: String], isTerminal: Bool = true, columns: Int = 132) -> Terminal {
+        Terminal(isTerminal: isTerminal, columns: columns, environment: Environment(variables))
+    }
+
+    @Test(
+        arguments: [
+            // What is set, on a terminal?, coloured?
+            (["TERM": "xterm"], true, true),
+            (["TERM": "xterm"], false, false),
+            (["TERM": "dumb"], true, false),
+            ([:], true, false),
+            (["TERM": "xterm", "NO_COLOR": "1"], true, false),
+            (["TERM": "xterm", "NO_COLOR": ""], true, true),
+            (["TERM": "xterm", "CLICOLOR": "0"], true, false),
+            (["CLICOLOR_FORCE": "1"], false, true),
+            (["CLICOLOR_FORCE": "0"], false, false),
+            (["CLICOLOR_FORCE": "1", "NO_COLOR": "1"], true, false),
+        ] as [([String: String], Bool, Bool)])
+    func colour(_ variables: [String: String], isTerminal: Bool, isColoured: Bool) {
+        #expect(terminal(variables, isTerminal: isTerminal).hasColor == isColoured)
+    }
+
+    @Test(
+        arguments: [
+            (["LANG": "de_DE.UTF-8"], true),
+            (["LANG": "C.utf8"], true),
+            (["LANG": "C"], false),
+            ([:], false),
+            (["LANG": "C.UTF-8", "LC_ALL": "C"], false),
+            (["LANG": "C", "LC_CTYPE": "C.UTF-8"], true),
+            (["LANG": "C.UTF-8", "LC_ALL": ""], true),
+        ] as [([String: String], Bool)])
+    func unicode(_ variables: [String: String], isUnicode: Bool) {
+        #expect(terminal(variables).hasUnicode == isUnicode)
+        #expect(terminal(variables).symbols.tick == (isUnicode ? "✓" : "ok"))
+    }
+
+    @Test func widthIsOfTheTerminalUnlessTheUserSaysOtherwise() {
+        #expect(terminal([:]).width == 132)
+        #expect(terminal([:], columns: 0).width == 80)
+        #expect(terminal(["COLUMNS": "100"]).width == 100)
+        #expect(terminal(["COLUMNS": "wide"]).width == 132)
+        #expect(terminal(["COLUMNS": "100"], isTerminal: false).width == nil)
+    }
+
+    @Test func onlyATerminalThatIsNotDumbCanRedraw() {
+        #expect(terminal(["TERM": "xterm"]).canRedraw)
+        #expect(!terminal(["TERM": "dumb"]).canRedraw)
+        #expect(!terminal(["TERM": "xterm"], isTerminal: false).canRedraw)
+    }
+}

@@ -1,0 +1,75 @@
+import MoultCommand
+import Testing
+
+@Suite struct TextTests {
+    @Test(arguments: [
+        ("", 0), ("food", 4), ("Käse", 4), ("e\u{301}", 1), ("食品", 4), ("ｆ", 2), ("한국", 4), ("🥕", 2), ("🇩🇪", 2),
+        ("✓", 1), ("❤\u{FE0F}", 2), ("━", 1), ("\u{200B}", 0),
+        // As it is shown: \u{1B}
+        ("\u{1B}", 6), ("a\nb", 4),
+    ])
+    func width(_ text: String, columns: Int) {
+        #expect(displayWidth(text) == columns)
+    }
+
+    @Test(arguments: [
+        ("plain", "plain"), ("Käse", "Käse"), ("a\u{1B}[2Jb", "a\\u{1B}[2Jb"), ("a\r\nb", "a\\u{D}\\nb"),
+        ("\u{9B}31m", "\\u{9B}31m"), ("bd.\u{202E}txt", "bd.\\u{202E}txt"), ("a\tb", "a\\tb"), ("\u{7F}", "\\u{7F}"),
+    ])
+    func whatSteersTheTerminalIsMadeVisible(_ text: String, shown: String) {
+        #expect(visible(text) == shown)
+    }
+
+    @Test func stylesAreEscapesOnlyWhereThereIsColour() {
+        let text: StyledText = "\("+", .added) copy \("food")"
+        #expect(text.plain == "+ copy food")
+        #expect(text.rendered(for: Terminal()) == "+ copy food")
+        #expect(text.rendered(for: Terminal(width: 80, hasColor: true)) == "\u{1B}[32m+\u{1B}[0m copy food")
+        #expect(text.width == 11)
+    }
+
+    @Test func wrappingBreaksAtSpacesAndKeepsStyles() {
+        let text: StyledText = "one \("two three", .bad) four"
+        #expect(text.wrapped(to: 7).map(\.plain) == ["one two", "three", "four"])
+        #expect(text.wrapped(to: 13).map(\.plain) == ["one two three", "four"])
+        let colour = Terminal(width: 80, hasColor: true)
+        #expect(text.wrapped(to: 7)[1].rendered(for: colour) == "\u{1B}[1;31mthree\u{1B}[0m")
+    }
+
+    @Test func aLongWordIsNotBroken() {
+        #expect(
+            StyledText("at /a/very/long/path now").wrapped(to: 8).map(\.plain) == ["at", "/a/very/long/path", "now"])
+        #expect(StyledText("").wrapped(to: 8).map(\.plain) == [""])
+    }
+
+    @Test func tablesAlignByDisplayWidth() {
+        var table = Table(.left, .right, .left, indent: 2)
+        table.header("NAME", "SIZE", "STATE")
+        table.row("食品", "1 KiB", "good")
+        table.row("food", "198 MiB", "also good")
+        #expect(
+            table.lines(width: nil).map(\.plain) == [
+                "  NAME     SIZE  STATE",
+                "  食品    1 KiB  good",
+                "  food  198 MiB  also good",
+            ])
+    }
+
+    @Test func theLastColumnIsWrappedUnderItself() {
+        var table = Table(.left, .left(gap: 1), .left)
+        table.row("-", "delete", "out of service, kept for rollback")
+        #expect(
+            table.lines(width: 32).map(\.plain) == [
+                "-  delete out of service, kept",
+                "          for rollback",
+            ])
+        #expect(table.lines(width: nil).count == 1)
+    }
+
+    @Test func aShortRowEndsEarly() {
+        var table = Table(.left, .left, .left)
+        table.row("a", "bb")
+        table.row("aaa", "b", "c")
+        #expect(table.lines(width: nil).map(\.plain) == ["a    bb", "aaa  b   c"])
+    }
+}

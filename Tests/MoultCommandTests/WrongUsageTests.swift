@@ -1,0 +1,69 @@
+import MoultBasics
+import MoultCommand
+import Testing
+
+/// Wrong command lines, and exactly what is said about them.
+@Suite struct WrongUsageTests {
+    struct Case: CustomTestStringConvertible {
+        var line: String
+        var message: String
+        var now: String
+        var testDescription: String { "moult \(line)" }
+
+        init(_ line: String, _ message: String, now: String) {
+            (self.line, self.message, self.now) = (line, message, now)
+        }
+    }
+
+    @Test(arguments: [
+        Case("-q", "no verb is given", now: "moult help"),
+        Case("stauts", #"there is no verb "stauts": did you mean "status"?"#, now: "moult help"),
+        Case("frobnicate", #"there is no verb "frobnicate""#, now: "moult help"),
+        Case("--out f", #"moult has no option "--out""#, now: "moult help"),
+        Case("-x", #"moult has no option "-x""#, now: "moult help"),
+        Case("--versoin", #"moult has no option "--versoin": did you mean "--version"?"#, now: "moult help"),
+        Case("status --jsn", #"status has no option "--jsn": did you mean "--json"?"#, now: "moult status --help"),
+        Case("status --jsn=1", #"status has no option "--jsn": did you mean "--json"?"#, now: "moult status --help"),
+        Case("status --out f", #"status has no option "--out""#, now: "moult status --help"),
+        Case("status -x", #"status has no option "-x""#, now: "moult status --help"),
+        Case("status --version", #"status has no option "--version""#, now: "moult status --help"),
+        Case("--version status", #"status has no option "--version""#, now: "moult status --help"),
+        Case("--store s shells bash", #"shells has no option "--store""#, now: "moult shells --help"),
+        Case("shells bash --store s", #"shells has no option "--store""#, now: "moult shells --help"),
+        Case(
+            "status -qv", #"short options are written one by one: "-q -v" instead of "-qv""#, now: "moult status --help"
+        ),
+        Case("apply -ofile m", #"apply has no option "-ofile""#, now: "moult apply --help"),
+        Case("apply m --out", "--out needs a value: write --out FILE", now: "moult apply --help"),
+        Case("apply m -o", "--out needs a value: write --out FILE", now: "moult apply --help"),
+        Case("apply m --out=", "--out needs a value: write --out FILE", now: "moult apply --help"),
+        Case("apply m --out --json", "--out needs a value: write --out FILE", now: "moult apply --help"),
+        Case("--store", "--store needs a value: write --store DIR", now: "moult help"),
+        Case("apply m --force=yes", #"--force takes no value: write it alone, without "=""#, now: "moult apply --help"),
+        Case("apply m -o a --out b", "--out is given more than once", now: "moult apply --help"),
+        Case("--store a status --store b", "--store is given more than once", now: "moult status --help"),
+        Case("apply m --keep x", #"--keep is a whole number from 1 to 100, not "x""#, now: "moult apply --help"),
+        Case("apply m --keep 0", #"--keep is a whole number from 1 to 100, not "0""#, now: "moult apply --help"),
+        Case(
+            "apply m --kind usr", #"--kind is one of user, cache, not "usr": did you mean "user"?"#,
+            now: "moult apply --help"),
+        Case("apply", "apply needs the argument MANIFEST", now: "moult apply --help"),
+        Case("apply --out f", "apply needs the argument MANIFEST", now: "moult apply --help"),
+        Case("apply a b c", #"apply takes only MANIFEST NAME: "c" is too many"#, now: "moult apply --help"),
+        Case("status x", #"status takes no arguments: "x" is too many"#, now: "moult status --help"),
+        Case("status -- --json", #"status takes no arguments: "--json" is too many"#, now: "moult status --help"),
+        Case("shells", "shells needs the argument SHELL", now: "moult shells --help"),
+        Case("shells tcsh", #"SHELL is one of bash, zsh, not "tcsh""#, now: "moult shells --help"),
+        Case("shells bsh", #"SHELL is one of bash, zsh, not "bsh": did you mean "bash"?"#, now: "moult shells --help"),
+    ])
+    func isRefused(_ wrong: Case) throws {
+        let words = wrong.line.split(separator: " ").map(String.init)
+        let error = try #require(throws: MoultError.self) {
+            try LineParser.parse(words, commands: Sample.commands)
+        }
+        #expect(error.what + (error.why.map { ": \($0)" } ?? "") == wrong.message)
+        #expect(error.now == wrong.now)
+        #expect(error.outcome == .usage)
+        #expect(error.code == .usage)
+    }
+}
