@@ -76,7 +76,6 @@ let package = Package(
         .testTarget(name: "MoultBasicsTests", dependencies: ["MoultBasics"]),
         .testTarget(name: "MoultSQLiteTests", dependencies: ["MoultSQLite", "MoultBasics", "CLinux"]),
         .testTarget(name: "MoultTrustTests", dependencies: ["MoultTrust", "MoultBasics", "MoultFiles"]),
-        .testTarget(name: "MoultTrustTests", dependencies: ["MoultTrust", "MoultBasics"]),
         .testTarget(name: "MoultCommandTests", dependencies: ["MoultCommand", "MoultBasics", "CLinux"]),
     ]
 )
