@@ -17,6 +17,13 @@ import Testing
                 sigaction(number, &action, nil)
             }
         }
+        // The threads that run tests block signals; what is raised here must arrive here, and at once.
+        var (open, mask) = (sigset_t(), sigset_t())
+        sigemptyset(&open)
+        for number in signals { sigaddset(&open, number) }
+        pthread_sigmask(SIG_UNBLOCK, &open, &mask)
+        defer { pthread_sigmask(SIG_SETMASK, &mask, nil) }
+
         // One that is ignored stays ignored.
         signal(SIGHUP, SIG_IGN)
         Interruption.watch()
