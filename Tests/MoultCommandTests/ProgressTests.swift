@@ -39,10 +39,10 @@ import Testing
         bar.show(Progress("copy food", done: 0, of: 198 * mebibyte))
         clock.advance(1)
         bar.show(Progress("copy food", done: 99 * mebibyte, of: 198 * mebibyte))
-        // The facts take 60 columns, the gap 2, and the last of the 80 stays free: 17 are left for the bar.
+        // The facts take 60 columns, the gap 2, and the last 3 of the 80 stay free: 15 are left for the bar.
         #expect(
             terminal.read()
-                == "\rcopy food  ########.........   50 %  99.0 MiB of 198 MiB  99.0 MiB/s  0:01 left\u{1B}[K")
+                == "\rcopy food  #######........   50 %  99.0 MiB of 198 MiB  99.0 MiB/s  0:01 left\u{1B}[K")
         bar.end()
         #expect(terminal.read() == "\r\u{1B}[K")
     }
@@ -73,7 +73,7 @@ import Testing
     @Test func narrowTerminalsLeaveOutWhatMattersLeast() throws {
         for (columns, line) in [
             (60, "copy food   50 %  99.0 MiB of 198 MiB  0:01 left"),
-            (40, "copy food  #####.....   50 %  0:01 left"), (20, "copy food   50 %"),
+            (40, "copy food   50 %  0:01 left"), (20, "copy food   50 %"),
         ] {
             let terminal = try PseudoTerminal(columns: columns)
             let (bar, clock, _) = bar(terminal)
@@ -90,9 +90,19 @@ import Testing
         bar.show(Progress("check food", done: 0, of: 10, unit: .items))
         clock.advance(0.6)
         bar.show(Progress("check food", done: 5, of: 10, unit: .items))
-        let half = String(repeating: "━", count: 20)
-        let rest = String(repeating: "─", count: 20)
+        let half = String(repeating: "━", count: 19)
+        let rest = String(repeating: "─", count: 19)
         #expect(terminal.read() == "\rcheck food  \(half)\(rest)   50 %  5 of 10  0:01 left\u{1B}[K")
+    }
+
+    @Test func followsTheSizeOfTheWindow() throws {
+        let terminal = try PseudoTerminal(columns: 80)
+        let (bar, clock, _) = bar(terminal)
+        bar.show(Progress("copy food", done: 0, of: 4, unit: .items))
+        try terminal.resize(columns: 24)
+        clock.advance(1)
+        bar.show(Progress("copy food", done: 2, of: 4, unit: .items))
+        #expect(terminal.read() == "\rcopy food   50 %\u{1B}[K")
     }
 
     @Test(arguments: [["TERM": "dumb"], ["TERM": ""]])

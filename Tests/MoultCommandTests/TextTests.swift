@@ -33,6 +33,7 @@ import Testing
         #expect(text.wrapped(to: 7).map(\.plain) == ["one two", "three", "four"])
         #expect(text.wrapped(to: 13).map(\.plain) == ["one two three", "four"])
         let colour = Terminal(width: 80, hasColor: true)
+        #expect(text.wrapped(to: 13)[0].rendered(for: colour) == "one \u{1B}[1;31mtwo three\u{1B}[0m")
         #expect(text.wrapped(to: 7)[1].rendered(for: colour) == "\u{1B}[1;31mthree\u{1B}[0m")
     }
 

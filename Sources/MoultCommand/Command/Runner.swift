@@ -33,6 +33,8 @@ package struct Runner {
                 isVerbose: line.has(.verbose))
             status = try perform(line, output: output)
         } catch {
+            // What was found comes before why it ended there.
+            console.flush()
             console.clearProgress()
             output.report(error)
             status = ErrorReport(error).status

@@ -8,6 +8,7 @@ internal import Synchronization
 package final class Console: Sendable {
     package let out: Terminal
     package let err: Terminal
+    private let environment: Environment
     private let outDescriptor: Int32
     private let errDescriptor: Int32
     private let state = Mutex(State())
@@ -24,9 +25,13 @@ package final class Console: Sendable {
     package init(environment: Environment, out: Int32 = STDOUT_FILENO, err: Int32 = STDERR_FILENO) {
         self.out = Terminal(descriptor: out, environment: environment)
         self.err = Terminal(descriptor: err, environment: environment)
+        self.environment = environment
         outDescriptor = out
         errDescriptor = err
     }
+
+    /// What stderr can show at this moment.
+    var errNow: Terminal { Terminal(descriptor: errDescriptor, environment: environment) }
 
     /// Adds to what goes to stdout; it goes out by `flush`, or when there is much of it.
     package func write(_ text: String) {

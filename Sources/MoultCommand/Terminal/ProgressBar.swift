@@ -45,8 +45,10 @@ package final class ProgressBar: Sendable {
             guard isDue else { return }
             state.lastLook = now
             guard now - start >= Self.patience else { return }
-            let line = ProgressLine(progress: progress, rate: state.rate.perSecond, terminal: console.err)
-            console.showProgress(line.text.rendered(for: console.err))
+            // The window may have changed its size since.
+            let terminal = console.errNow
+            let line = ProgressLine(progress: progress, rate: state.rate.perSecond, terminal: terminal)
+            console.showProgress(line.text.rendered(for: terminal))
         }
     }
 

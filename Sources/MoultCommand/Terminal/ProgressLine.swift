@@ -7,8 +7,8 @@ struct ProgressLine {
     let terminal: Terminal
 
     var text: StyledText {
-        // The last column stays free: some terminals break the line there.
-        let room = (terminal.width ?? 80) - 1
+        // The last columns stay free: some terminals break the line there, and "^C" must not fall to the next.
+        let room = (terminal.width ?? 80) - 3
         for parts in [
             [percent, amount, speed, timeLeft], [percent, amount, timeLeft], [percent, timeLeft], [percent], [],
         ] {

@@ -12,10 +12,18 @@ package struct StyledText: Sendable, Equatable {
 
     package static func + (a: Self, b: Self) -> Self {
         var sum = a
-        sum.parts += b.parts
+        sum += b
         return sum
     }
-    package static func += (a: inout Self, b: Self) { a.parts += b.parts }
+    package static func += (a: inout Self, b: Self) {
+        for part in b.parts {
+            if let last = a.parts.indices.last, a.parts[last].style == part.style {
+                a.parts[last].text += part.text
+            } else {
+                a.parts.append(part)
+            }
+        }
+    }
 
     /// The text alone.
     package var plain: String { parts.map(\.text).joined() }

@@ -11,7 +11,9 @@ extension StyledText {
                 lines.append(line)
                 (line, lineWidth) = (word, wordWidth)
             } else if lineWidth > 0 {
-                line += " " + word
+                // The space between two words of one style belongs to it.
+                let style = line.parts.last?.style == word.parts.first?.style ? word.parts.first?.style : nil
+                line += StyledText(" ", style) + word
                 lineWidth += 1 + wordWidth
             } else {
                 (line, lineWidth) = (word, wordWidth)

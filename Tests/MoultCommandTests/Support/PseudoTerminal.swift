@@ -20,10 +20,14 @@ final class PseudoTerminal {
         try #require(ioctl(screen, Self.askNumber, &number) == 0)
         descriptor = moult_openat(AT_FDCWD, "/dev/pts/\(number)", O_RDWR | O_NOCTTY, 0)
         try #require(descriptor >= 0)
-        var size = winsize(ws_row: 24, ws_col: UInt16(columns), ws_xpixel: 0, ws_ypixel: 0)
-        try #require(ioctl(descriptor, UInt(TIOCSWINSZ), &size) == 0)
         // Reading never waits: the program under test is this process itself.
         try #require(moult_fcntl_int(screen, F_SETFL, O_NONBLOCK) == 0)
+        try resize(columns: columns)
+    }
+
+    func resize(columns: Int) throws {
+        var size = winsize(ws_row: 24, ws_col: UInt16(columns), ws_xpixel: 0, ws_ypixel: 0)
+        try #require(ioctl(descriptor, UInt(TIOCSWINSZ), &size) == 0)
     }
 
     deinit {
