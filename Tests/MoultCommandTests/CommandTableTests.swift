@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test func everyOutcomeHasAStatusAndAMeaning() {
-        let statuses = ExitStatus.meanings.map(\.status.rawValue)
+        let statuses = ExitCode.meanings.map(\.status.rawValue)
         #expect(statuses == [0, 1, 2, 3, 4, 5, 6, 64, 75])
         #expect(Set(MoultError.Outcome.allCases.map(\.name)).count == MoultError.Outcome.allCases.count)
     }

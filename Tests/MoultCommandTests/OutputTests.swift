@@ -1,4 +1,3 @@
-import Glibc
 import MoultBasics
 import MoultCommand
 import Testing
@@ -25,25 +24,6 @@ import Testing
         try body(Output(console: console, format: format, isQuiet: quiet, isVerbose: verbose))
         #expect(console.finish() == nil)
         return [out.text, err.text]
-    }
-
-    /// A file without a name.
-    private final class Sink {
-        private let file: UnsafeMutablePointer<FILE>
-        let descriptor: Int32
-
-        init() throws {
-            file = try #require(tmpfile())
-            descriptor = fileno(file)
-        }
-
-        deinit { fclose(file) }
-
-        var text: String {
-            var bytes = [UInt8](repeating: 0, count: 65_536)
-            let count = pread(descriptor, &bytes, bytes.count, 0)
-            return String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
-        }
     }
 
     @Test func aResultIsTextOrJSON() throws {

@@ -18,9 +18,9 @@ package struct Command: Sendable {
 
     /// An exit status that means something particular for this verb.
     package struct Exit: Sendable {
-        package let status: ExitStatus
+        package let status: ExitCode
         package let meaning: String
-        package init(_ status: ExitStatus, _ meaning: String) {
+        package init(_ status: ExitCode, _ meaning: String) {
             self.status = status
             self.meaning = meaning
         }
@@ -40,13 +40,13 @@ package struct Command: Sendable {
     package let changesStore: Bool
     package let examples: [Example]
     package let exits: [Exit]
-    package let run: @Sendable (Call) throws -> ExitStatus
+    package let run: @Sendable (Call) throws -> ExitCode
 
     package init(
         _ name: String, _ group: Group, _ summary: String, discussion: [Prose] = [], arguments: [Argument] = [],
         options: [Option] = [], usesStore: Bool = true, changesStore: Bool = false, examples: [Example],
         exits: [Exit] = [],
-        run: @escaping @Sendable (Call) throws -> ExitStatus
+        run: @escaping @Sendable (Call) throws -> ExitCode
     ) {
         self.name = name
         self.group = group

@@ -18,13 +18,13 @@ package struct Runner {
         self.console = console
     }
 
-    package func run(_ words: [String?]) -> ExitStatus {
+    package func run(_ words: [String?]) -> ExitCode {
         guard !words.isEmpty else { return overviewForNothing() }
         // How an error is written must be known before the line is understood.
         let beforeEnd = words.prefix { $0 != "--" }
         var output = Output(console: console, format: beforeEnd.contains("--json") ? .json : .text)
         var command: Command?
-        var status: ExitStatus
+        var status: ExitCode
         do {
             let line = try LineParser.parse(Self.texts(words), commands: commands)
             command = line.command
@@ -44,11 +44,11 @@ package struct Runner {
     }
 
     /// Results that could not be written are a failure, unless the store was changed: then the status must say that.
-    private func report(_ failure: Int32, after status: ExitStatus, of command: Command?) -> ExitStatus {
+    private func report(_ failure: Int32, after status: ExitCode, of command: Command?) -> ExitCode {
         let output = Output(console: console)
         let why = String(cString: strerror(failure))
         guard status == .done || status == .changes, command?.changesStore != true else {
-            output.warn("cannot write the results: \(why); the exit status tells them")
+            output.warn("cannot write the results: \(why); the exit status is right all the same")
             return status
         }
         let error = MoultError(.output, what: "cannot write the results", why: why)
@@ -57,7 +57,7 @@ package struct Runner {
     }
 
     /// Who types the bare name wants to know what there is; a script has forgotten the verb.
-    private func overviewForNothing() -> ExitStatus {
+    private func overviewForNothing() -> ExitCode {
         var page = Page(for: console.err)
         OverviewHelp(commands: commands).write(to: &page)
         console.diagnose(page.text)
@@ -73,7 +73,7 @@ package struct Runner {
         return texts
     }
 
-    private func perform(_ line: ParsedLine, output: Output) throws -> ExitStatus {
+    private func perform(_ line: ParsedLine, output: Output) throws -> ExitCode {
         if line.has(.version) {
             output.print(VersionReport())
             return .done

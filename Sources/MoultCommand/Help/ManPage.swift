@@ -24,7 +24,7 @@ struct ManPage {
         roff.section("TOPICS")
         for topic in Topic.all { roff.item("moult-\(topic.name)(7)", topic.summary) }
         environment(&roff)
-        roff.exitStatus(ExitStatus.meanings.map { ($0.status, $0.meaning) })
+        roff.exitStatus(ExitCode.meanings.map { ($0.status, $0.meaning) })
         return ManPage(name: "moult", section: 1, text: roff.text)
     }
 

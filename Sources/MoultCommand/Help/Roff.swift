@@ -55,7 +55,7 @@ struct Roff {
         }
     }
 
-    mutating func exitStatus(_ meanings: [(ExitStatus, String)]) {
+    mutating func exitStatus(_ meanings: [(ExitCode, String)]) {
         section("EXIT STATUS")
         for (status, meaning) in meanings { item("\(status.rawValue)", meaning) }
     }

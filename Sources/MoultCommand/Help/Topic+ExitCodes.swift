@@ -3,7 +3,7 @@ extension Topic {
         name: "exit-codes", summary: "what the exit status of moult tells a script",
         text: [
             "These numbers do not change their meaning from one version to the next.",
-            .list(ExitStatus.meanings.map { ("\($0.status.rawValue)", $0.meaning) }),
+            .list(ExitCode.meanings.map { ("\($0.status.rawValue)", $0.meaning) }),
             """
             With 1, 3, 4, 5, 64 and 75 the databases are as they were before. With 6 they may not be: read the \
             message before anything else.

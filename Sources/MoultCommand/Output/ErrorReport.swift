@@ -15,7 +15,7 @@ package struct ErrorReport {
         self.isVerbose = isVerbose
     }
 
-    package var status: ExitStatus { .failure(error.outcome) }
+    package var status: ExitCode { .failure(error.outcome) }
 
     /// Two lines, what and why and then what now; with `--verbose` the causes below.
     package func text(for terminal: Terminal) -> String {

@@ -27,7 +27,7 @@ enum CompletionsVerb {
         ],
         run: run)
 
-    static func run(_ call: Call) throws -> ExitStatus {
+    static func run(_ call: Call) throws -> ExitCode {
         let name = try call.required(kind)
         let place = call.value(directory)
         if let shell = Shell(rawValue: name) {

@@ -14,7 +14,7 @@ enum HelpVerb {
         ],
         run: run)
 
-    static func run(_ call: Call) throws -> ExitStatus {
+    static func run(_ call: Call) throws -> ExitCode {
         guard let word = call.value(subject) else {
             call.output.print(OverviewHelp(commands: Command.all))
             return .done

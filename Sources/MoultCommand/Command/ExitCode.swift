@@ -1,7 +1,7 @@
 package import MoultBasics
 
 /// How the command ended, for the script that called it.
-package struct ExitStatus: RawRepresentable, Hashable, Sendable {
+package struct ExitCode: RawRepresentable, Hashable, Sendable {
     package let rawValue: Int32
     package init(rawValue: Int32) { self.rawValue = rawValue }
 
@@ -13,7 +13,7 @@ package struct ExitStatus: RawRepresentable, Hashable, Sendable {
     package static func failure(_ outcome: MoultError.Outcome) -> Self { Self(rawValue: outcome.rawValue) }
 
     /// Every status the command can end with, and what it means.
-    package static let meanings: [(status: ExitStatus, meaning: String)] =
+    package static let meanings: [(status: ExitCode, meaning: String)] =
         ([(.done, "done, or there was nothing to do"), (.changes, "plan: there are changes")]
         + MoultError.Outcome.allCases.map { (.failure($0), $0.meaning) })
         .sorted { $0.status.rawValue < $1.status.rawValue }
