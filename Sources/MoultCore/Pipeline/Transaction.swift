@@ -16,8 +16,12 @@ struct Transaction {
     var generation: String { "\(directory)/generation" }
     /// A generation of adopted files, made ready.
     var adopted: String { "\(directory)/adopted" }
-    /// Generations on their way out.
-    var trash: String { "\(directory)/trash" }
+
+    /// A generation on its way out lies among the transactions under a name of this form.
+    static func trash(_ generation: String, _ layout: StoreLayout) -> Transaction {
+        Transaction(layout: layout, id: "trash-\(generation)")
+    }
+    var isTrash: Bool { id.hasPrefix("trash-") }
 
     /// Makes the directories; only the store's owner may look into them, because what is in them is not proven yet.
     func create(_ plan: Plan) throws {

@@ -8,6 +8,10 @@ extension Plan {
             "purpose": .string(purpose.rawValue), "store": .string(store), "product": .string(product),
             "from": from?.json, "to": to.json, "manifest": .optional(manifestPath),
             "bundle": bundle.map { ["path": .string($0.path), "size": .size($0.size)] }, "trust": .string(trust),
+            "request": .compact([
+                "follow": .string(request.follow.rawValue), "allowDowngrade": .bool(request.allowDowngrade),
+                "app": .optional(request.app?.description),
+            ]),
             "changes": .bool(changesStore), "effects": .array(effects.map(\.json)), "needs": .size(needs),
             "facts": .array(
                 facts.map { ["path": .string($0.path), "field": .string($0.field), "value": .string($0.value)] }),
@@ -29,12 +33,17 @@ extension Plan {
         guard let purpose = try fields.word("purpose", Purpose.self) else { throw fields.fail("purpose", "is missing") }
         let bundle = try fields.optionalObject("bundle")
         let hold = try fields.optionalObject("hold")
+        let request = try fields.object("request")
         self.init(
             id: try fields.string("plan"), created: created, purpose: purpose.value, store: try fields.string("store"),
             product: try fields.string("product"), from: try fields.optionalObject("from").map(side),
             to: try side(fields.object("to")), manifestPath: try fields.optionalString("manifest"),
             bundle: try bundle.map { Bundle(path: try $0.string("path"), size: try $0.count("size")) },
             trust: try fields.string("trust"),
+            request: Request(
+                follow: try request.word("follow", Policy.Follow.self) ?? .newer,
+                allowDowngrade: try request.optionalBool("allowDowngrade") ?? false,
+                app: try request.optionalString("app").flatMap { Version($0) }),
             effects: try (fields.json("effects")?.array ?? []).map { try Effect(json: $0, source: source) },
             needs: try fields.count("needs"),
             facts: try fields.objects("facts").map {

@@ -15,6 +15,8 @@ package struct Plan: Sendable, Equatable {
     package var manifestPath: String?
     package var bundle: Bundle?
     package var trust: String
+    /// How the release may be taken, as asked for.
+    package var request: Request
     package var effects: [Effect]
     /// Bytes that staging needs on the store's file system.
     package var needs: Int
@@ -33,6 +35,12 @@ package struct Plan: Sendable, Equatable {
     package struct Bundle: Sendable, Equatable {
         package var path: String
         package var size: Int
+    }
+
+    package struct Request: Sendable, Equatable {
+        package var follow: Policy.Follow
+        package var allowDowngrade: Bool
+        package var app: Version?
     }
 
     /// One thing that was looked at: a path, which of its fields, and what was found.

@@ -103,7 +103,9 @@ struct Planner {
             id: Self.newID(), created: policy.now, purpose: purpose, store: layout.root, product: manifest.product,
             from: installed.map { Plan.Side(version: $0.manifest.version, generation: $0.name) },
             to: Plan.Side(version: manifest.version, generation: generation), manifestPath: manifestPath, bundle: nil,
-            trust: "not signed", effects: [], needs: 0, facts: [], warnings: manifest.warnings, hold: nil)
+            trust: "not signed",
+            request: Plan.Request(follow: policy.follow, allowDowngrade: policy.allowDowngrade, app: policy.appVersion),
+            effects: [], needs: 0, facts: [], warnings: manifest.warnings, hold: nil)
         for phase in Phase.allCases {
             for step in steps.steps(of: phase, for: manifest) { plan.effects += try step.plan(context) }
         }

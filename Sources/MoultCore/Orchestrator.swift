@@ -1,0 +1,171 @@
+internal import Glibc
+internal import MoultBasics
+internal import MoultFiles
+internal import StepKit
+
+/// Everything that can be done to a store: each operation that writes takes the lock and settles first.
+package struct Orchestrator: Sendable {
+    package let layout: StoreLayout
+    package let steps: StepSet
+    package let watcher: Watcher
+
+    package init(root: String, steps: StepSet, watcher: Watcher = Watcher()) throws {
+        layout = try StoreLayout(root: root)
+        self.steps = steps
+        self.watcher = watcher
+    }
+
+    var planner: Planner { Planner(layout: layout, steps: steps) }
+
+    /// What an update came to.
+    package struct Result: Sendable {
+        /// Nil if there was nothing to do.
+        package var plan: Plan?
+        package var settled: [Settler.Result] = []
+        package var collected = Collector.Report()
+        /// What is installed now.
+        package var generation: String?
+    }
+
+    // MARK: looking
+
+    package func plan(_ request: UpdateRequest) throws -> Plan { try planner.update(request).plan }
+
+    package func planRollback(to wanted: String?, reason: String) throws -> Plan {
+        try planner.rollback(to: wanted, reason: reason).plan
+    }
+
+    /// Whether a command that writes would have something to settle first.
+    package func isUnfinished() throws -> Bool { try !Settler.unfinished(layout).isEmpty }
+
+    // MARK: changing
+
+    /// Brings a release in; nothing is locked or written if it is installed already.
+    ///
+    /// `announce` gets the plan before anything is begun; an error from it ends the update.
+    package func update(
+        _ request: UpdateRequest, wait: Int = 0, announce: (Plan) throws -> Void = { _ in }
+    ) throws -> Result {
+        if let bytes = try Files.read(request.manifest, limit: Manifest.largest),
+            try Freshness.isCurrent(bytes, in: layout)
+        {
+            return Result(generation: try Generation.currentName(layout))
+        }
+        return try locked(wait) { try execute(planner.update(request), settled: $0, announce) }
+    }
+
+    /// Goes back to a kept generation, and puts the present release on hold.
+    package func rollback(
+        to wanted: String?, reason: String, wait: Int = 0, announce: (Plan) throws -> Void = { _ in }
+    ) throws -> Result {
+        try locked(wait) { try execute(planner.rollback(to: wanted, reason: reason), settled: $0, announce) }
+    }
+
+    /// Does exactly a saved plan, once.
+    package func apply(_ saved: Plan, wait: Int = 0, announce: (Plan) throws -> Void = { _ in }) throws -> Result {
+        try locked(wait) { settled in
+            try SavedPlan(plan: saved, layout: layout).proveFresh()
+            var made =
+                switch saved.purpose {
+                case .update:
+                    try planner.update(
+                        UpdateRequest(
+                            manifest: saved.manifestPath ?? "", follow: saved.request.follow,
+                            allowDowngrade: saved.request.allowDowngrade, app: saved.request.app))
+                case .rollback: try planner.rollback(to: saved.to.generation, reason: saved.hold?.reason ?? "")
+                }
+            try SavedPlan(plan: saved, layout: layout).proveSame(made.plan)
+            made.plan.id = saved.id
+            made.plan.hold = saved.hold
+            return try execute(made, settled: settled, announce)
+        }
+    }
+
+    /// Settles what is unfinished, however often that was tried; back instead of forward if asked.
+    package func recover(back: Bool = false, wait: Int = 0) throws -> [Settler.Result] {
+        _ = try Settings.read(layout)
+        let lock = try StoreLock.take(layout, wait: wait)
+        defer { withExtendedLifetime(lock) {} }
+        return try Settler(layout: layout, steps: steps, tell: watcher.tell).settle(patiently: true, back: back)
+    }
+
+    /// Settles what is unfinished if nobody else is at work; for readers that are about to open the databases.
+    package func settleIfIdle() throws {
+        guard try isUnfinished(), let lock = try FileLock.take(layout.lock, .exclusive) else { return }
+        defer { withExtendedLifetime(lock) {} }
+        _ = try Settler(layout: layout, steps: steps, tell: watcher.tell).settle()
+    }
+
+    package func clean(keep: Int? = nil, dry: Bool = false, wait: Int = 0) throws -> Result {
+        let settings = try Settings.read(layout)
+        if dry {
+            return Result(collected: try Collector(layout: layout, settings: settings).collect(keep: keep, dry: true))
+        }
+        return try locked(wait) { settled in
+            Result(settled: settled, collected: try Collector(layout: layout, settings: settings).collect(keep: keep))
+        }
+    }
+
+    package func hold(_ hold: Settings.Hold?, wait: Int = 0) throws {
+        _ = try locked(wait) { settled in
+            try Settings.rewrite(layout, "hold", hold?.json)
+            return Result(settled: settled)
+        }
+    }
+
+    // MARK: parts
+
+    private func locked(_ wait: Int, _ body: ([Settler.Result]) throws -> Result) throws -> Result {
+        _ = try Settings.read(layout)
+        let lock = try StoreLock.take(layout, wait: wait)
+        defer { withExtendedLifetime(lock) {} }
+        return try body(Settler(layout: layout, steps: steps, tell: watcher.tell).settle())
+    }
+
+    private func execute(
+        _ made: Planner.Made, settled: [Settler.Result], _ announce: (Plan) throws -> Void
+    ) throws -> Result {
+        let plan = made.plan
+        guard plan.changesStore else { return Result(settled: settled, generation: plan.to.generation) }
+        try announce(plan)
+        for warning in plan.warnings { watcher.tell(.warning(warning)) }
+        let transaction = Transaction(layout: layout, id: plan.id)
+        let start = ContinuousClock.now
+        do {
+            try Pipeline(transaction: transaction, steps: steps, watcher: watcher, made: made).run()
+        } catch {
+            warning { try record(plan, since: start, failure: error) }
+            if (error as? MoultError)?.outcome != .stuck { warning { try transaction.remove() } }
+            throw error
+        }
+        var result = Result(plan: plan, settled: settled, generation: plan.to.generation)
+        warning {
+            if let hold = plan.hold { try Settings.rewrite(layout, "hold", hold.json) }
+            try record(plan, since: start, failure: nil)
+            try transaction.remove()
+            result.collected = try Collector(layout: layout, settings: Settings.read(layout)).collect()
+        }
+        return result
+    }
+
+    /// What fails after the outcome is certain does not change it: it is told, and the next command tidies up.
+    private func warning(_ body: () throws -> Void) {
+        do { try body() } catch { watcher.tell(.warning("\(error)")) }
+    }
+
+    private func record(_ plan: Plan, since start: ContinuousClock.Instant, failure: (any Error)?) throws {
+        let outcome: History.Entry.Outcome =
+            switch (failure as? MoultError)?.outcome {
+            case nil where failure == nil: .done
+            case .undone: .undone
+            case .stuck: .stuck
+            default: .failed
+            }
+        let elapsed = (ContinuousClock.now - start).components
+        try History.append(
+            History.Entry(
+                transaction: plan.id, action: plan.purpose.rawValue, from: plan.from?.generation, to: plan.to.generation,
+                outcome: outcome, reason: failure.map { "\($0)" },
+                milliseconds: Int(elapsed.seconds) * 1000 + Int(elapsed.attoseconds / 1_000_000_000_000_000)), to: layout)
+    }
+}

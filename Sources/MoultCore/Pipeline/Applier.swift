@@ -1,0 +1,76 @@
+internal import MoultBasics
+internal import StepKit
+
+/// The visible pass: the plan's effects one after the other, or all of them back.
+struct Applier {
+    let transaction: Transaction
+    let plan: Plan
+    let steps: StepSet
+    let context: PlanContext
+    let performer: Performer
+    let tell: @Sendable (Event) -> Void
+
+    private var apply: ApplyContext {
+        ApplyContext(plan: context, staging: transaction.directory, changes: performer)
+    }
+
+    /// Goes forward; throws at the first effect that fails.
+    func forward(begun: (Effect) -> Void = { _ in }) throws {
+        var phase: Phase?
+        for effect in plan.effects {
+            if effect.phase != phase {
+                phase = effect.phase
+                tell(.phase(.apply, effect.phase))
+            }
+            begun(effect)
+            try step(of: effect).apply(effect, apply)
+            tell(.done(.apply, effect))
+        }
+    }
+
+    /// Goes back over the effects, the last one first.
+    func back(_ effects: [Effect]) throws {
+        for effect in effects.reversed() {
+            try step(of: effect).undo(effect, apply)
+            if effect.changesStore { tell(.done(.undo, effect)) }
+        }
+    }
+
+    /// Goes forward, and exactly back if something fails: nobody else could have changed the store meanwhile.
+    func applyOrUndo() throws {
+        var begun: [Effect] = []
+        do { try forward { begun.append($0) } } catch {
+            try undo(begun, because: error)
+            throw Self.undone(plan, error)
+        }
+    }
+
+    private func undo(_ begun: [Effect], because reason: any Error) throws {
+        do {
+            try transaction.journal.undoing("\(reason)")
+            try back(begun)
+            try transaction.journal.end("undone")
+        } catch { throw Self.stuck(plan, undoing: reason, failed: error) }
+    }
+
+    private func step(of effect: Effect) throws -> any Step {
+        if let step = steps.named(effect.step) { return step }
+        throw MoultError(
+            .stuck, .stuck, what: "the step \(effect.step) is not there", why: "the update in flight needs it",
+            now: "Run this with the moult that has it: moult recover")
+    }
+
+    static func undone(_ plan: Plan, _ reason: any Error) -> MoultError {
+        let parts = reason as? MoultError
+        return MoultError(
+            .undone, .undone, what: "the update to \(plan.to.version) failed and was undone: \(plan.from.map { "\($0.version) is" } ?? "nothing is") in place as before",
+            why: parts.map { [$0.what, $0.why].compactMap(\.self).joined(separator: ": ") } ?? "\(reason)", now: parts?.now,
+            cause: reason)
+    }
+
+    static func stuck(_ plan: Plan, undoing reason: any Error, failed: any Error) -> MoultError {
+        MoultError(
+            .stuck, .stuck, what: "the update to \(plan.to.version) failed and could not be undone", why: "\(failed)",
+            now: "Mend that, then run: moult recover", cause: reason)
+    }
+}

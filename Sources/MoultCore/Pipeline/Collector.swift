@@ -1,0 +1,60 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import StepKit
+
+/// Removes generations that nobody needs any more.
+package struct Collector {
+    let layout: StoreLayout
+    let settings: Settings
+
+    /// A generation that stays although it is beyond what is kept, and why.
+    package struct Kept: Sendable, Equatable {
+        package let generation: String
+        package let why: String
+    }
+    package struct Report: Sendable, Equatable {
+        package var removed: [String] = []
+        package var kept: [Kept] = []
+    }
+
+    /// Removes generations over `keep`, oldest first; needs the store's lock. `dry` only says what it would do.
+    package func collect(keep: Int? = nil, dry: Bool = false) throws -> Report {
+        var report = Report()
+        let current = try Generation.currentName(layout)
+        let keep = max(1, keep ?? settings.keep)
+        var candidates: [(name: String, since: Int)] = []
+        for name in try Generation.names(layout) where name != current && !name.hasPrefix(Generation.adopted) {
+            guard let facts = try Files.facts(layout.generation(name)) else { continue }
+            candidates.append((name, facts.modified.seconds))
+        }
+        // The one that was in service before the current one is what a rollback wants; then the newest.
+        let before = try current.flatMap { current in
+            try History.read(layout).entries.last { $0.to == current && $0.outcome != .failed }?.from
+        }
+        candidates.sort { ($0.name == before ? Int.max : $0.since) > ($1.name == before ? Int.max : $1.since) }
+        for candidate in candidates.dropFirst(keep - 1) {
+            let directory = layout.generation(candidate.name)
+            let age = Timestamp.now.seconds - candidate.since
+            if age < settings.minimumAge {
+                report.kept.append(Kept(generation: candidate.name, why: "younger than \(settings.minimumAge) s"))
+            } else if let lease = try FileLock.take(directory, .exclusive, directory: true) {
+                if !dry { try remove(candidate.name, holding: lease) }
+                report.removed.append(candidate.name)
+            } else {
+                let holders = try LockHolders.of(directory).map(\.description).joined(separator: ", ")
+                report.kept.append(Kept(generation: candidate.name, why: "in use by \(holders.isEmpty ? "somebody" : holders)"))
+            }
+        }
+        return report
+    }
+
+    /// Out of sight in one step, then gone: a crash in between leaves rubbish among the transactions, not half a generation.
+    private func remove(_ name: String, holding lease: FileLock) throws {
+        let trash = Transaction.trash(name, layout)
+        try Files.removeTree(trash.directory)
+        try Files.setMode(layout.generation(name), 0o700)
+        try Files.rename(layout.generation(name), to: trash.directory)
+        try Files.removeTree(trash.directory)
+        withExtendedLifetime(lease) {}
+    }
+}

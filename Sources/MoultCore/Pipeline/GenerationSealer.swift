@@ -1,0 +1,26 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import StepKit
+
+/// Completes the staged generation: the manifest as it was signed, and the record by which its files are known again.
+struct GenerationSealer {
+    let transaction: Transaction
+    let manifest: Manifest
+    let bytes: [UInt8]
+
+    func finish() throws {
+        let directory = transaction.generation
+        var entries: [Seal.Entry] = []
+        for database in manifest.databases where database.kind.isSealed {
+            let path = "\(directory)/\(database.member)"
+            guard let facts = try Files.factsThroughLinks(path) else {
+                throw MoultError(.generation, what: "\(path) was not staged", why: "no step made it", now: "Report this.")
+            }
+            entries.append(Seal.Entry(member: database.member, sha256: database.sha256, facts: facts))
+        }
+        try Files.writeNew(bytes, to: "\(directory)/\(Generation.manifestName)", mode: 0o444)
+        try Files.writeNew(Array(Seal(entries: entries).json.line.utf8), to: "\(directory)/\(Seal.fileName)", mode: 0o444)
+        // The names in it, for a power cut after the flip: the files' content is synced by whoever wrote it.
+        try Files.syncDirectory(directory)
+    }
+}

@@ -1,0 +1,127 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import StepKit
+
+/// Finishes or cleans away what a crash left: before the decision there is nothing to keep, after it the update goes on.
+package struct Settler {
+    let layout: StoreLayout
+    let steps: StepSet
+    let tell: @Sendable (Event) -> Void
+
+    /// After so many crashes in a row somebody must look: settling itself may be what crashes.
+    static let mostAttempts = 3
+
+    package struct Result: Sendable, Equatable {
+        package enum Ending: String, Sendable {
+            /// Nothing had been decided: what was staged is gone.
+            case cleaned
+            /// The decided update was finished.
+            case finished
+            /// An undo that had been begun was finished.
+            case undone
+        }
+        package let transaction: String
+        package let ending: Ending
+        package let from: Plan.Side?
+        package let to: Plan.Side?
+
+        package var text: String {
+            let version = to.map { "\($0.version)" } ?? "a release"
+            return switch ending {
+            case .cleaned: "an update to \(version) had been interrupted before its decision; what it had staged was removed"
+            case .finished: "an update to \(version) had been interrupted after its decision; it was finished"
+            case .undone: "an update to \(version) had been interrupted while it was undone; undoing was finished"
+            }
+        }
+    }
+
+    /// The transactions that wait to be settled.
+    static func unfinished(_ layout: StoreLayout) throws -> [Transaction] { try Transaction.all(layout).filter { !$0.isTrash } }
+
+    /// Settles everything; needs the store's lock. `back` goes back instead of forward, on the operator's word.
+    func settle(patiently: Bool = false, back: Bool = false) throws -> [Result] {
+        // What a collection had thrown away is no update.
+        for trash in try Transaction.all(layout) where trash.isTrash { try trash.remove() }
+        return try Self.unfinished(layout).map { transaction in
+            let result = try settle(transaction, patiently: patiently, back: back)
+            tell(.settled(result))
+            return result
+        }
+    }
+
+    private func settle(_ transaction: Transaction, patiently: Bool, back: Bool) throws -> Result {
+        let state = try transaction.journal.read()
+        func ended(_ ending: Result.Ending) throws -> Result {
+            let result = Result(transaction: transaction.id, ending: ending, from: state.plan?.from, to: state.plan?.to)
+            if let plan = state.plan, !state.isOver { try record(plan, ending, result.text) }
+            try transaction.remove()
+            return result
+        }
+        guard let plan = state.plan, let inodes = state.decided else { return try ended(.cleaned) }
+        if state.isOver { return try ended(state.undoing == nil ? .finished : .undone) }
+        if state.attempts >= Self.mostAttempts, !patiently { throw tooOften(plan, state.attempts) }
+        try transaction.journal.attempt()
+        let applier = try applier(transaction, plan, inodes)
+        do {
+            if state.undoing != nil || back {
+                if state.undoing == nil { try transaction.journal.undoing("the operator said so") }
+                try applier.back(plan.effects)
+                try transaction.journal.end("undone")
+                return try ended(.undone)
+            }
+            // A later update may have gone over this one whose end a power cut forgot: then there is nothing left to do.
+            let current = try Generation.currentName(layout)
+            if current == plan.from?.generation || current == plan.to.generation { try applier.forward() }
+            try transaction.journal.end("committed")
+            return try ended(.finished)
+        } catch { throw stuck(plan, error) }
+    }
+
+    private func applier(_ transaction: Transaction, _ plan: Plan, _ inodes: [String: UInt64]) throws -> Applier {
+        let installed = try plan.from.map { try Generation.load($0.generation, in: layout).manifest }
+        // Where the new generation lies depends on how far the update came.
+        let seated = layout.generation(plan.to.generation)
+        let directory = try Files.facts(seated) == nil ? transaction.generation : seated
+        let path = "\(directory)/\(Generation.manifestName)"
+        guard let bytes = try Files.read(path, limit: Manifest.largest) else {
+            throw MoultError(.stuck, .stuck, what: "\(path) is not there", why: "the unfinished update needs it",
+                now: "Go back to what was installed before: moult recover --undo")
+        }
+        let release = try Manifest(parsing: bytes, as: .sealed, source: path)
+        let policy = Policy(follow: .match, allowDowngrade: true, moultVersion: moultVersion)
+        let context = PlanContext(
+            purpose: plan.purpose, release: release, generation: plan.to.generation, installed: installed,
+            installedGeneration: plan.from?.generation,
+            resources: plan.manifestPath.map(Files.directory(of:)) ?? directory, policy: policy,
+            store: RecordingView(layout: layout))
+        let performer = Performer(transaction: transaction, plan: plan, inodes: inodes, installed: installed)
+        return Applier(
+            transaction: transaction, plan: plan, steps: steps, context: context, performer: performer, tell: { _ in })
+    }
+
+    private func record(_ plan: Plan, _ ending: Result.Ending, _ text: String) throws {
+        let outcome: History.Entry.Outcome =
+            switch ending {
+            case .cleaned: .cleaned
+            case .finished: .finished
+            case .undone: .undone
+            }
+        if ending == .finished, let hold = plan.hold { try Settings.rewrite(layout, "hold", hold.json) }
+        try History.append(
+            History.Entry(
+                transaction: plan.id, action: plan.purpose.rawValue, from: plan.from?.generation, to: plan.to.generation,
+                outcome: outcome, reason: text), to: layout)
+    }
+
+    private func tooOften(_ plan: Plan, _ attempts: Int) -> MoultError {
+        MoultError(
+            .stuck, .stuck, what: "the update to \(plan.to.version) in \(layout.root) was not finished in \(attempts) attempts",
+            why: "each ended before it was through", now: "Try once more with: moult recover, or go back with: moult recover --undo")
+    }
+
+    private func stuck(_ plan: Plan, _ error: any Error) -> MoultError {
+        MoultError(
+            .stuck, .stuck, what: "the unfinished update to \(plan.to.version) in \(layout.root) cannot be settled", why: "\(error)",
+            now: "Mend that and run: moult recover, or go back with: moult recover --undo", cause: error)
+    }
+}

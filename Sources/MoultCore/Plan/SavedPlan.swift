@@ -1,0 +1,40 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import StepKit
+
+/// A plan that was saved: it may be executed once, and only while all that it relies on is as it was.
+struct SavedPlan {
+    let plan: Plan
+    let layout: StoreLayout
+
+    func proveFresh() throws {
+        guard plan.store == layout.root else {
+            throw stale("it was made for the store \(plan.store), and this is \(layout.root)")
+        }
+        if try History.read(layout).entries.contains(where: { $0.transaction == plan.id && $0.outcome != .cleaned }) {
+            throw stale("it was used already")
+        }
+        for fact in plan.facts {
+            let now = try Plan.Fact.read(fact.path, fact.field)
+            if now.value != fact.value {
+                throw stale("\(fact.path): \(fact.field) was \(short(fact.value)), is \(short(now.value))")
+            }
+        }
+    }
+
+    /// The facts are the same, so the steps must come to the same effects; unless moult itself is another one.
+    func proveSame(_ made: Plan) throws {
+        guard made.effects == plan.effects else {
+            let difference = zip(made.effects, plan.effects).first { $0 != $1 }
+            throw stale(difference.map { "\"\($1.text)\" would now be \"\($0.text)\"" } ?? "other effects would be needed now")
+        }
+    }
+
+    private func short(_ value: String) -> String { value.utf8.count == 64 ? String(value.prefix(8)) : value }
+
+    private func stale(_ why: String) -> MoultError {
+        MoultError(
+            .stale, .stale, what: "the plan \(plan.id) does not fit any more", why: why,
+            now: "Make a new one with: moult plan --out FILE")
+    }
+}

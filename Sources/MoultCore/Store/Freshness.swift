@@ -1,0 +1,30 @@
+internal import MoultFiles
+internal import StepKit
+
+/// Whether a release is what is installed, found out by a handful of small system calls and without writing.
+package enum Freshness {
+    /// True if `bytes` is the installed manifest, no update is unfinished, and every database is where it must be.
+    package static func isCurrent(_ bytes: [UInt8], in layout: StoreLayout) throws -> Bool {
+        guard let name = try Generation.currentName(layout),
+            try Files.read("\(layout.generation(name))/\(Generation.manifestName)", limit: Manifest.largest) == bytes,
+            try Files.list(layout.transactions).isEmpty
+        else { return false }
+        return try isWhole(Generation.load(name, in: layout), in: layout)
+    }
+
+    /// Whether every path of a generation is there, and its sealed files are the ones that were proven.
+    static func isWhole(_ generation: Generation, in layout: StoreLayout) throws -> Bool {
+        let seal = try generation.seal()
+        for database in generation.manifest.databases {
+            guard database.kind.isSealed else {
+                if try Files.facts(layout.file(database.path)) == nil { return false }
+                continue
+            }
+            guard try Files.target(ofLink: layout.file(database.path)) == StoreLayout.link(to: database.member),
+                let entry = seal.entry(database.member),
+                entry.difference(to: try Files.factsThroughLinks(generation.path(database.member))) == nil
+            else { return false }
+        }
+        return true
+    }
+}
