@@ -17,7 +17,7 @@ let steps = ["VersionCheck", "Delete", "Copy", "Attach", "Verify"]
 let stepTargets: [Target] = steps.map {
     .target(
         name: "\($0)Step",
-        dependencies: ["StepKit", "MoultBasics", "MoultFiles", "MoultSQLite"],
+        dependencies: ["StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust"],
         path: "Plugins/Steps/\($0)")
 }
 

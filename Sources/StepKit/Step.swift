@@ -135,6 +135,8 @@ public struct PrepareContext: Sendable {
     public let stagedGeneration: String
     /// Tells whoever watches how far a long piece of work is, and throws when it shall stop.
     public let progress: @Sendable (Progress) throws -> Void
+    /// Tells what the operator should know although it does not stop the update.
+    public let warn: @Sendable (String) -> Void
 
     public struct Progress: Sendable {
         public let what: String
@@ -145,12 +147,13 @@ public struct PrepareContext: Sendable {
 
     public init(
         plan: PlanContext, staging: String, stagedGeneration: String,
-        progress: @escaping @Sendable (Progress) throws -> Void
+        progress: @escaping @Sendable (Progress) throws -> Void, warn: @escaping @Sendable (String) -> Void
     ) {
         self.plan = plan
         self.staging = staging
         self.stagedGeneration = stagedGeneration
         self.progress = progress
+        self.warn = warn
     }
 
     /// Where the core has unpacked a member of the bundle; what is taken from there is moved, not copied.

@@ -39,7 +39,8 @@ struct Pipeline {
             progress: { [watcher] progress in
                 try watcher.stopIfAsked()
                 watcher.tell(.progress(progress))
-            })
+            },
+            warn: { [watcher] in watcher.tell(.warning($0)) })
         for phase in Phase.allCases {
             try watcher.stopIfAsked()
             watcher.tell(.phase(.prepare, phase))

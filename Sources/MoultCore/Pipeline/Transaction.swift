@@ -46,6 +46,6 @@ struct Transaction {
     }
 
     static func all(_ layout: StoreLayout) throws -> [Transaction] {
-        try Files.list(layout.transactions).map { Transaction(layout: layout, id: $0) }
+        try Files.list(layout.transactions).filter { !CacheTag.isTag($0) }.map { Transaction(layout: layout, id: $0) }
     }
 }

@@ -7,7 +7,7 @@ package enum Freshness {
     package static func isCurrent(_ bytes: [UInt8], in layout: StoreLayout) throws -> Bool {
         guard let name = try Generation.currentName(layout),
             try Files.read("\(layout.generation(name))/\(Generation.manifestName)", limit: Manifest.largest) == bytes,
-            try Files.list(layout.transactions).isEmpty
+            try Transaction.all(layout).isEmpty
         else { return false }
         return try isWhole(Generation.load(name, in: layout), in: layout)
     }

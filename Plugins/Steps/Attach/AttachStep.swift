@@ -1,0 +1,38 @@
+internal import MoultBasics
+internal import MoultSQLite
+public import StepKit
+
+/// Attach: proves that the whole set opens together on one connection, as the app will open it.
+public struct AttachStep: Step {
+    public let name = "attach"
+    public let summary = "opens the set on one connection; names must be legal, and few enough"
+
+    public init() {}
+
+    public func plan(_ context: PlanContext) throws -> [Effect] {
+        let set = AttachedSet(context.release)
+        try set.refuseTooMany()
+        return [effect(.attach, nil, .attach(main: set.main?.name, names: set.others.map(set.described)))]
+    }
+
+    public func prepare(_ effects: [Effect], _ context: PrepareContext) throws {
+        let set = AttachedSet(context.plan.release)
+        let files = try set.sealed.map { database in
+            (database, try staged(database, context))
+        }
+        let tables = try set.open(files)
+        for warning in set.clashes(tables) { context.warn(warning) }
+    }
+
+    /// The same again through the paths that the app will use.
+    public func apply(_ effect: Effect, _ context: ApplyContext) throws {
+        let set = AttachedSet(context.plan.release)
+        _ = try set.open(set.sealed.map { ($0, context.plan.store.path($0.path)) })
+    }
+
+    private func staged(_ database: Database, _ context: PrepareContext) throws -> String {
+        let staged = "\(context.stagedGeneration)/\(database.member)"
+        if try Found.exists(staged) { return staged }
+        return context.plan.store.path(ofMember: database.member, in: context.plan.generation)
+    }
+}

@@ -1,0 +1,71 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultSQLite
+internal import StepKit
+
+/// The databases of a release as one connection has them: the first user database is the main one.
+struct AttachedSet {
+    let main: Database?
+    let others: [Database]
+
+    init(_ release: Manifest) {
+        let main = release.databases.first { $0.kind == .user }
+        self.main = main
+        others = release.databases.filter { $0.name != main?.name }
+    }
+
+    var sealed: [Database] { others.filter(\.kind.isSealed) }
+
+    func described(_ database: Database) -> String {
+        "\(database.name) as \"\(database.attach.alias)\"" + (database.kind.isSealed ? " (read-only)" : "")
+    }
+
+    func refuseTooMany() throws {
+        let connection = try Connection.inMemory()
+        let limit = try Int(connection.limit(.attached))
+        try connection.close()
+        if others.count > limit {
+            throw MoultError(
+                Self.code, .refused, what: "the release has \(others.count) databases to attach",
+                why: "SQLite attaches at most \(limit) to one connection", now: "Publish fewer databases, or merge some.")
+        }
+    }
+
+    /// Opens all files together, read-only, and says which tables each has.
+    func open(_ files: [(database: Database, path: String)]) throws -> [(alias: String, tables: [String])] {
+        let connection = try Connection.inMemory()
+        var tables: [(String, [String])] = []
+        for (database, path) in files {
+            let alias = database.attach.alias
+            try connection.attach(path, as: alias, access: .immutable)
+            let rows = try connection.query(
+                "SELECT name FROM \(quoteIdentifier(alias)).sqlite_schema WHERE type IN ('table','view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")
+            tables.append((alias, rows.compactMap { if case .text(let name)? = $0.first { name } else { nil } }))
+        }
+        try connection.close()
+        return tables
+    }
+
+    /// A bare table name means the first database that has it; that is worth a warning.
+    func clashes(_ tables: [(alias: String, tables: [String])]) -> [String] {
+        var first: [String: String] = [:]
+        var warnings: [String] = []
+        for (alias, names) in tables {
+            for name in names {
+                if let other = first[name.lowercased()] {
+                    warnings.append(
+                        "table \(name) is in \"\(other)\" and in \"\(alias)\": a query that does not say which reads \"\(other)\"")
+                } else {
+                    first[name.lowercased()] = alias
+                }
+            }
+        }
+        return warnings
+    }
+
+    static let code = MoultError.Code(540)
+}
+
+extension Found {
+    static func exists(_ path: String) throws -> Bool { try Files.facts(path) != nil }
+}

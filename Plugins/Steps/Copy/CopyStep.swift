@@ -1,0 +1,115 @@
+internal import MoultBasics
+internal import MoultFiles
+public import StepKit
+
+/// Copy: brings the release's files in. Sealed ones make a generation that goes into service by one rename; a user's
+/// database is made from its template where none is.
+public struct CopyStep: Step {
+    public let name = "copy"
+    public let summary = "stages the new generation, moves the pointer, makes missing user databases"
+
+    public init() {}
+
+    public func plan(_ context: PlanContext) throws -> [Effect] {
+        var effects: [Effect] = []
+        let source = try Source(context: context)
+        for database in context.release.databases where database.kind.isSealed {
+            effects.append(effect(.copy, database.name, try change(for: database, source, context)))
+        }
+        for database in context.release.databases where database.kind == .user {
+            effects.append(effect(.copy, database.name, try Template.change(for: database, context)))
+        }
+        if source.isStaged { effects.append(effect(.copy, nil, .seat(generation: context.generation))) }
+        if context.generation != context.installedGeneration {
+            effects.append(effect(.copy, nil, .point(to: context.generation, from: context.installedGeneration)))
+        }
+        return effects + (try links(context))
+    }
+
+    private func change(for database: Database, _ source: Source, _ context: PlanContext) throws -> Change {
+        switch source {
+        case .installed: return .keep(why: "unchanged")
+        case .kept: return .restore(generation: context.generation)
+        case .staged:
+            guard database.place == .inPlace else { return .seal(member: database.member, size: database.size) }
+            let target = "\(context.resources)/\(database.member)"
+            guard let facts = try Files.factsThroughLinks(target), facts.kind == .file else {
+                throw MoultError(
+                    Template.code, what: "the database \(target) is missing",
+                    why: "the manifest says that it lies beside it", now: "Put it there, or name another manifest.")
+            }
+            if facts.size != database.size {
+                throw MoultError(
+                    Template.code, what: "\(target) is not the database that was sealed",
+                    why: "it has \(facts.size) bytes, and the manifest says \(database.size)",
+                    now: "Build and seal it again, both together.")
+            }
+            return .refer(target: target, size: database.size)
+        }
+    }
+
+    private func links(_ context: PlanContext) throws -> [Effect] {
+        try context.release.databases.filter(\.kind.isSealed).compactMap { database in
+            let wanted = Found.link(to: ".moult/current/\(database.member)")
+            if try context.store.look(database.path) == wanted { return nil }
+            return effect(.copy, database.name, .link(path: database.path, member: database.member))
+        }
+    }
+
+    public func prepare(_ effects: [Effect], _ context: PrepareContext) throws {
+        for effect in effects {
+            switch effect.change {
+            case .seal(let member, _):
+                try move(context.unpacked(member), to: "\(context.stagedGeneration)/\(member)", mode: 0o444)
+            case .refer(let target, _):
+                guard let database = effect.database.flatMap(context.plan.release.database) else { continue }
+                try Files.symlink(to: target, at: "\(context.stagedGeneration)/\(database.member)")
+            case .create(let path, let member, _):
+                try move(context.unpacked(member), to: context.waiting(path), mode: 0o644)
+            default: continue
+            }
+        }
+    }
+
+    /// The file's content must be on disk before the decision says so; its name is synced with the directory's others.
+    private func move(_ old: String, to new: String, mode: UInt32) throws {
+        try Files.rename(old, to: new)
+        let file = try Descriptor(new, .read)
+        try file.setMode(mode)
+        try file.sync()
+        try file.close()
+    }
+}
+
+/// Where the sealed files of a release come from.
+enum Source {
+    /// They are in service already.
+    case installed
+    /// A kept generation has them.
+    case kept
+    /// They are staged, from the bundle or in place.
+    case staged
+
+    init(context: PlanContext) throws {
+        guard context.release.databases.contains(where: \.kind.isSealed) || context.installedGeneration != context.generation else {
+            self = .installed
+            return
+        }
+        guard try context.store.look(".moult/generations/\(context.generation)") == .directory else {
+            self = .staged
+            return
+        }
+        let intact: Bool
+        do {
+            try context.store.proveSeal(of: context.generation)
+            intact = true
+        } catch {
+            // A damaged generation is replaced by a new one from the release; a rollback has nothing to replace it by.
+            if context.purpose == .rollback { throw error }
+            intact = false
+        }
+        self = !intact ? .staged : context.generation == context.installedGeneration ? .installed : .kept
+    }
+
+    var isStaged: Bool { self == .staged }
+}

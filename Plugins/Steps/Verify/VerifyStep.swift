@@ -1,0 +1,58 @@
+internal import MoultBasics
+internal import MoultFiles
+public import StepKit
+
+/// Verify: proves the staged databases before anything is touched, and afterwards that the app's paths lead to them.
+public struct VerifyStep: Step {
+    public let name = "verify"
+    public let summary = "digest, identity, health, golden queries and change budget; then the very file at the app's path"
+
+    public init() {}
+
+    public func plan(_ context: PlanContext) throws -> [Effect] {
+        let staged = try context.store.look(".moult/generations/\(context.generation)") != .directory
+        return try context.release.databases.compactMap { database in
+            let methods = try methods(database, staged: staged, context)
+            return methods.isEmpty ? nil : effect(.verify, database.name, .prove(methods))
+        }
+    }
+
+    private func methods(_ database: Database, staged: Bool, _ context: PlanContext) throws -> [String] {
+        guard database.kind.isSealed else {
+            return try context.store.look(database.path) == .nothing ? ["digest", "identity", "quick_check"] : []
+        }
+        guard staged else { return ["the files that were proven: inode, size, time"] }
+        var methods = database.place == .inPlace && database.verify == .quick ? ["header", "identity"] : ["digest", "identity"]
+        if database.verify == .full { methods += ["integrity_check", "foreign_key_check"] }
+        if database.place == .generation, database.verify == .quick { methods.append("quick_check") }
+        let queries = context.release.checks.filter { $0.on == database.name }.count
+        if queries > 0 { methods.append(counted(queries, "golden query", "golden queries")) }
+        let budgets = context.release.budget.filter { $0.database == database.name }.count
+        if budgets > 0, context.installed?.database(database.name) != nil { methods.append("change budget") }
+        return methods
+    }
+
+    public func prepare(_ effects: [Effect], _ context: PrepareContext) throws {
+        for effect in effects {
+            guard let database = effect.database.flatMap(context.plan.release.database) else { continue }
+            let path = database.kind.isSealed ? "\(context.stagedGeneration)/\(database.member)" : context.waiting(database.path)
+            // What comes from a kept generation was proven when it was installed, and is the same file still.
+            guard try Files.facts(path) != nil else { continue }
+            try context.progress(.init("check \(database.name)", done: 0, total: 0))
+            try Proof(database: database, path: path, release: context.plan.release).prove(comparedWith: old(database, context.plan))
+        }
+    }
+
+    /// The file of the same database that is in service now, to compare with.
+    private func old(_ database: Database, _ context: PlanContext) -> String? {
+        guard let generation = context.installedGeneration, let before = context.installed?.database(database.name),
+            before.kind.isSealed
+        else { return nil }
+        return context.store.path(ofMember: before.member, in: generation)
+    }
+
+    public func apply(_ effect: Effect, _ context: ApplyContext) throws {
+        guard let database = effect.database.flatMap(context.plan.release.database) else { return }
+        try Arrival(database: database, context: context.plan).prove()
+    }
+}

@@ -1,0 +1,38 @@
+internal import MoultBasics
+internal import StepKit
+
+/// What a release requires of the app, of moult, and of what is installed.
+struct Requirements {
+    let context: PlanContext
+
+    func findings() throws -> [String] {
+        let requires = context.release.requires
+        let version = context.release.version
+        var findings: [String] = []
+        if let range = requires.app {
+            guard let app = context.policy.appVersion else {
+                throw MoultError.refusal(
+                    what: "release \(version) requires app \(range)", why: "this store does not say which version the app has",
+                    now: "Say it with --app VERSION, or set \"app\" in moult.json.")
+            }
+            try demand(range.contains(app), "app \(range)", "the app is \(app)", "Update the app first.")
+            findings.append("app \(app) satisfies \(range)")
+        }
+        if let range = requires.moult {
+            let moult = context.policy.moultVersion
+            try demand(range.contains(moult), "moult \(range)", "this is moult \(moult)", "Install such a moult.")
+        }
+        if let range = requires.from, let installed = context.installed?.version {
+            try demand(
+                range.contains(installed), "an installed version \(range)", "\(installed) is installed",
+                "Apply a release in between first.")
+            findings.append("from \(installed) satisfies \(range)")
+        }
+        return findings
+    }
+
+    private func demand(_ holds: Bool, _ what: String, _ why: String, _ now: String) throws {
+        if holds { return }
+        throw MoultError.refusal(what: "release \(context.release.version) requires \(what)", why: why, now: now)
+    }
+}

@@ -1,0 +1,32 @@
+internal import MoultBasics
+internal import MoultSQLite
+internal import StepKit
+
+/// Whether the store can go back to a kept generation.
+struct Rollback {
+    let context: PlanContext
+
+    var findings: [String] {
+        get throws {
+            try context.store.proveSeal(of: context.generation)
+            for database in context.release.databases where database.kind == .user { try readable(database) }
+            let from = context.installed.map { "\($0.version)" } ?? "nothing"
+            return ["back from \(from) to \(context.release.version), whose files are the ones that were proven"]
+        }
+    }
+
+    /// An app of the older release must still be able to read what the user has.
+    private func readable(_ database: Database) throws {
+        guard let known = database.identity.userVersion, case .file = try context.store.look(database.path) else { return }
+        let path = context.store.path(database.path)
+        let connection = try Connection(path: path, access: .readOnlySharedMemory)
+        let version = try connection.int("PRAGMA user_version")
+        try connection.close()
+        if version > known {
+            throw MoultError.refusal(
+                what: "\(path) is too new for release \(context.release.version)",
+                why: "its user_version is \(version), and that release knows \(known)",
+                now: "Stay, or set the user's database aside first.")
+        }
+    }
+}

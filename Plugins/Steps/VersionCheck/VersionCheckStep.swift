@@ -1,0 +1,23 @@
+internal import MoultBasics
+public import StepKit
+
+/// Check: may this release follow the one that is installed, here, with this app and this moult?
+public struct VersionCheckStep: Step {
+    public let name = "version-check"
+    public let summary = "compares versions, sequence and what the release requires"
+
+    public init() {}
+
+    public func plan(_ context: PlanContext) throws -> [Effect] {
+        if context.purpose == .rollback { return try Rollback(context: context).findings.map { effect(.check, nil, .confirm($0)) } }
+        var findings = [try Succession(context: context).finding()]
+        if context.generation != context.installedGeneration { findings += try Requirements(context: context).findings() }
+        return [effect(.check, nil, .confirm(findings.joined(separator: "; ")))]
+    }
+}
+
+extension MoultError {
+    static func refusal(what: String, why: String, now: String) -> MoultError {
+        MoultError(Code(510), .refused, what: what, why: why, now: now)
+    }
+}

@@ -1,0 +1,51 @@
+internal import MoultBasics
+internal import MoultCore
+internal import MoultFiles
+internal import MoultSQLite
+internal import StepKit
+
+/// One connection with all databases of a release: the user's as `main`, the others under their names.
+///
+/// Used by one thread at a time. Sealed databases are read-only, whatever the SQL says.
+public final class StoreConnection {
+    public let lease: StoreLease
+    private let connection: Connection
+
+    init(lease: StoreLease, in layout: StoreLayout) throws {
+        self.lease = lease
+        let databases = lease.installed.manifest.databases
+        let main = databases.first { $0.kind == .user }
+        connection =
+            try main.map { try Connection(path: layout.file($0.path), access: .readWrite) } ?? Connection.inMemory()
+        for database in databases where database.name != main?.name {
+            // Sealed files have no sidecars and never change: only so they can be read without locks.
+            try connection.attach(
+                lease.path(of: database.name), as: database.attach.alias,
+                access: database.kind.isSealed ? .immutable : .readWrite)
+        }
+    }
+
+    /// SQLite's own handle (`sqlite3 *`), for use with the C API; valid until `close()`.
+    public var handle: OpaquePointer { get throws { try connection.handle } }
+
+    /// Runs one or more statements.
+    public func execute(_ sql: String) throws { try connection.execute(sql) }
+
+    /// The rows of a query, each value as text; nil stands for NULL.
+    public func rows(_ sql: String) throws -> [[String?]] { try table(sql).rows }
+
+    /// The names of a query's columns, and its rows.
+    public func table(_ sql: String) throws -> (columns: [String], rows: [[String?]]) {
+        try connection.withStatement(sql) { statement in
+            let columns = try (0..<statement.columnCount).map { try statement.columnName($0) }
+            var rows: [[String?]] = []
+            while try statement.step() {
+                rows.append(
+                    try (0..<statement.columnCount).map { statement.isNull($0) ? nil : try statement.text($0) })
+            }
+            return (columns, rows)
+        }
+    }
+
+    public func close() throws { try connection.close() }
+}

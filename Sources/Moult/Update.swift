@@ -1,0 +1,56 @@
+public import MoultBasics
+internal import MoultCore
+public import StepKit
+
+/// What an update came to.
+public struct Update: Sendable {
+    /// Whether something was installed; false if the release was there already.
+    public let isInstalled: Bool
+    /// The generation that is installed now.
+    public let generation: String?
+    /// What had been left unfinished before and was settled first, in words.
+    public let settled: [String]
+
+    init(_ result: Orchestrator.Result) {
+        isInstalled = result.plan != nil
+        generation = result.generation
+        settled = result.settled.map(\.text)
+    }
+}
+
+/// What an update would do.
+public struct UpdatePlan: Sendable {
+    /// Every effect, in the order in which it would be done.
+    public let effects: [Effect]
+    /// False if there is nothing to do.
+    public let changesStore: Bool
+    /// The plan as the command `moult plan --json` prints it.
+    public let json: JSON
+
+    init(_ plan: Plan) {
+        effects = plan.effects
+        changesStore = plan.changesStore
+        json = plan.json
+    }
+}
+
+/// How far an update is.
+public enum UpdateProgress: Sendable {
+    /// A long piece of work, in bytes; `total` is 0 where it is not known.
+    case working(String, done: Int, total: Int)
+    /// Everything is staged and proven; from here on it goes forward only.
+    case decided
+    /// An effect of the plan was done.
+    case done(Effect)
+    case warning(String)
+
+    init?(_ event: Event) {
+        switch event {
+        case .progress(let progress): self = .working(progress.what, done: progress.done, total: progress.total)
+        case .decided: self = .decided
+        case .done(.apply, let effect): self = .done(effect)
+        case .warning(let text): self = .warning(text)
+        case .done, .phase, .settled: return nil
+        }
+    }
+}

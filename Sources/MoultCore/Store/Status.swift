@@ -1,0 +1,84 @@
+package import MoultBasics
+internal import MoultFiles
+package import StepKit
+
+/// What a store has, as anybody may see without changing anything.
+package struct Status: Sendable {
+    package struct Kept: Sendable {
+        package let name: String
+        package let version: Version?
+        package let size: Int
+        package let isCurrent: Bool
+        package let holders: [ProcessFacts]
+    }
+    package struct File: Sendable {
+        package enum State: String, Sendable {
+            case sound, missing, changed, living
+        }
+        package let name: String
+        package let kind: Database.Kind
+        package let path: String
+        package let size: Int?
+        package let state: State
+        package let note: String?
+    }
+
+    package let root: String
+    package let product: String
+    package let app: Version?
+    package let follow: Policy.Follow
+    package let hold: Settings.Hold?
+    package let current: Kept?
+    package let since: Timestamp?
+    package let databases: [File]
+    package let generations: [Kept]
+    /// The updates that wait to be settled.
+    package let unfinished: [String]
+    package let last: History.Entry?
+
+    package init(of layout: StoreLayout) throws {
+        let settings = try Settings.read(layout)
+        root = layout.root
+        (product, app, follow, hold) = (settings.product, settings.app, settings.follow, settings.hold)
+        let name = try Generation.currentName(layout)
+        generations = try Generation.names(layout).map { try Self.kept($0, current: name, layout) }
+        current = generations.first(where: \.isCurrent)
+        since = try Files.facts(layout.current).map { Timestamp(seconds: $0.changed.seconds) }
+        databases = try name.map { try Self.files(Generation.load($0, in: layout), layout) } ?? []
+        unfinished = try Transaction.all(layout).filter { !$0.isTrash }.map { transaction in
+            guard let plan = try transaction.journal.read().plan else { return transaction.id }
+            return "\(plan.purpose.rawValue) to \(plan.to.version)"
+        }
+        last = try History.read(layout).entries.last
+    }
+
+    private static func kept(_ name: String, current: String?, _ layout: StoreLayout) throws -> Kept {
+        var size = 0
+        for file in try Files.list(layout.generation(name)) {
+            if let facts = try Files.facts("\(layout.generation(name))/\(file)"), facts.kind == .file { size += facts.size }
+        }
+        // A generation that cannot be read is told by `verify`; here it is only listed.
+        let manifest = try? Generation.load(name, in: layout).manifest
+        return Kept(
+            name: name, version: manifest?.version, size: size, isCurrent: name == current,
+            holders: try LockHolders.of(layout.generation(name)))
+    }
+
+    private static func files(_ generation: Generation, _ layout: StoreLayout) throws -> [File] {
+        let seal = try generation.seal()
+        return try generation.manifest.databases.map { database in
+            let path = layout.file(database.path)
+            let facts = try Files.factsThroughLinks(path)
+            func file(_ state: File.State, _ note: String? = nil) -> File {
+                File(name: database.name, kind: database.kind, path: path, size: facts?.size, state: state, note: note)
+            }
+            guard let facts else { return file(.missing, "nothing at \(path)") }
+            guard database.kind.isSealed else { return file(.living) }
+            guard try Files.target(ofLink: path) == StoreLayout.link(to: database.member) else {
+                return file(.changed, "\(path) is no link through current")
+            }
+            guard let entry = seal.entry(database.member) else { return file(.changed, "it was never sealed") }
+            return entry.difference(to: facts).map { file(.changed, "it \($0)") } ?? file(.sound)
+        }
+    }
+}
