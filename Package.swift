@@ -73,6 +73,15 @@ let package = Package(
         .executableTarget(name: "MoultTool", dependencies: ["MoultCommand"]),
 
         // Tests: one target a room, and the built command from outside
+        .target(
+            name: "TestSupport",
+            dependencies: ["StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust", "CLinux"],
+            path: "Tests/TestSupport"),
+        .testTarget(
+            name: "MoultTests",
+            dependencies: [
+                "Moult", "MoultCore", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust", "TestSupport",
+            ]),
         .testTarget(name: "MoultBasicsTests", dependencies: ["MoultBasics"]),
         .testTarget(name: "MoultSQLiteTests", dependencies: ["MoultSQLite", "MoultBasics", "CLinux"]),
         .testTarget(name: "MoultTrustTests", dependencies: ["MoultTrust", "MoultBasics", "MoultFiles"]),

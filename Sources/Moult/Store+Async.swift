@@ -19,7 +19,9 @@ extension Store {
         try await Self.onThread { try rollback(to: version, reason: reason, waiting: seconds) }
     }
 
-    private static func onThread<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
+    private static func onThread<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws
+        -> Result
+    {
         try await withCheckedThrowingContinuation { continuation in
             do {
                 try Threads.detach { continuation.resume(with: Swift.Result { try body() }) }

@@ -2,7 +2,7 @@ internal import AttachStep
 internal import CopyStep
 internal import DeleteStep
 internal import MoultBasics
-internal import MoultCore
+package import MoultCore
 internal import MoultFiles
 public import StepKit
 internal import VerifyStep

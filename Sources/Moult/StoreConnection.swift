@@ -37,7 +37,7 @@ public final class StoreConnection {
     /// The names of a query's columns, and its rows.
     public func table(_ sql: String) throws -> (columns: [String], rows: [[String?]]) {
         try connection.withStatement(sql) { statement in
-            let columns = try (0..<statement.columnCount).map { try statement.columnName($0) }
+            let columns = (0..<statement.columnCount).map { statement.columnName($0) }
             var rows: [[String?]] = []
             while try statement.step() {
                 rows.append(

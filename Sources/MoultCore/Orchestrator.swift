@@ -164,8 +164,10 @@ package struct Orchestrator: Sendable {
         let elapsed = (ContinuousClock.now - start).components
         try History.append(
             History.Entry(
-                transaction: plan.id, action: plan.purpose.rawValue, from: plan.from?.generation, to: plan.to.generation,
+                transaction: plan.id, action: plan.purpose.rawValue, from: plan.from?.generation,
+                to: plan.to.generation,
                 outcome: outcome, reason: failure.map { "\($0)" },
-                milliseconds: Int(elapsed.seconds) * 1000 + Int(elapsed.attoseconds / 1_000_000_000_000_000)), to: layout)
+                milliseconds: Int(elapsed.seconds) * 1000 + Int(elapsed.attoseconds / 1_000_000_000_000_000)),
+            to: layout)
     }
 }

@@ -27,7 +27,8 @@ struct AttachedSet {
         if others.count > limit {
             throw MoultError(
                 Self.code, .refused, what: "the release has \(others.count) databases to attach",
-                why: "SQLite attaches at most \(limit) to one connection", now: "Publish fewer databases, or merge some.")
+                why: "SQLite attaches at most \(limit) to one connection",
+                now: "Publish fewer databases, or merge some.")
         }
     }
 
@@ -39,7 +40,8 @@ struct AttachedSet {
             let alias = database.attach.alias
             try connection.attach(path, as: alias, access: .immutable)
             let rows = try connection.query(
-                "SELECT name FROM \(quoteIdentifier(alias)).sqlite_schema WHERE type IN ('table','view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")
+                "SELECT name FROM \(quoteIdentifier(alias)).sqlite_schema WHERE type IN ('table','view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+            )
             tables.append((alias, rows.compactMap { if case .text(let name)? = $0.first { name } else { nil } }))
         }
         try connection.close()
@@ -54,7 +56,8 @@ struct AttachedSet {
             for name in names {
                 if let other = first[name.lowercased()] {
                     warnings.append(
-                        "table \(name) is in \"\(other)\" and in \"\(alias)\": a query that does not say which reads \"\(other)\"")
+                        "table \(name) is in \"\(other)\" and in \"\(alias)\": a query that does not say which reads \"\(other)\""
+                    )
                 } else {
                     first[name.lowercased()] = alias
                 }

@@ -91,7 +91,10 @@ enum Source {
     case staged
 
     init(context: PlanContext) throws {
-        guard context.release.databases.contains(where: \.kind.isSealed) || context.installedGeneration != context.generation else {
+        guard
+            context.release.databases.contains(where: \.kind.isSealed)
+                || context.installedGeneration != context.generation
+        else {
             self = .installed
             return
         }

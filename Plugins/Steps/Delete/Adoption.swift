@@ -20,12 +20,14 @@ enum Adoption {
 
     /// What the installed release calls the user's is not taken over by a reference database.
     static func refuseUsers(_ database: Database, _ context: PlanContext) throws {
-        guard let user = context.installed?.databases.first(where: { $0.path == database.path && !$0.kind.isSealed }) else {
+        guard let user = context.installed?.databases.first(where: { $0.path == database.path && !$0.kind.isSealed })
+        else {
             return
         }
         throw MoultError(
             code, .refused, what: "\(context.store.path(database.path)) is the user's",
-            why: "the installed release has it as \(user.kind.rawValue) database \"\(user.name)\", and this one would replace it",
+            why:
+                "the installed release has it as \(user.kind.rawValue) database \"\(user.name)\", and this one would replace it",
             now: "Publish the release with another path for \"\(database.name)\".")
     }
 
@@ -60,7 +62,8 @@ enum Adoption {
             "databases": .object(databases),
         ]
         try Files.writeNew(Array(manifest.pretty.utf8), to: "\(directory)/manifest.json", mode: 0o444)
-        try Files.writeNew(Array((["seal": 1, "files": .array(sealed)] as JSON).line.utf8), to: "\(directory)/seal.json", mode: 0o444)
+        try Files.writeNew(
+            Array((["seal": 1, "files": .array(sealed)] as JSON).line.utf8), to: "\(directory)/seal.json", mode: 0o444)
         try Files.syncDirectory(directory)
     }
 

@@ -11,7 +11,9 @@ public struct DeleteStep: Step {
 
     public func plan(_ context: PlanContext) throws -> [Effect] {
         var effects: [Effect] = []
-        if let installed = context.installed, let generation = context.installedGeneration, generation != context.generation {
+        if let installed = context.installed, let generation = context.installedGeneration,
+            generation != context.generation
+        {
             effects += try retire(installed, generation, context)
         }
         return try effects + adopt(context)
@@ -40,7 +42,8 @@ public struct DeleteStep: Step {
             case .directory, .other:
                 throw MoultError(
                     Adoption.code, .refused, what: "\(context.store.path(database.path)) is in the way",
-                    why: "it is no file, and the release has a database for that path", now: "Move it away, and apply again.")
+                    why: "it is no file, and the release has a database for that path",
+                    now: "Move it away, and apply again.")
             }
         }
     }

@@ -15,7 +15,9 @@ struct Arrival {
         guard database.kind.isSealed else { return }
         let proven = context.store.path(ofMember: database.member, in: context.generation)
         let expected = try Files.factsThroughLinks(proven)
-        guard let expected, (reached.device, reached.inode, reached.size) == (expected.device, expected.inode, expected.size) else {
+        guard let expected,
+            (reached.device, reached.inode, reached.size) == (expected.device, expected.inode, expected.size)
+        else {
             throw failed("\(path) does not reach \(proven)")
         }
         // SQLite looks for sidecars beside the file that links lead to, older versions beside the link.

@@ -27,7 +27,8 @@ struct ChangeBudget {
     }
 
     private static func has(_ table: String, _ connection: Connection) throws -> Bool {
-        try connection.int("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE", [.text(table)]) > 0
+        try connection.int(
+            "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE", [.text(table)]) > 0
     }
 
     private static func count(_ table: String, _ connection: Connection) throws -> Int {
@@ -37,7 +38,8 @@ struct ChangeBudget {
     private func refused(_ budget: Manifest.Budget, _ before: Int, _ after: Int?, _ what: String) -> MoultError {
         MoultError(
             Proof.code, .refused, what: "table \(budget.table) of \(database.name) would \(what)",
-            why: after.map { "it has \(before) rows, and \($0) in release \(release.version)" } ?? "it has \(before) rows",
+            why: after.map { "it has \(before) rows, and \($0) in release \(release.version)" }
+                ?? "it has \(before) rows",
             now: "If that is right, publish the release with another budget.")
     }
 }

@@ -19,7 +19,9 @@ struct Proof {
         if database.place == .inPlace, database.verify == .full { try proveDigest() }
         let connection = try guarded()
         if try connection.header().isWAL {
-            throw failed("it is in WAL mode, and would need sidecars to be read", now: "Publish it in rollback mode: PRAGMA journal_mode=DELETE.")
+            throw failed(
+                "it is in WAL mode, and would need sidecars to be read",
+                now: "Publish it in rollback mode: PRAGMA journal_mode=DELETE.")
         }
         try proveIdentity(connection)
         if database.place == .generation || database.verify == .full { try proveHealth(connection) }
@@ -31,7 +33,8 @@ struct Proof {
     private func guarded() throws -> Connection {
         do { return try Connection.openGuarded(path: path, access: .immutable, deadline: Self.deadline) } catch {
             throw MoultError(
-                Self.code, what: "\(database.member) is no sound database", why: (error as? MoultError)?.why ?? "\(error)",
+                Self.code, what: "\(database.member) is no sound database",
+                why: (error as? MoultError)?.why ?? "\(error)",
                 now: "Publish the release again from a sound file.", cause: error)
         }
     }
@@ -39,7 +42,8 @@ struct Proof {
     private func proveDigest() throws {
         let digest = try SHA256.digest(ofFileAt: path).hex
         if digest != database.sha256 {
-            throw failed("its SHA-256 is \(digest.prefix(8))…, and the manifest says \(database.sha256.prefix(8))…",
+            throw failed(
+                "its SHA-256 is \(digest.prefix(8))…, and the manifest says \(database.sha256.prefix(8))…",
                 now: "Build and seal it again, both together.")
         }
     }
@@ -57,7 +61,9 @@ struct Proof {
         if let schema = wanted.schema {
             let digest = "sha256:\(try SHA256.digest(of: Array(found.shape.canonicalText.utf8)).hex)"
             if digest != schema {
-                throw failed("its schema is another one than the manifest says (\(digest.prefix(15))…, not \(schema.prefix(15))…)")
+                throw failed(
+                    "its schema is another one than the manifest says (\(digest.prefix(15))…, not \(schema.prefix(15))…)"
+                )
             }
         }
     }

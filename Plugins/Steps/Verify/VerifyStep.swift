@@ -5,7 +5,8 @@ public import StepKit
 /// Verify: proves the staged databases before anything is touched, and afterwards that the app's paths lead to them.
 public struct VerifyStep: Step {
     public let name = "verify"
-    public let summary = "digest, identity, health, golden queries and change budget; then the very file at the app's path"
+    public let summary =
+        "digest, identity, health, golden queries and change budget; then the very file at the app's path"
 
     public init() {}
 
@@ -22,7 +23,8 @@ public struct VerifyStep: Step {
             return try context.store.look(database.path) == .nothing ? ["digest", "identity", "quick_check"] : []
         }
         guard staged else { return ["the files that were proven: inode, size, time"] }
-        var methods = database.place == .inPlace && database.verify == .quick ? ["header", "identity"] : ["digest", "identity"]
+        var methods =
+            database.place == .inPlace && database.verify == .quick ? ["header", "identity"] : ["digest", "identity"]
         if database.verify == .full { methods += ["integrity_check", "foreign_key_check"] }
         if database.place == .generation, database.verify == .quick { methods.append("quick_check") }
         let queries = context.release.checks.filter { $0.on == database.name }.count
@@ -35,11 +37,14 @@ public struct VerifyStep: Step {
     public func prepare(_ effects: [Effect], _ context: PrepareContext) throws {
         for effect in effects {
             guard let database = effect.database.flatMap(context.plan.release.database) else { continue }
-            let path = database.kind.isSealed ? "\(context.stagedGeneration)/\(database.member)" : context.waiting(database.path)
+            let path =
+                database.kind.isSealed
+                ? "\(context.stagedGeneration)/\(database.member)" : context.waiting(database.path)
             // What comes from a kept generation was proven when it was installed, and is the same file still.
             guard try Files.facts(path) != nil else { continue }
             try context.progress(.init("check \(database.name)", done: 0, total: 0))
-            try Proof(database: database, path: path, release: context.plan.release).prove(comparedWith: old(database, context.plan))
+            try Proof(database: database, path: path, release: context.plan.release).prove(
+                comparedWith: old(database, context.plan))
         }
     }
 

@@ -12,7 +12,8 @@ struct Requirements {
         if let range = requires.app {
             guard let app = context.policy.appVersion else {
                 throw MoultError.refusal(
-                    what: "release \(version) requires app \(range)", why: "this store does not say which version the app has",
+                    what: "release \(version) requires app \(range)",
+                    why: "this store does not say which version the app has",
                     now: "Say it with --app VERSION, or set \"app\" in moult.json.")
             }
             try demand(range.contains(app), "app \(range)", "the app is \(app)", "Update the app first.")

@@ -17,7 +17,9 @@ struct Rollback {
 
     /// An app of the older release must still be able to read what the user has.
     private func readable(_ database: Database) throws {
-        guard let known = database.identity.userVersion, case .file = try context.store.look(database.path) else { return }
+        guard let known = database.identity.userVersion, case .file = try context.store.look(database.path) else {
+            return
+        }
         let path = context.store.path(database.path)
         let connection = try Connection(path: path, access: .readOnlySharedMemory)
         let version = try connection.int("PRAGMA user_version")

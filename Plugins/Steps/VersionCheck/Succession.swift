@@ -16,8 +16,10 @@ struct Succession {
         // A higher version with a lower sequence is an old release in new clothes.
         if new.sequence <= old.sequence, !downgradeAllowed {
             throw MoultError.refusal(
-                what: "release \(new.version) has sequence \(new.sequence), and the installed \(old.version) has \(old.sequence)",
-                why: "a newer release must have a higher sequence", now: "Publish it with a higher sequence, or say --allow-downgrade.")
+                what:
+                    "release \(new.version) has sequence \(new.sequence), and the installed \(old.version) has \(old.sequence)",
+                why: "a newer release must have a higher sequence",
+                now: "Publish it with a higher sequence, or say --allow-downgrade.")
         }
         return "installed \(old.version) < \(new.version)"
     }
@@ -26,7 +28,8 @@ struct Succession {
         guard downgradeAllowed else {
             throw MoultError.refusal(
                 what: "release \(new.version) is older than the installed \(old.version)",
-                why: "this store follows only upward", now: "If you mean it: moult apply --allow-downgrade, or go back with: moult rollback")
+                why: "this store follows only upward",
+                now: "If you mean it: moult apply --allow-downgrade, or go back with: moult rollback")
         }
         return "installed \(old.version) > \(new.version): a downgrade, "
             + (context.policy.allowDowngrade ? "allowed" : "followed to match")

@@ -9,9 +9,13 @@ public struct VersionCheckStep: Step {
     public init() {}
 
     public func plan(_ context: PlanContext) throws -> [Effect] {
-        if context.purpose == .rollback { return try Rollback(context: context).findings.map { effect(.check, nil, .confirm($0)) } }
+        if context.purpose == .rollback {
+            return try Rollback(context: context).findings.map { effect(.check, nil, .confirm($0)) }
+        }
         var findings = [try Succession(context: context).finding()]
-        if context.generation != context.installedGeneration { findings += try Requirements(context: context).findings() }
+        if context.generation != context.installedGeneration {
+            findings += try Requirements(context: context).findings()
+        }
         return [effect(.check, nil, .confirm(findings.joined(separator: "; ")))]
     }
 }

@@ -63,8 +63,11 @@ struct Applier {
     static func undone(_ plan: Plan, _ reason: any Error) -> MoultError {
         let parts = reason as? MoultError
         return MoultError(
-            .undone, .undone, what: "the update to \(plan.to.version) failed and was undone: \(plan.from.map { "\($0.version) is" } ?? "nothing is") in place as before",
-            why: parts.map { [$0.what, $0.why].compactMap(\.self).joined(separator: ": ") } ?? "\(reason)", now: parts?.now,
+            .undone, .undone,
+            what:
+                "the update to \(plan.to.version) failed and was undone: \(plan.from.map { "\($0.version) is" } ?? "nothing is") in place as before",
+            why: parts.map { [$0.what, $0.why].compactMap(\.self).joined(separator: ": ") } ?? "\(reason)",
+            now: parts?.now,
             cause: reason)
     }
 

@@ -42,7 +42,8 @@ package struct Collector {
                 report.removed.append(candidate.name)
             } else {
                 let holders = try LockHolders.of(directory).map(\.description).joined(separator: ", ")
-                report.kept.append(Kept(generation: candidate.name, why: "in use by \(holders.isEmpty ? "somebody" : holders)"))
+                report.kept.append(
+                    Kept(generation: candidate.name, why: "in use by \(holders.isEmpty ? "somebody" : holders)"))
             }
         }
         return report

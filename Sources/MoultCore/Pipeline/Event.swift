@@ -21,14 +21,18 @@ package struct Watcher: Sendable {
     /// Asked often before the decision; once it says so, the update ends and nothing was changed.
     package let shouldStop: @Sendable () -> Bool
 
-    package init(tell: @escaping @Sendable (Event) -> Void = { _ in }, shouldStop: @escaping @Sendable () -> Bool = { false }) {
+    package init(
+        tell: @escaping @Sendable (Event) -> Void = { _ in }, shouldStop: @escaping @Sendable () -> Bool = { false }
+    ) {
         self.tell = tell
         self.shouldStop = shouldStop
     }
 
     func stopIfAsked() throws {
         if shouldStop() {
-            throw MoultError(.interrupted, what: "interrupted", why: "you asked for it; nothing was changed", now: "Apply again when you like.")
+            throw MoultError(
+                .interrupted, what: "interrupted", why: "you asked for it; nothing was changed",
+                now: "Apply again when you like.")
         }
     }
 }

@@ -14,12 +14,14 @@ struct GenerationSealer {
         for database in manifest.databases where database.kind.isSealed {
             let path = "\(directory)/\(database.member)"
             guard let facts = try Files.factsThroughLinks(path) else {
-                throw MoultError(.generation, what: "\(path) was not staged", why: "no step made it", now: "Report this.")
+                throw MoultError(
+                    .generation, what: "\(path) was not staged", why: "no step made it", now: "Report this.")
             }
             entries.append(Seal.Entry(member: database.member, sha256: database.sha256, facts: facts))
         }
         try Files.writeNew(bytes, to: "\(directory)/\(Generation.manifestName)", mode: 0o444)
-        try Files.writeNew(Array(Seal(entries: entries).json.line.utf8), to: "\(directory)/\(Seal.fileName)", mode: 0o444)
+        try Files.writeNew(
+            Array(Seal(entries: entries).json.line.utf8), to: "\(directory)/\(Seal.fileName)", mode: 0o444)
         // The names in it, for a power cut after the flip: the files' content is synced by whoever wrote it.
         try Files.syncDirectory(directory)
     }

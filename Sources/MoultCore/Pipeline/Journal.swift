@@ -29,7 +29,9 @@ struct Journal {
 
     /// The decision: from here on the update goes forward, also after a crash.
     func decide(inodes: [String: UInt64]) throws {
-        let members = inodes.sorted { $0.key < $1.key }.map { JSON.Member($0.key, .integer(Int64(bitPattern: $0.value))) }
+        let members = inodes.sorted { $0.key < $1.key }.map {
+            JSON.Member($0.key, .integer(Int64(bitPattern: $0.value)))
+        }
         // Synced with its directory and the one above, for a power cut after the first visible effect: without the
         // record the staged files would be taken for rubbish.
         try append(["record": "decided", "inodes": .object(members)])

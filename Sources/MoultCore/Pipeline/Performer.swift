@@ -55,7 +55,8 @@ final class Performer: Changes, @unchecked Sendable {
     }
 
     private func customIsTheSteps(_ effect: Effect, _ name: String) -> MoultError {
-        MoultError(.refused, what: "the step \(effect.step) does not do its own change \(name)", why: "the core cannot do it",
+        MoultError(
+            .refused, what: "the step \(effect.step) does not do its own change \(name)", why: "the core cannot do it",
             now: "Tell the step's author.")
     }
 
@@ -177,7 +178,8 @@ final class Performer: Changes, @unchecked Sendable {
             guard let lease = try WriteLease.take(place) else { throw WriteLease.held(place) }
             for suffix in ["-wal", "-shm", "-journal"] where try Files.facts(place + suffix) != nil {
                 throw MoultError(
-                    .refused, .busy, what: "\(place) is in use", why: "\(place)\(suffix) appeared while it was being taken over",
+                    .refused, .busy, what: "\(place) is in use",
+                    why: "\(place)\(suffix) appeared while it was being taken over",
                     now: "Stop the program that uses it, and apply again.")
             }
             leases[path] = lease

@@ -28,8 +28,11 @@ struct Pipeline {
         watcher.tell(.decided)
         let performer = Performer(
             transaction: transaction, plan: plan, inodes: inodes, installed: made.context.installed)
-        try Applier(transaction: transaction, plan: plan, steps: steps, context: made.context, performer: performer, tell: watcher.tell)
-            .applyOrUndo()
+        try Applier(
+            transaction: transaction, plan: plan, steps: steps, context: made.context, performer: performer,
+            tell: watcher.tell
+        )
+        .applyOrUndo()
         try transaction.journal.end("committed")
     }
 
@@ -48,8 +51,11 @@ struct Pipeline {
                 try step.prepare(plan.effects.filter { $0.phase == phase && $0.step == step.name }, context)
             }
             if phase == .check, let bundle = plan.bundle {
-                try Unpacker(transaction: transaction, release: release, bundle: bundle.path, members: plan.members, progress: context.progress)
-                    .unpack()
+                try Unpacker(
+                    transaction: transaction, release: release, bundle: bundle.path, members: plan.members,
+                    progress: context.progress
+                )
+                .unpack()
             }
         }
         if plan.effects.contains(where: { if case .seat = $0.change { true } else { false } }) {

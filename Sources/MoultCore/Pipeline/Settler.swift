@@ -28,7 +28,8 @@ package struct Settler {
         package var text: String {
             let version = to.map { "\($0.version)" } ?? "a release"
             return switch ending {
-            case .cleaned: "an update to \(version) had been interrupted before its decision; what it had staged was removed"
+            case .cleaned:
+                "an update to \(version) had been interrupted before its decision; what it had staged was removed"
             case .finished: "an update to \(version) had been interrupted after its decision; it was finished"
             case .undone: "an update to \(version) had been interrupted while it was undone; undoing was finished"
             }
@@ -36,7 +37,9 @@ package struct Settler {
     }
 
     /// The transactions that wait to be settled.
-    static func unfinished(_ layout: StoreLayout) throws -> [Transaction] { try Transaction.all(layout).filter { !$0.isTrash } }
+    static func unfinished(_ layout: StoreLayout) throws -> [Transaction] {
+        try Transaction.all(layout).filter { !$0.isTrash }
+    }
 
     /// Settles everything; needs the store's lock. `back` goes back instead of forward, on the operator's word.
     func settle(patiently: Bool = false, back: Bool = false) throws -> [Result] {
@@ -84,7 +87,8 @@ package struct Settler {
         let directory = try Files.facts(seated) == nil ? transaction.generation : seated
         let path = "\(directory)/\(Generation.manifestName)"
         guard let bytes = try Files.read(path, limit: Manifest.largest) else {
-            throw MoultError(.stuck, .stuck, what: "\(path) is not there", why: "the unfinished update needs it",
+            throw MoultError(
+                .stuck, .stuck, what: "\(path) is not there", why: "the unfinished update needs it",
                 now: "Go back to what was installed before: moult recover --undo")
         }
         let release = try Manifest(parsing: bytes, as: .sealed, source: path)
@@ -109,19 +113,23 @@ package struct Settler {
         if ending == .finished, let hold = plan.hold { try Settings.rewrite(layout, "hold", hold.json) }
         try History.append(
             History.Entry(
-                transaction: plan.id, action: plan.purpose.rawValue, from: plan.from?.generation, to: plan.to.generation,
+                transaction: plan.id, action: plan.purpose.rawValue, from: plan.from?.generation,
+                to: plan.to.generation,
                 outcome: outcome, reason: text), to: layout)
     }
 
     private func tooOften(_ plan: Plan, _ attempts: Int) -> MoultError {
         MoultError(
-            .stuck, .stuck, what: "the update to \(plan.to.version) in \(layout.root) was not finished in \(attempts) attempts",
-            why: "each ended before it was through", now: "Try once more with: moult recover, or go back with: moult recover --undo")
+            .stuck, .stuck,
+            what: "the update to \(plan.to.version) in \(layout.root) was not finished in \(attempts) attempts",
+            why: "each ended before it was through",
+            now: "Try once more with: moult recover, or go back with: moult recover --undo")
     }
 
     private func stuck(_ plan: Plan, _ error: any Error) -> MoultError {
         MoultError(
-            .stuck, .stuck, what: "the unfinished update to \(plan.to.version) in \(layout.root) cannot be settled", why: "\(error)",
+            .stuck, .stuck, what: "the unfinished update to \(plan.to.version) in \(layout.root) cannot be settled",
+            why: "\(error)",
             now: "Mend that and run: moult recover, or go back with: moult recover --undo", cause: error)
     }
 }

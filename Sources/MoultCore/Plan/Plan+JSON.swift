@@ -21,10 +21,14 @@ extension Plan {
 
     package init(json: JSON, source: String) throws {
         let fields = try Fields(json) { place, why, now in
-            MoultError(.stale, what: "\(source) is no plan: \(place) \(why)", now: now ?? "Make a new one with: moult plan --out FILE")
+            MoultError(
+                .stale, what: "\(source) is no plan: \(place) \(why)",
+                now: now ?? "Make a new one with: moult plan --out FILE")
         }
         let format = try fields.integer("format")
-        guard format == Self.format else { throw fields.fail("format", "is \(format), and this moult reads \(Self.format)") }
+        guard format == Self.format else {
+            throw fields.fail("format", "is \(format), and this moult reads \(Self.format)")
+        }
         func side(_ part: Fields) throws -> Side {
             guard let version = Version(try part.string("version")) else { throw part.fail("version", "is no version") }
             return Side(version: version, generation: try part.string("generation"))

@@ -53,14 +53,16 @@ struct Planner {
         let settings = try Settings.read(layout)
         guard let current = try Generation.current(layout) else {
             throw MoultError(
-                .refused, .refused, what: "nothing is installed in \(layout.root)", why: "there is nothing to roll back from",
+                .refused, .refused, what: "nothing is installed in \(layout.root)",
+                why: "there is nothing to roll back from",
                 now: "Install a release first: moult apply MANIFEST")
         }
         let name = try RollbackTarget(layout: layout, current: current).choose(wanted)
         let target = try Generation.load(name, in: layout)
         let policy = Policy(follow: .match, allowDowngrade: true, appVersion: settings.app, moultVersion: moultVersion)
         var made = try make(
-            .rollback, manifest: target.manifest, bytes: target.bytes, generation: name, manifestPath: nil, policy: policy)
+            .rollback, manifest: target.manifest, bytes: target.bytes, generation: name, manifestPath: nil,
+            policy: policy)
         made.plan.hold = Settings.Hold(release: current.manifest.version.description, reason: reason, since: .now)
         return made
     }
@@ -98,7 +100,8 @@ struct Planner {
         let context = PlanContext(
             purpose: purpose, release: manifest, generation: generation, installed: installed?.manifest,
             installedGeneration: installed?.name,
-            resources: manifestPath.map(Files.directory(of:)) ?? layout.generation(generation), policy: policy, store: view)
+            resources: manifestPath.map(Files.directory(of:)) ?? layout.generation(generation), policy: policy,
+            store: view)
         var plan = Plan(
             id: Self.newID(), created: policy.now, purpose: purpose, store: layout.root, product: manifest.product,
             from: installed.map { Plan.Side(version: $0.manifest.version, generation: $0.name) },
@@ -135,7 +138,8 @@ struct Planner {
             throw MoultError(
                 .refused, what: "the bundle \(path) is not the one that was sealed",
                 why: "it has \(facts.size) bytes, and the manifest says \(bundle.size)",
-                now: facts.size < bundle.size ? "Copy or download it again: it may be cut off." : "Get the bundle of this very release.")
+                now: facts.size < bundle.size
+                    ? "Copy or download it again: it may be cut off." : "Get the bundle of this very release.")
         }
         plan.bundle = Plan.Bundle(path: path, size: bundle.size)
         view.note(try .read(path, "size"))

@@ -66,7 +66,8 @@ extension Plan.Fact {
         case "size": value = try Files.factsThroughLinks(path).map { String($0.size) } ?? "nothing"
         case "modified":
             value =
-                try Files.factsThroughLinks(path).map { "\($0.modified.seconds).\($0.modified.nanoseconds)" } ?? "nothing"
+                try Files.factsThroughLinks(path).map { "\($0.modified.seconds).\($0.modified.nanoseconds)" }
+                ?? "nothing"
         case "content":
             value = try Files.read(path, limit: Manifest.largest).map { try Generation.digest(of: $0) } ?? "nothing"
         default: value = "unknown"

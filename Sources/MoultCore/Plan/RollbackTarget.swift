@@ -24,7 +24,8 @@ struct RollbackTarget {
         guard let older else {
             throw MoultError(
                 .refused, .refused, what: "no kept generation is older than \(current.manifest.version)",
-                why: "kept: \(kept.joined(separator: ", "))", now: "Name the one you want: moult rollback --to GENERATION")
+                why: "kept: \(kept.joined(separator: ", "))",
+                now: "Name the one you want: moult rollback --to GENERATION")
         }
         return older.name
     }
@@ -35,7 +36,8 @@ struct RollbackTarget {
         if matching.count == 1 { return matching[0] }
         throw MoultError(
             .refused, .refused,
-            what: matching.isEmpty ? "there is no kept generation \(wanted)" : "several generations are of version \(wanted)",
+            what: matching.isEmpty
+                ? "there is no kept generation \(wanted)" : "several generations are of version \(wanted)",
             why: "kept: \(kept.joined(separator: ", "))", now: "Name one of them: moult rollback --to GENERATION")
     }
 }

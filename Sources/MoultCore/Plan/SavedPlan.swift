@@ -26,7 +26,8 @@ struct SavedPlan {
     func proveSame(_ made: Plan) throws {
         guard made.effects == plan.effects else {
             let difference = zip(made.effects, plan.effects).first { $0 != $1 }
-            throw stale(difference.map { "\"\($1.text)\" would now be \"\($0.text)\"" } ?? "other effects would be needed now")
+            throw stale(
+                difference.map { "\"\($1.text)\" would now be \"\($0.text)\"" } ?? "other effects would be needed now")
         }
     }
 

@@ -2,7 +2,8 @@ internal import MoultFiles
 
 /// The file by which backup tools know a directory whose content can be made again (bford.info/cachedir).
 enum CacheTag {
-    private static let text = "Signature: 8a477f597d28d172789f06886806bc55\n# Made by moult: what is in here can be made again.\n"
+    private static let text =
+        "Signature: 8a477f597d28d172789f06886806bc55\n# Made by moult: what is in here can be made again.\n"
     private static let name = "CACHEDIR.TAG"
 
     static func put(in directory: String) throws {

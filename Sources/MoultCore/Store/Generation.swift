@@ -38,12 +38,14 @@ package struct Generation: Sendable {
     package static func currentName(_ layout: StoreLayout) throws -> String? {
         guard let target = try Files.target(ofLink: layout.current) else {
             if try Files.facts(layout.current) != nil {
-                throw MoultError(.store, what: "\(layout.current) is no link", why: "something else was put in its place")
+                throw MoultError(
+                    .store, what: "\(layout.current) is no link", why: "something else was put in its place")
             }
             return nil
         }
         guard target.hasPrefix("generations/"), !target.dropFirst(12).contains("/"), target.utf8.count > 12 else {
-            throw MoultError(.store, what: "\(layout.current) points at \(target)", why: "that is no generation of this store")
+            throw MoultError(
+                .store, what: "\(layout.current) points at \(target)", why: "that is no generation of this store")
         }
         return String(target.dropFirst(12))
     }
@@ -70,7 +72,8 @@ package struct Generation: Sendable {
         for database in manifest.databases where database.kind.isSealed {
             let path = path(database.member)
             guard let entry = seal.entry(database.member) else {
-                throw MoultError(.generation, what: "\(path) was never sealed", why: "the generation's record does not have it")
+                throw MoultError(
+                    .generation, what: "\(path) was never sealed", why: "the generation's record does not have it")
             }
             if let difference = entry.difference(to: try Files.factsThroughLinks(path)) {
                 throw MoultError(

@@ -46,7 +46,8 @@ package enum History {
             else { return nil }
             self.init(
                 time: time, transaction: transaction, action: action, from: json["from"]?.string, to: to,
-                outcome: outcome, reason: json["reason"]?.string, milliseconds: json["milliseconds"]?.integer.map { Int($0) })
+                outcome: outcome, reason: json["reason"]?.string,
+                milliseconds: json["milliseconds"]?.integer.map { Int($0) })
         }
     }
 

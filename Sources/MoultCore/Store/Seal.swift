@@ -33,7 +33,9 @@ package struct Seal: Sendable, Equatable {
             guard let facts else { return "is not there" }
             if facts.kind != .file { return "is no regular file" }
             if facts.size != size { return "has \(facts.size) bytes instead of \(size)" }
-            if facts.inode != inode { return "is another file than the one that was proven (inode \(facts.inode), was \(inode))" }
+            if facts.inode != inode {
+                return "is another file than the one that was proven (inode \(facts.inode), was \(inode))"
+            }
             if facts.changed != changed { return "was changed after it was sealed" }
             return nil
         }

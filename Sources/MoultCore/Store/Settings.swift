@@ -58,7 +58,9 @@ package struct Settings: Sendable, Equatable {
         }
         self.init(product: try fields.string("product"))
         if let text = try fields.optionalString("app") {
-            guard let version = Version(text) else { throw fields.fail("app", "\"\(text)\" is not a version as SemVer has it") }
+            guard let version = Version(text) else {
+                throw fields.fail("app", "\"\(text)\" is not a version as SemVer has it")
+            }
             app = version
         }
         follow = try fields.word("follow", Policy.Follow.self) ?? follow
@@ -73,7 +75,8 @@ package struct Settings: Sendable, Equatable {
             try part.refuseUnknown()
         }
         for name in ["feed", "keys", "consumers", "steps", "cacheRoot"] where fields.json(name) != nil {
-            throw fields.fail(name, "is not built into this moult (\(moultVersion)) yet", now: "Remove it from \(source).")
+            throw fields.fail(
+                name, "is not built into this moult (\(moultVersion)) yet", now: "Remove it from \(source).")
         }
         try fields.refuseUnknown()
     }

@@ -1,5 +1,5 @@
 package import MoultBasics
-internal import MoultFiles
+package import MoultFiles
 package import StepKit
 
 /// What a store has, as anybody may see without changing anything.
@@ -55,7 +55,9 @@ package struct Status: Sendable {
     private static func kept(_ name: String, current: String?, _ layout: StoreLayout) throws -> Kept {
         var size = 0
         for file in try Files.list(layout.generation(name)) {
-            if let facts = try Files.facts("\(layout.generation(name))/\(file)"), facts.kind == .file { size += facts.size }
+            if let facts = try Files.facts("\(layout.generation(name))/\(file)"), facts.kind == .file {
+                size += facts.size
+            }
         }
         // A generation that cannot be read is told by `verify`; here it is only listed.
         let manifest = try? Generation.load(name, in: layout).manifest

@@ -1,0 +1,1 @@
+enum Drain { static func drain(_ path: String) throws {} }

@@ -1,0 +1,100 @@
+package import MoultBasics
+internal import MoultFiles
+internal import MoultSQLite
+internal import MoultTrust
+internal import StepKit
+
+/// Looks whether a store is what its records say; changes nothing.
+package struct Verifier: Sendable {
+    let layout: StoreLayout
+
+    package init(_ layout: StoreLayout) { self.layout = layout }
+
+    package struct Check: Sendable, Equatable {
+        package let subject: String
+        package let method: String
+        /// What is wrong; nil if it is sound.
+        package let finding: String?
+
+        package var json: JSON {
+            .compact([
+                "subject": .string(subject), "method": .string(method), "sound": .bool(finding == nil),
+                "finding": .optional(finding),
+            ])
+        }
+    }
+
+    /// Checks the pointer, every path and seal; `deep` also reads every sealed file: digest and integrity.
+    package func verify(deep: Bool) throws -> [Check] {
+        guard let generation = try Generation.current(layout) else {
+            return [Check(subject: "store", method: "current", finding: "nothing is installed")]
+        }
+        var checks: [Check] = []
+        for transaction in try Transaction.all(layout) where !transaction.isTrash {
+            checks.append(
+                Check(
+                    subject: transaction.id, method: "finished",
+                    finding: "an update is unfinished; settle it with: moult recover"))
+        }
+        for database in generation.manifest.databases {
+            checks += try database.kind.isSealed ? sealed(database, generation, deep: deep) : living(database)
+        }
+        return checks
+    }
+
+    private func sealed(_ database: Database, _ generation: Generation, deep: Bool) throws -> [Check] {
+        let path = layout.file(database.path)
+        let target = try Files.target(ofLink: path)
+        let entry = try generation.seal().entry(database.member)
+        let file = generation.path(database.member)
+        let facts = try Files.factsThroughLinks(file)
+        var checks = [
+            Check(
+                subject: database.name, method: "path",
+                finding: target == StoreLayout.link(to: database.member) ? nil : "\(path) is no link through current"),
+            Check(
+                subject: database.name, method: "seal",
+                finding: entry == nil ? "it was never sealed" : entry?.difference(to: facts).map { "\(file) \($0)" }),
+            Check(subject: database.name, method: "sidecars", finding: try sidecar(path, file)),
+        ]
+        if deep, facts != nil { checks += try read(database, file) }
+        return checks
+    }
+
+    private func sidecar(_ path: String, _ file: String) throws -> String? {
+        let beside = try Files.target(ofLink: file) ?? file
+        for name in [path, beside] {
+            for suffix in ["-wal", "-shm", "-journal"] where try Files.facts(name + suffix) != nil {
+                return "\(name)\(suffix) lies beside it and would change what is read"
+            }
+        }
+        return nil
+    }
+
+    private func read(_ database: Database, _ file: String) throws -> [Check] {
+        let digest = try SHA256.digest(ofFileAt: file).hex
+        return [
+            Check(
+                subject: database.name, method: "digest",
+                finding: digest == database.sha256
+                    ? nil : "SHA-256 is \(digest), and the manifest says \(database.sha256)"),
+            Check(subject: database.name, method: "integrity_check", finding: integrity(file)),
+        ]
+    }
+
+    /// A file that cannot even be opened is a finding like any other.
+    private func integrity(_ file: String) -> String? {
+        do {
+            let connection = try Connection.openGuarded(path: file, access: .immutable, deadline: 3600)
+            let finding = try connection.integrityCheck(limit: 1).first
+            try connection.close()
+            return finding
+        } catch { return "\(error)" }
+    }
+
+    private func living(_ database: Database) throws -> [Check] {
+        let path = layout.file(database.path)
+        let isThere = try Files.factsThroughLinks(path)?.kind == .file
+        return [Check(subject: database.name, method: "path", finding: isThere ? nil : "there is no file at \(path)")]
+    }
+}

@@ -1,0 +1,35 @@
+import Moult
+import MoultBasics
+import MoultFiles
+import StepKit
+import TestSupport
+import Testing
+
+/// Scenario 4: a big database is attached where it lies, a small one for the user is made from a template.
+@Suite(.timeLimit(.minutes(1))) struct InPlaceTests {
+    let scratch: Scratch
+    let maker: ReleaseMaker
+
+    init() throws {
+        scratch = try Scratch()
+        maker = try ReleaseMaker(in: scratch.path("app"))
+    }
+
+    @Test func attachesWhereItLies() throws {
+        let manifest = try maker.make(
+            "1.0.0", sequence: 1,
+            [.reference("food", "CREATE TABLE food(name); INSERT INTO food VALUES('egg');", inPlace: true)])
+        let store = Store(at: scratch.path("store"))
+        #expect(try store.isCurrent(manifest) == false)
+        #expect(try store.update(to: manifest).isInstalled)
+        #expect(try store.isCurrent(manifest))
+        #expect(try store.update(to: manifest).isInstalled == false)
+        let connection = try store.connect()
+        #expect(try connection.rows("SELECT name FROM food.food") == [["egg"]])
+        #expect(throws: MoultError.self) { try connection.execute("INSERT INTO food.food VALUES('x')") }
+        try connection.close()
+        // Nothing of the database was copied.
+        let inStore = try #require(try Files.factsThroughLinks(scratch.path("store/food.db")))
+        #expect(inStore.inode == (try Files.facts(scratch.path("app/food.db")))?.inode)
+    }
+}

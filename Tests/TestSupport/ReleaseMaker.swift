@@ -1,0 +1,101 @@
+package import MoultBasics
+import MoultFiles
+import MoultTrust
+import StepKit
+
+/// Makes releases for tests with the tools that everybody has: sqlite3, tar, zip.
+package struct ReleaseMaker {
+    package let directory: String
+    package var product = "org.example.test"
+
+    package init(in directory: String) throws {
+        self.directory = directory
+        try Files.ensureDirectory(directory)
+    }
+
+    /// One database of a release: its kind, and the SQL that makes it.
+    package struct Source {
+        package var name: String
+        package var kind: String
+        package var sql: String
+        package var inPlace = false
+        package var more: [JSON.Member] = []
+
+        package static func reference(_ name: String, _ sql: String, inPlace: Bool = false, more: [JSON.Member] = [])
+            -> Source
+        {
+            Source(name: name, kind: "reference", sql: sql, inPlace: inPlace, more: more)
+        }
+        package static func user(_ name: String, _ sql: String) -> Source { Source(name: name, kind: "user", sql: sql) }
+    }
+
+    package enum Format: String, CaseIterable, Sendable {
+        case zst = "tar.zst"
+        case xz = "tar.xz"
+        case gz = "tar.gz"
+        case tar
+        case zip
+        case sevenZip = "7z"
+    }
+
+    /// Makes a release's bundle and sealed manifest, and says where the manifest is.
+    @discardableResult
+    package func make(
+        _ version: String, sequence: Int, _ sources: [Source], format: Format = .zst, top: [JSON.Member] = []
+    ) throws -> String {
+        let work = "\(directory)/\(version).work"
+        try Files.removeTree(work)
+        try Files.makeDirectory(work)
+        var databases: [JSON.Member] = []
+        var packed: [String] = []
+        for source in sources {
+            let file = "\(source.name).db"
+            let path = source.inPlace ? "\(directory)/\(file)" : "\(work)/\(file)"
+            try Files.remove(path)
+            try Shell.must(["sqlite3", path], input: source.sql)
+            if !source.inPlace { packed.append(file) }
+            let size = try Files.facts(path)?.size ?? 0
+            var members: [JSON.Member] = [
+                .init("kind", .string(source.kind)), .init("member", .string(file)), .init("size", .size(size)),
+                .init("sha256", .string(try SHA256.digest(ofFileAt: path).hex)),
+            ]
+            if source.inPlace { members.append(.init("place", "in-place")) }
+            databases.append(.init(source.name, .object(members + source.more)))
+        }
+        var manifest: [JSON.Member] = [
+            .init("manifest", 1), .init("product", .string(product)), .init("version", .string(version)),
+            .init("sequence", .size(sequence)),
+        ]
+        if !packed.isEmpty { manifest.append(.init("bundle", try bundle(version, packed, work, format))) }
+        manifest.append(.init("databases", .object(databases)))
+        for member in top {
+            if let index = manifest.firstIndex(where: { $0.name == member.name }) {
+                manifest[index] = member
+            } else {
+                manifest.append(member)
+            }
+        }
+        let path = "\(directory)/test-\(version).json"
+        try Files.remove(path)
+        try Files.writeNew(Array(JSON.object(manifest).pretty.utf8), to: path)
+        return path
+    }
+
+    private func bundle(_ version: String, _ files: [String], _ work: String, _ format: Format) throws -> JSON {
+        let name = "test-\(version).\(format.rawValue)"
+        let path = "\(directory)/\(name)"
+        try Files.remove(path)
+        switch format {
+        case .zst:
+            try Shell.must(["tar", "-cf", "\(work)/x.tar"] + files, in: work)
+            try Shell.must(["zstd", "-q", "-f", "\(work)/x.tar", "-o", path])
+        case .xz, .gz, .tar: try Shell.must(["tar", "-caf", path] + files, in: work)
+        case .zip: try Shell.must(["zip", "-q", path] + files, in: work)
+        case .sevenZip: try Shell.must(["7z", "a", "-bd", path] + files, in: work)
+        }
+        return [
+            "file": .string(name), "size": .size(try Files.facts(path)?.size ?? 0),
+            "sha256": .string(try SHA256.digest(ofFileAt: path).hex),
+        ]
+    }
+}

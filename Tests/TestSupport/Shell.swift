@@ -1,0 +1,60 @@
+import CLinux
+import Glibc
+import MoultBasics
+import MoultFiles
+
+/// Runs real programs.
+package enum Shell {
+    package struct Ended: Sendable {
+        package let status: Int32
+        package let output: String
+        package let errors: String
+    }
+
+    /// Runs a program by its name in PATH, in a directory, and gives what it printed.
+    @discardableResult
+    package static func run(
+        _ arguments: [String], in directory: String = "/tmp", environment: [String: String] = [:], input: String = ""
+    ) throws -> Ended {
+        let scratch = try Scratch()
+        let (out, err, inp) = (scratch.path("out"), scratch.path("err"), scratch.path("in"))
+        try Files.writeNew(Array(input.utf8), to: inp)
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_addopen(&actions, 0, inp, O_RDONLY, 0)
+        posix_spawn_file_actions_addopen(&actions, 1, out, O_WRONLY | O_CREAT, 0o600)
+        posix_spawn_file_actions_addopen(&actions, 2, err, O_WRONLY | O_CREAT, 0o600)
+        var all = [
+            "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8",
+            "HOME": scratch.path,
+        ]
+        all.merge(environment) { $1 }
+        var argv = (["env", "-C", directory] + arguments).map { strdup($0) } + [nil]
+        var envp = all.map { strdup("\($0)=\($1)") } + [nil]
+        defer { for word in argv + envp { free(word) } }
+        var pid: pid_t = 0
+        let code = posix_spawnp(&pid, "env", &actions, nil, &argv, &envp)
+        guard code == 0 else { throw Errno(code).error("cannot run \(arguments[0])") }
+        var status: Int32 = 0
+        while waitpid(pid, &status, 0) < 0 && moult_errno() == EINTR {}
+        func text(_ path: String) throws -> String {
+            String(decoding: try Files.read(path, limit: 1 << 28) ?? [], as: UTF8.self)
+        }
+        return Ended(
+            status: moult_exited(status) != 0 ? moult_exit_status(status) : -moult_term_signal(status),
+            output: try text(out), errors: try text(err))
+    }
+
+    /// Runs what must succeed.
+    @discardableResult
+    package static func must(_ arguments: [String], in directory: String = "/tmp", input: String = "") throws -> String
+    {
+        let ended = try run(arguments, in: directory, input: input)
+        guard ended.status == 0 else {
+            throw MoultError(
+                .system, what: "\(arguments.joined(separator: " ")) ended with \(ended.status)", why: ended.errors)
+        }
+        return ended.output
+    }
+}
