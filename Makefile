@@ -1,0 +1,56 @@
+# The commands of this project. `make demo` shows it at work, `make test` proves it; each installs what it needs.
+.PHONY: demo test deps build release lint install bench clean
+
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+PREFIX ?= /usr/local
+
+# What the build links: Debian's libraries and the linker.
+BUILD_DEPS := libsqlite3-dev libarchive-dev libssl-dev libzstd-dev libcurl4-openssl-dev nettle-dev liblzma-dev libbz2-dev zlib1g-dev pkg-config lld
+# What the tests run besides: the programs that people use on the same files.
+TEST_DEPS := sqlite3 libarchive-tools zstd xz-utils zip unzip p7zip-full minisign strace python3 procps util-linux
+
+# Installs what is missing, and asks for nothing if nothing is.
+define install_missing
+	@missing=$$(for p in $(1); do dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || echo $$p; done); \
+	if [ -n "$$missing" ]; then echo "installing" $$missing; $(SUDO) apt-get update -qq && DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -qq --no-install-recommends $$missing >/dev/null; fi
+endef
+
+deps:
+	$(call install_missing,$(BUILD_DEPS))
+
+test-deps: deps
+	$(call install_missing,$(TEST_DEPS))
+
+SWIFT_FLAGS := --explicit-target-dependency-import-check error
+RELEASE_FLAGS := -c release --static-swift-stdlib -Xswiftc -use-ld=lld $(SWIFT_FLAGS)
+
+build: deps
+	swift build $(SWIFT_FLAGS)
+
+# The command as it is installed: one file that needs nothing of Swift on the machine.
+release: deps
+	swift build $(RELEASE_FLAGS) --product moult
+
+demo: release
+	@scripts/demo .build/release/moult
+
+lint:
+	swift format lint --strict --recursive Package.swift Sources Plugins Tests
+	scripts/check-arrows
+
+test: test-deps lint
+	swift build --build-tests $(SWIFT_FLAGS)
+	swift test --skip-build
+	swift build -c release --build-tests -Xswiftc -enable-testing $(SWIFT_FLAGS)
+	swift test -c release --skip-build -Xswiftc -enable-testing
+
+install: release
+	install -D -m 755 .build/release/moult $(DESTDIR)$(PREFIX)/bin/moult
+	mkdir -p $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+	.build/release/moult completions bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/moult
+	.build/release/moult completions zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_moult
+	.build/release/moult completions fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/moult.fish
+	.build/release/moult completions man $(DESTDIR)$(PREFIX)/share/man
+
+clean:
+	rm -rf .build
