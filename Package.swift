@@ -38,6 +38,8 @@ let package = Package(
             apt: ["libarchive-dev", "nettle-dev", "liblzma-dev", "libbz2-dev", "zlib1g-dev", "libzstd-dev"]),
         system("CCrypto", apt: ["libssl-dev"]),
         system("CZstd", apt: ["libzstd-dev"]),
+        system("CZlib", apt: ["zlib1g-dev"]),
+        system("CLzma", apt: ["liblzma-dev"]),
         system("CCurl", apt: ["libcurl4-openssl-dev"]),
 
         // What every room speaks: errors, JSON, sizes and times
@@ -47,7 +49,7 @@ let package = Package(
         .target(name: "MoultFiles", dependencies: ["MoultBasics", "CLinux"]),
         .target(name: "MoultSQLite", dependencies: ["MoultBasics", "MoultFiles", "CSQLite"]),
         .target(
-            name: "MoultArchive", dependencies: ["MoultBasics", "MoultFiles", "CArchive", "CZstd"],
+            name: "MoultArchive", dependencies: ["MoultBasics", "MoultFiles", "CArchive", "CZstd", "CZlib", "CLzma"],
             linkerSettings: staticLibraries("archive", "nettle", "lzma", "zstd", "bz2", "z")),
         .target(
             name: "MoultTrust", dependencies: ["MoultBasics", "MoultFiles", "CCrypto"],
@@ -84,6 +86,7 @@ let package = Package(
             ]),
         .testTarget(name: "MoultBasicsTests", dependencies: ["MoultBasics"]),
         .testTarget(name: "MoultSQLiteTests", dependencies: ["MoultSQLite", "MoultBasics", "CLinux"]),
+        .testTarget(name: "MoultArchiveTests", dependencies: ["MoultArchive", "MoultBasics", "MoultFiles"]),
         .testTarget(name: "MoultTrustTests", dependencies: ["MoultTrust", "MoultBasics", "MoultFiles"]),
         .testTarget(name: "MoultCommandTests", dependencies: ["MoultCommand", "MoultBasics", "CLinux"]),
     ]

@@ -1,5 +1,4 @@
 import Glibc
-import Glibc
 import MoultBasics
 import MoultTrust
 import Testing

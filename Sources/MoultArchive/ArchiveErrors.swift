@@ -1,0 +1,55 @@
+package import MoultBasics
+
+extension MoultError.Code {
+    /// The file's name or its content is of a kind that is not read.
+    package static let archiveKind = Self(300)
+    /// The archive is damaged, or breaks the rules of its format.
+    package static let archiveDamaged = Self(301)
+    /// The archive ends before it is complete.
+    package static let archiveCut = Self(302)
+    /// There are bytes behind the archive's end, or between its parts.
+    package static let archiveGarbage = Self(303)
+    /// The decoder would need more memory than is allowed.
+    package static let archiveMemory = Self(304)
+    /// An entry is something else than a plain file: a link, a device, a sparse file.
+    package static let archiveEntryKind = Self(305)
+    /// An entry's name is not plain.
+    package static let archiveName = Self(306)
+    /// An entry that nobody declared.
+    package static let archiveUndeclared = Self(307)
+    /// A declared member that is not there.
+    package static let archiveMissing = Self(308)
+    /// A member that comes twice.
+    package static let archiveDuplicate = Self(309)
+    /// A member whose size is not the declared one.
+    package static let archiveSize = Self(310)
+    /// A library that decodes failed for a reason that is not the archive's.
+    package static let archiveLibrary = Self(311)
+    /// Frames that are not as declared.
+    package static let archiveFrames = Self(312)
+    /// What cannot be packed.
+    package static let archivePacking = Self(313)
+}
+
+/// Why an archive is refused, before it is said which one.
+struct Refusal: Error {
+    let code: MoultError.Code
+    let why: String
+    let now: String?
+
+    init(_ code: MoultError.Code, _ why: String, now: String? = "Get the archive again, or pack it again.") {
+        self.code = code
+        self.why = why
+        self.now = now
+    }
+
+    static let cut = Refusal(
+        .archiveCut, "it ends before it is complete", now: "Copy or download it again: a part is missing.")
+}
+
+/// Runs what reads an archive; a refusal becomes the error that names the file.
+func reading<Result>(_ path: String, _ body: () throws -> Result) throws -> Result {
+    do { return try body() } catch let refusal as Refusal {
+        throw MoultError(refusal.code, what: "cannot unpack \(path)", why: refusal.why, now: refusal.now)
+    }
+}

@@ -1,0 +1,63 @@
+internal import MoultBasics
+
+/// What kind of archive a file is, as its name declares; nothing is ever guessed from the content.
+package enum ArchiveKind: Hashable, Sendable {
+    case tar(Compression)
+    case zip
+    case sevenZip
+
+    /// How a tar file is compressed as a whole.
+    package enum Compression: Hashable, Sendable, CaseIterable {
+        case none, zstd, xz, gzip
+    }
+
+    private static let endings: [(ending: String, kind: ArchiveKind)] = [
+        (".tar.zst", .tar(.zstd)), (".tar.xz", .tar(.xz)), (".tar.gz", .tar(.gzip)), (".tar", .tar(.none)),
+        (".tzst", .tar(.zstd)), (".txz", .tar(.xz)), (".tgz", .tar(.gzip)), (".zip", .zip), (".7z", .sevenZip),
+    ]
+
+    /// Reads the kind off the end of a file's name; refuses every other ending.
+    package init(fileName name: String) throws {
+        guard let (_, kind) = Self.endings.first(where: { name.hasSuffix($0.ending) }) else {
+            throw MoultError(
+                .archiveKind, what: "cannot tell what kind of archive \(name) is",
+                why: "its name ends in none of " + Self.endings.map(\.ending).joined(separator: ", "),
+                now: "Pack it again as .tar.zst, or give it the ending of what it is.")
+        }
+        self = kind
+    }
+}
+
+extension ArchiveKind: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .tar(.none): "tar archive"
+        case .tar(.zstd): "tar archive compressed with zstd"
+        case .tar(.xz): "tar archive compressed with xz"
+        case .tar(.gzip): "tar archive compressed with gzip"
+        case .zip: "zip archive"
+        case .sevenZip: "7z archive"
+        }
+    }
+}
+
+extension ArchiveKind {
+    /// What the first bytes of a file look like, in words for an error; nil if they look like nothing known.
+    static func appearance(of start: [UInt8]) -> String? {
+        let magics: [(bytes: [UInt8], what: String)] = [
+            ([0x28, 0xb5, 0x2f, 0xfd], "something compressed with zstd"),
+            ([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00], "something compressed with xz"),
+            ([0x1f, 0x8b], "something compressed with gzip"),
+            ([0x42, 0x5a, 0x68], "something compressed with bzip2"),
+            (Array("PK\u{3}\u{4}".utf8), "a zip archive"),
+            ([0x37, 0x7a, 0xbc, 0xaf, 0x27, 0x1c], "a 7z archive"),
+            (Array("SQLite format 3\0".utf8), "a SQLite database"),
+            (Array("Rar!".utf8), "a RAR archive"),
+            (Array("MSCF".utf8), "a CAB archive"),
+            (Array("xar!".utf8), "a XAR archive"),
+            (Array("!<arch>".utf8), "an ar archive"),
+        ]
+        if let known = magics.first(where: { start.starts(with: $0.bytes) }) { return known.what }
+        return start.dropFirst(257).starts(with: "ustar".utf8) ? "a tar archive" : nil
+    }
+}

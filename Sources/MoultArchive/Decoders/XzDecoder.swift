@@ -1,0 +1,46 @@
+internal import CLzma
+
+/// Undoes xz: any number of streams one after the other, each with its checks.
+final class XzDecoder: Decoder {
+    private var stream = lzma_stream()
+    private var isDone = false
+    private var isInside = true
+
+    init() throws {
+        let result = lzma_stream_decoder(&stream, UInt64(decoderMemoryLimit), moult_lzma_concatenated)
+        guard result == LZMA_OK else { throw Refusal(.archiveLibrary, "xz cannot start", now: nil) }
+    }
+
+    deinit { lzma_end(&stream) }
+
+    /// liblzma sees the end itself and complains if the input ends elsewhere.
+    var mayEnd: Bool { isDone }
+
+    func decode(_ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) throws -> Int {
+        if isDone { return 0 }
+        // The callers hand in what is left until nothing is: an empty input is the end of the file.
+        let action = input.isEmpty ? LZMA_FINISH : LZMA_RUN
+        stream.next_in = input.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        stream.avail_in = input.count
+        stream.next_out = output.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        stream.avail_out = output.count
+        let result = lzma_code(&stream, action)
+        input = UnsafeRawBufferPointer(rebasing: input[(input.count - stream.avail_in)...])
+        switch result {
+        case LZMA_OK: break
+        case LZMA_STREAM_END: isDone = true
+        // Neither input nor output: the end came too early.
+        case LZMA_BUF_ERROR where action == LZMA_FINISH: throw Refusal.cut
+        case LZMA_BUF_ERROR: break
+        case LZMA_MEMLIMIT_ERROR:
+            throw Refusal.memory("its xz dictionary", now: "Pack it again with xz -8 or lower.")
+        case LZMA_FORMAT_ERROR:
+            throw Refusal(.archiveGarbage, "there are other bytes behind the end of its xz stream")
+        case LZMA_OPTIONS_ERROR:
+            throw Refusal(.archiveDamaged, "it uses options of xz that are not known here")
+        case LZMA_DATA_ERROR: throw Refusal(.archiveDamaged, "xz says: the data is corrupt")
+        default: throw Refusal(.archiveLibrary, "xz fails with code \(result.rawValue)", now: nil)
+        }
+        return output.count - stream.avail_out
+    }
+}

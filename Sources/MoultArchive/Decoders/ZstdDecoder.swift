@@ -1,0 +1,46 @@
+internal import CZstd
+
+/// Undoes zstd: any number of frames one after the other, skippable ones included.
+final class ZstdDecoder: Decoder {
+    /// 32 MiB: the largest window that stays below the limit together with the decoder's other buffers.
+    private static let windowLog: Int32 = 25
+
+    private let stream: OpaquePointer
+    private(set) var mayEnd = false
+
+    init() throws {
+        guard let stream = ZSTD_createDStream() else { throw Refusal(.archiveLibrary, "zstd cannot start", now: nil) }
+        self.stream = stream
+        let result = ZSTD_DCtx_setParameter(stream, ZSTD_d_windowLogMax, Self.windowLog)
+        guard ZSTD_isError(result) == 0 else { throw Self.refusal(result) }
+    }
+
+    deinit { ZSTD_freeDStream(stream) }
+
+    func decode(_ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) throws -> Int {
+        if mayEnd {
+            guard let next = input.first else { return 0 }
+            // A frame begins with 28 b5 2f fd, a skippable one with 5x 2a 4d 18.
+            guard next == 0x28 || next & 0xf0 == 0x50 else { throw Refusal.behindEnd(of: "zstd", next: next) }
+        }
+        var source = ZSTD_inBuffer(src: input.baseAddress, size: input.count, pos: 0)
+        var target = ZSTD_outBuffer(dst: output.baseAddress, size: output.count, pos: 0)
+        let result = ZSTD_decompressStream(stream, &target, &source)
+        guard ZSTD_isError(result) == 0 else { throw Self.refusal(result) }
+        input = UnsafeRawBufferPointer(rebasing: input[source.pos...])
+        // Zero says that a frame is decoded and handed out to its last byte.
+        mayEnd = result == 0
+        return target.pos
+    }
+
+    private static func refusal(_ result: Int) -> Refusal {
+        switch ZSTD_getErrorCode(result) {
+        case ZSTD_error_frameParameter_windowTooLarge:
+            .memory("its zstd window", now: "Pack it again with zstd up to level 19 and without --long or --ultra.")
+        case ZSTD_error_dictionary_wrong:
+            Refusal(.archiveDamaged, "it was compressed with a zstd dictionary", now: "Pack it again without.")
+        default:
+            Refusal(.archiveDamaged, "zstd says: \(String(cString: ZSTD_getErrorName(result)))")
+        }
+    }
+}

@@ -1,0 +1,106 @@
+internal import MoultBasics
+
+/// The members that an archive must have, and which of them have come.
+struct MemberSet {
+    private let sizes: [String: Int]
+    private let directories: Set<String>
+    private var seen: Set<String> = []
+
+    /// Refuses declared names that no archive may have.
+    init(_ sizes: [String: Int]) throws {
+        self.sizes = sizes
+        var folded: Set<String> = []
+        var directories: Set<String> = ["."]
+        for name in sizes.keys.sorted() {
+            try Self.check(name)
+            guard folded.insert(name.lowercased()).inserted else {
+                throw Refusal(
+                    .archiveDuplicate, "two declared members differ from “\(name)” by the case of letters at most",
+                    now: "Rename one of them.")
+            }
+            let parts = name.split(separator: "/")
+            for count in 1..<max(parts.count, 1) { directories.insert(parts.prefix(count).joined(separator: "/")) }
+        }
+        self.directories = directories
+    }
+
+    /// Takes the next entry: its member's name and declared size, or why it is refused.
+    ///
+    /// A leading `./`, which `tar -C directory .` writes, is not part of the name.
+    mutating func take(_ entry: String) throws -> (name: String, size: Int) {
+        let name = Self.withoutDot(entry)
+        try Self.check(name)
+        guard let size = sizes[name] else {
+            let near = sizes.keys.first { $0.lowercased() == name.lowercased() }
+            throw Refusal(
+                .archiveUndeclared,
+                "it contains “\(name)”, which is not declared"
+                    + (near.map { "; declared is “\($0)”, with other capital letters" } ?? ""))
+        }
+        try note(name)
+        return (name, size)
+    }
+
+    /// Takes a directory entry, which is of no use but harmless if a declared member lies in it: nothing is made of it.
+    mutating func takeDirectory(_ entry: String) throws {
+        var path = Self.withoutDot(entry)
+        if path.hasSuffix("/") { path.removeLast() }
+        if path.isEmpty { path = "." }
+        guard directories.contains(path) else {
+            throw Refusal(
+                .archiveEntryKind, "it contains the directory “\(printable(entry))”, in which no declared member lies")
+        }
+        try note(path + "/")
+    }
+
+    private mutating func note(_ name: String) throws {
+        guard seen.insert(name).inserted else { throw Refusal(.archiveDuplicate, "it contains “\(name)” twice") }
+    }
+
+    /// Refuses an archive that ended without some of the members.
+    func checkComplete() throws {
+        let missing = sizes.keys.filter { !seen.contains($0) }.sorted()
+        guard missing.isEmpty else {
+            let names = missing.map { "“\($0)”" }.joined(separator: ", ")
+            throw Refusal(.archiveMissing, "it lacks the declared \(names)")
+        }
+    }
+
+    private static func withoutDot(_ name: String) -> String { name.hasPrefix("./") ? String(name.dropFirst(2)) : name }
+
+    /// Refuses every name that could be something else than a plain file below the directory it is unpacked in.
+    private static func check(_ name: String) throws {
+        func refused(_ why: String) -> Refusal {
+            Refusal(
+                .archiveName, "it contains the name “\(printable(name))”, \(why)",
+                now: "Rename the file before packing: letters, digits, “.”, “_” and “-” are allowed.")
+        }
+        guard name.utf8.allSatisfy({ $0 < 0x80 }) else { throw refused("which has characters outside of ASCII") }
+        if name.hasPrefix("/") { throw refused("which is an absolute path") }
+        guard name.utf8.allSatisfy({ isPlain($0) || $0 == UInt8(ascii: "/") }) else {
+            throw refused("which has characters that are not allowed")
+        }
+        for part in name.split(separator: "/", omittingEmptySubsequences: false) where ["", ".", ".."].contains(part) {
+            throw refused(part == ".." ? "which leads out of the directory with “..”" : "which is not a plain path")
+        }
+        for suffix in ["-wal", "-shm", "-journal"] where name.hasSuffix(suffix) {
+            throw refused("which SQLite would take for a part of a database beside it")
+        }
+    }
+
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"): true
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"): true
+        default: false
+        }
+    }
+}
+
+/// A name from an archive, safe to show on a terminal: short, and without control characters.
+func printable(_ name: String) -> String {
+    let shown = name.unicodeScalars.prefix(80).map {
+        $0.value < 0x20 || (0x7f..<0xa0).contains($0.value) ? "?" : String($0)
+    }
+    return shown.joined() + (name.unicodeScalars.count > 80 ? "…" : "")
+}

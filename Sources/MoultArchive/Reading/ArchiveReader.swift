@@ -1,0 +1,170 @@
+internal import MoultBasics
+package import MoultFiles
+
+/// Reads an archive from somebody else: exactly the declared members, exactly as large, and nothing besides.
+///
+/// Nothing is written to any disk here; what comes out must still be compared with its digest.
+package struct ArchiveReader: ~Copyable {
+    private let path: String
+    private let kind: ArchiveKind
+    private let file: RawFile
+
+    /// What happens to a member, in this order.
+    package enum Part {
+        case begin
+        /// The next bytes of its content, valid during the call only.
+        case bytes(UnsafeRawBufferPointer)
+        /// All came, as many as declared.
+        case end
+    }
+
+    /// Takes a file that is declared to be of this kind.
+    package init(_ file: consuming Descriptor, kind: ArchiveKind) throws {
+        path = file.path
+        self.kind = kind
+        self.file = try RawFile(file)
+    }
+
+    /// Reads the whole archive once; `members` has the size of each declared member.
+    ///
+    /// `onRawBytes` gets every byte of the archive file itself, once and in order, for a digest of the whole.
+    /// Members come in the archive's order, one after the other.
+    package consuming func read(
+        members: [String: Int], onRawBytes: (UnsafeRawBufferPointer) throws -> Void,
+        onMember: (String, Part) throws -> Void
+    ) throws {
+        let (path, kind, file) = (path, kind, file)
+        try reading(path) {
+            try withoutActuallyEscaping(onRawBytes) { onRawBytes in
+                do {
+                    var set = try MemberSet(members)
+                    switch kind {
+                    case .tar(let compression):
+                        try Self.readTar(file, compression, &set, onRawBytes, onMember)
+                    case .zip, .sevenZip:
+                        try Self.readOutOfOrder(file, kind, &set, onRawBytes, onMember)
+                    }
+                    try set.checkComplete()
+                } catch is LibArchive.NotThisFormat { throw try Self.notThisKind(file, kind) }
+            }
+        }
+    }
+
+    private static func readTar(
+        _ file: RawFile, _ compression: ArchiveKind.Compression, _ set: inout MemberSet,
+        _ onRawBytes: @escaping (UnsafeRawBufferPointer) throws -> Void, _ onMember: (String, Part) throws -> Void
+    ) throws {
+        guard try begins(file, like: compression) else { throw LibArchive.NotThisFormat() }
+        let raw = {
+            let bytes = try file.next()
+            try onRawBytes(bytes)
+            return bytes
+        }
+        let stream = PlainStream(raw, decoder: try compression.decoder())
+        let archive = try LibArchive(.tar, feed: Feed(next: stream.next))
+        try readEntries(archive, &set, onMember)
+        try finishTar(stream, used: archive.bytesUsed)
+    }
+
+    /// Reads what is behind a tar archive's end: zeros to the end of tar's last record, and nothing else.
+    private static func finishTar(_ stream: PlainStream, used: Int) throws {
+        // tar pads to 10 KiB, or to what -b says; nobody needs more.
+        let mostPadding = 1 << 20
+        while try !stream.next().isEmpty {
+            if stream.count - used > mostPadding { break }
+        }
+        guard stream.zerosAtEnd >= stream.count - used, stream.count - used <= mostPadding else {
+            throw Refusal(.archiveGarbage, "there are other bytes behind the end of the tar archive")
+        }
+        guard stream.zerosAtEnd >= 1024, stream.count % 512 == 0 else { throw Refusal.cut }
+    }
+
+    private static func readOutOfOrder(
+        _ file: RawFile, _ kind: ArchiveKind, _ set: inout MemberSet,
+        _ onRawBytes: (UnsafeRawBufferPointer) throws -> Void, _ onMember: (String, Part) throws -> Void
+    ) throws {
+        while case let bytes = try file.next(), !bytes.isEmpty { try onRawBytes(bytes) }
+        file.seek(to: 0)
+        let archive = try LibArchive(
+            kind == .zip ? .zip : .sevenZip, feed: Feed(next: file.next, seekable: file))
+        try readEntries(archive, &set, onMember)
+    }
+
+    private static func readEntries(
+        _ archive: LibArchive, _ set: inout MemberSet, _ onMember: (String, Part) throws -> Void
+    ) throws {
+        while let entry = try archive.nextEntry() {
+            guard let entryName = entry.name else {
+                throw Refusal(.archiveName, "it contains a name that is not ASCII text", now: "Rename the file.")
+            }
+            switch entry.kind {
+            case .directory: try set.takeDirectory(entryName)
+            case .other(let what):
+                throw Refusal(
+                    .archiveEntryKind, "its entry “\(printable(entryName))” is \(what), not a plain file",
+                    now: "Pack it again with plain files only.")
+            case .file:
+                let (name, size) = try set.take(entryName)
+                if let claimed = entry.size, claimed != size { throw wrongSize(name, "\(claimed)", size) }
+                try onMember(name, .begin)
+                try readContent(archive, name, size, onMember)
+                try onMember(name, .end)
+            }
+        }
+    }
+
+    private static func readContent(
+        _ archive: LibArchive, _ name: String, _ size: Int, _ onMember: (String, Part) throws -> Void
+    ) throws {
+        var count = 0
+        while let (offset, bytes) = try archive.nextData() {
+            guard offset == count else {
+                throw Refusal(.archiveEntryKind, "its entry “\(name)” is a sparse file, not a plain file")
+            }
+            guard bytes.count <= size - count else { throw wrongSize(name, "more", size) }
+            count += bytes.count
+            if !bytes.isEmpty { try onMember(name, .bytes(bytes)) }
+        }
+        guard count == size else { throw wrongSize(name, "\(count)", size) }
+    }
+
+    private static func wrongSize(_ name: String, _ found: String, _ declared: Int) -> Refusal {
+        Refusal(
+            .archiveSize, "its member “\(name)” has \(found) bytes, declared are \(declared)",
+            now: "Take the manifest and the archive from the same release.")
+    }
+
+    private static func begins(_ file: RawFile, like compression: ArchiveKind.Compression) throws -> Bool {
+        let start = try file.bytes(at: 0, count: min(6, file.size))
+        return switch compression {
+        case .none: true
+        // A skippable frame may come first.
+        case .zstd: start.starts(with: [0x28, 0xb5, 0x2f, 0xfd]) || start.dropFirst().starts(with: [0x2a, 0x4d, 0x18])
+        case .xz: start == [0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00]
+        case .gzip: start.starts(with: [0x1f, 0x8b])
+        }
+    }
+
+    /// Says what the file looks like instead of what its name says.
+    private static func notThisKind(_ file: RawFile, _ kind: ArchiveKind) throws -> Refusal {
+        if file.size == 0 { return Refusal(.archiveCut, "it is empty", now: "Copy or download it again.") }
+        let start = try file.bytes(at: 0, count: min(512, file.size))
+        let appearance = ArchiveKind.appearance(of: start)
+        return Refusal(
+            .archiveKind,
+            "it is not the \(kind) that its name says"
+                + (appearance.map { "; it looks like \($0)" } ?? ""),
+            now: "Give it the name of what it is, or pack it again.")
+    }
+}
+
+extension ArchiveKind.Compression {
+    fileprivate func decoder() throws -> any Decoder {
+        switch self {
+        case .none: PlainDecoder()
+        case .zstd: try ZstdDecoder()
+        case .xz: try XzDecoder()
+        case .gzip: try GzipDecoder()
+        }
+    }
+}

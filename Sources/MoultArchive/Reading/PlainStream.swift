@@ -1,0 +1,51 @@
+/// A compressed file's content, block by block, with an account of what came.
+final class PlainStream {
+    private let raw: () throws -> UnsafeRawBufferPointer
+    private let decoder: any Decoder
+    private let block = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 4096)
+    private var input = UnsafeRawBufferPointer(start: nil, count: 0)
+    private var isRawAtEnd = false
+
+    /// How many bytes came so far, and how many of the last ones were NUL.
+    private(set) var count = 0
+    private(set) var zerosAtEnd = 0
+
+    init(_ raw: @escaping () throws -> UnsafeRawBufferPointer, decoder: any Decoder) {
+        self.raw = raw
+        self.decoder = decoder
+    }
+
+    deinit { block.deallocate() }
+
+    /// The next block, valid until the next call; empty at the end, which is reached only where it may be.
+    func next() throws -> UnsafeRawBufferPointer {
+        var filled = 0
+        while filled < block.count {
+            if input.isEmpty && !isRawAtEnd {
+                input = try raw()
+                isRawAtEnd = input.isEmpty
+            }
+            let before = input.count
+            let more = try decoder.decode(&input, into: UnsafeMutableRawBufferPointer(rebasing: block[filled...]))
+            filled += more
+            guard more == 0 && input.count == before else { continue }
+            guard input.isEmpty else { throw Refusal(.archiveDamaged, "its decoder cannot go on") }
+            if isRawAtEnd {
+                guard decoder.mayEnd else { throw Refusal.cut }
+                break
+            }
+        }
+        let result = UnsafeRawBufferPointer(rebasing: block[..<filled])
+        let zeros = Self.zerosAtEnd(of: result)
+        zerosAtEnd = zeros == filled ? zerosAtEnd + filled : zeros
+        count += filled
+        return result
+    }
+
+    private static func zerosAtEnd(of bytes: UnsafeRawBufferPointer) -> Int {
+        var end = bytes.count
+        while end >= 8, bytes.loadUnaligned(fromByteOffset: end - 8, as: UInt64.self) == 0 { end -= 8 }
+        while end > 0, bytes[end - 1] == 0 { end -= 1 }
+        return bytes.count - end
+    }
+}

@@ -1,0 +1,38 @@
+internal import MoultFiles
+
+/// The bytes of an archive file as they lie on the disk, block by block.
+final class RawFile {
+    let size: Int
+    private let file: Descriptor
+    private let block = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 4096)
+    private var offset = 0
+
+    init(_ file: consuming Descriptor) throws {
+        size = try file.facts().size
+        self.file = file
+    }
+
+    deinit { block.deallocate() }
+
+    /// The next block, valid until the next call; empty at the end.
+    func next() throws -> UnsafeRawBufferPointer {
+        let count = try file.read(into: block, at: offset)
+        offset += count
+        return UnsafeRawBufferPointer(rebasing: block[..<count])
+    }
+
+    func seek(to offset: Int) { self.offset = offset }
+
+    /// Exactly `count` bytes from a place in the file.
+    func bytes(at offset: Int, count: Int) throws -> [UInt8] {
+        guard offset >= 0, count >= 0, offset <= size, count <= size - offset else { throw Refusal.cut }
+        return try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            while filled < count {
+                let rest = UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[filled...])
+                let more = try file.read(into: rest, at: offset + filled)
+                if more == 0 { throw Refusal.cut }
+                filled += more
+            }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+import MoultArchive
+import MoultBasics
+import MoultFiles
+import Testing
+
+/// What a release of the tests consists of.
+enum Sample {
+    static let food = (0..<300_000).map { UInt8(truncatingIfNeeded: ($0 &* 2_654_435_761) >> 13) }
+    static let user = Array("an empty template".utf8)
+    static let notes = Array("CREATE TABLE note (text);\n".utf8)
+    static let members = [
+        "food.db": food.count, "user.db": user.count, "migrations/user/0002-notes.sql": notes.count,
+    ]
+    static let contents = ["food.db": food, "user.db": user, "migrations/user/0002-notes.sql": notes]
+
+    /// Writes the sample's files where a packing program finds them.
+    static func write(to scratch: Scratch) throws {
+        try #require(scratch.run("mkdir -p in/migrations/user") == 0)
+        for (name, bytes) in contents { try scratch.write("in/\(name)", bytes) }
+    }
+}
+
+extension Scratch {
+    /// Reads an archive with the strict reader and returns each member's content.
+    ///
+    /// Checks on the way what is promised of every call: raw bytes are the file's, members begin and end in turn.
+    func unpack(
+        _ name: String, as kind: ArchiveKind? = nil, members: [String: Int] = Sample.members
+    ) throws -> [String: [UInt8]] {
+        let file = try Descriptor(path(name), .read)
+        let reader = try ArchiveReader(file, kind: kind ?? ArchiveKind(fileName: name))
+        var raw: [UInt8] = []
+        var contents: [String: [UInt8]] = [:]
+        var current: (name: String, bytes: [UInt8])?
+        try reader.read(members: members) {
+            raw += $0
+        } onMember: { name, part in
+            switch part {
+            case .begin:
+                #expect(current == nil && contents[name] == nil)
+                current = (name, [])
+            case .bytes(let bytes):
+                #expect(current?.name == name)
+                current?.bytes += bytes
+            case .end:
+                contents[name] = current?.bytes
+                current = nil
+            }
+        }
+        #expect(try raw == read(name))
+        return contents
+    }
+
+    /// The error with which the strict reader refuses an archive.
+    func refusal(
+        _ name: String, as kind: ArchiveKind? = nil, members: [String: Int] = Sample.members,
+        _ location: SourceLocation = #_sourceLocation
+    ) throws -> MoultError {
+        let error = try #require(throws: MoultError.self, sourceLocation: location) {
+            try unpack(name, as: kind, members: members)
+        }
+        #expect(error.what == "cannot unpack \(path(name))", sourceLocation: location)
+        return error
+    }
+}
