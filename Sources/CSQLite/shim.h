@@ -4,6 +4,8 @@
 #define SQLITE_ENABLE_SESSION 1
 #define SQLITE_ENABLE_PREUPDATE_HOOK 1
 #include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 // SQLITE_TRANSIENT is a cast of -1 to a function pointer, which Swift cannot import.
 static inline sqlite3_destructor_type moult_sqlite_transient(void) { return SQLITE_TRANSIENT; }
@@ -11,4 +13,18 @@ static inline sqlite3_destructor_type moult_sqlite_transient(void) { return SQLI
 // sqlite3_db_config is variadic; every switch that we set takes (int, int *).
 static inline int moult_sqlite_db_config(sqlite3 *db, int op, int on, int *now) {
     return sqlite3_db_config(db, op, on, now);
+}
+
+// fchown for SQLite that leaves a file alone which has that owner already: the system call moves ctime even then.
+static inline int moult_fchown_if_other(int fd, uid_t owner, gid_t group) {
+    struct stat now;
+    if (fstat(fd, &now) == 0 && now.st_uid == owner && now.st_gid == group) return 0;
+    return fchown(fd, owner, group);
+}
+
+// xSetSystemCall takes any function as one without arguments, a cast that Swift refuses.
+static inline int moult_sqlite_keep_ctime(void) {
+    sqlite3_vfs *vfs = sqlite3_vfs_find("unix");
+    if (vfs == 0 || vfs->iVersion < 3) return SQLITE_NOTFOUND;
+    return vfs->xSetSystemCall(vfs, "fchown", (sqlite3_syscall_ptr)moult_fchown_if_other);
 }

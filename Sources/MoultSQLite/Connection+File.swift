@@ -16,7 +16,7 @@ extension Connection {
         return try bytes[..<size].withUnsafeBytes { try DatabaseHeader($0, path: path) }
     }
 
-    /// The size of the file, without its WAL.
+    /// The size of the file, without its WAL; SQLite says 0 for a file of 1 byte.
     package func fileSize(of schema: String = "main") throws -> Int64 {
         let file = try file(of: schema)
         var size: sqlite3_int64 = 0
@@ -25,7 +25,7 @@ extension Connection {
         return size
     }
 
-    private func file(of schema: String) throws -> UnsafeMutablePointer<sqlite3_file> {
+    func file(of schema: String) throws -> UnsafeMutablePointer<sqlite3_file> {
         let handle = try handle
         var file: UnsafeMutablePointer<sqlite3_file>?
         let code = withUnsafeMutablePointer(to: &file) {

@@ -22,8 +22,8 @@ extension Connection {
         return connection
     }
 
-    /// Makes this connection a guarded one.
-    private func raiseGuard(deadline: Double) throws {
+    /// Makes this connection a guarded one, for good; its deadline counts from here.
+    package func raiseGuard(deadline: Double) throws {
         try set(.trustedSchema, false)
         try set(.defensive, true)
         try set(.loadExtension, false)

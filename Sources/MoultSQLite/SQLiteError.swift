@@ -37,6 +37,8 @@ extension MoultError.Code {
     package static let deadline = Self(408)
     /// This room was asked for something that cannot be, such as attaching under the name `main`.
     package static let databaseRequest = Self(409)
+    /// A journal must be rolled back before the database can be read.
+    package static let hotJournal = Self(410)
 }
 
 extension MoultError {

@@ -1,0 +1,171 @@
+import Glibc
+import MoultBasics
+import MoultFiles
+import MoultSQLite
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct PeekTests {
+    let scratch = Scratch()
+    var path: String { scratch.path("d/a.db") }
+
+    /// The states in which a database with 505 rows can lie on the disk.
+    enum State: CaseIterable {
+        case rollbackIdle, rollbackWriting, rollbackPersist, walInUse, walWriting, walCrashed, walWithoutSharedMemory,
+            walClosed
+
+        var way: Peek.Way {
+            switch self {
+            case .rollbackIdle, .rollbackWriting, .rollbackPersist: .locks
+            case .walInUse, .walWriting, .walCrashed: .sharedMemory
+            case .walWithoutSharedMemory: .privateIndex
+            case .walClosed: .closed
+            }
+        }
+
+        var names: [String] {
+            switch self {
+            case .rollbackIdle, .walClosed: ["a.db"]
+            case .rollbackWriting, .rollbackPersist: ["a.db", "a.db-journal"]
+            case .walInUse, .walWriting, .walCrashed: ["a.db", "a.db-shm", "a.db-wal"]
+            case .walWithoutSharedMemory: ["a.db", "a.db-wal"]
+            }
+        }
+    }
+
+    /// 5 rows are in the file itself, 500 in the WAL where there is one.
+    private func prepare(_ state: State) throws -> Writer {
+        try Files.makeDirectory(scratch.path("d"))
+        let writer = try Writer(path)
+        if state.way != .locks {
+            writer.execute("PRAGMA journal_mode = WAL")
+            writer.execute("PRAGMA wal_autocheckpoint = 0")
+        }
+        if state == .rollbackPersist { writer.execute("PRAGMA journal_mode = PERSIST") }
+        writer.execute("CREATE TABLE t (a)")
+        writer.execute("INSERT INTO t VALUES (1), (2), (3), (4), (5)")
+        writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        writer.execute(
+            "WITH RECURSIVE n (i) AS (SELECT 6 UNION ALL SELECT i + 1 FROM n WHERE i < 505) INSERT INTO t SELECT i FROM n"
+        )
+        switch state {
+        case .rollbackIdle, .rollbackPersist, .walInUse: break
+        case .rollbackWriting, .walWriting:
+            writer.execute("BEGIN IMMEDIATE")
+            writer.execute("INSERT INTO t VALUES (506)")
+        case .walCrashed: writer.crash()
+        case .walWithoutSharedMemory:
+            writer.crash()
+            try Files.remove(path + "-shm")
+        case .walClosed: #expect(writer.run("c.close()") == "ok")
+        }
+        #expect(scratch.names(in: "d") == state.names)
+        return writer
+    }
+
+    @Test(arguments: State.allCases)
+    func seesAllRowsAndLeavesNoTrace(_ state: State) throws {
+        let writer = try prepare(state)
+        let before = try Tree(scratch, "d")
+        let rows = try Peek.into(path, deadline: 10) { connection, way in
+            #expect(way == state.way)
+            return try connection.int("SELECT count(*) FROM t")
+        }
+        #expect(rows == 505)
+        #expect(try Tree(scratch, "d") == before)
+        withExtendedLifetime(writer) {}
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "mounting needs root"), arguments: State.allCases)
+    func worksWhereNothingCanBeWritten(_ state: State) throws {
+        let writer = try prepare(state)
+        try Files.makeDirectory(scratch.path("m"))
+        try run("mount", "--bind", scratch.path("d"), scratch.path("m"))
+        defer { #expect((try? run("umount", scratch.path("m"))) != nil) }
+        try run("mount", "-o", "remount,bind,ro", scratch.path("m"))
+        #expect(throws: MoultError.self) { try Files.writeNew([], to: scratch.path("m/x")) }
+        let before = try Tree(scratch, "d")
+        let rows = try Peek.into(scratch.path("m/a.db")) { connection, _ in try connection.int("SELECT count(*) FROM t")
+        }
+        #expect(rows == 505)
+        #expect(try Tree(scratch, "d") == before)
+        withExtendedLifetime(writer) {}
+    }
+
+    @Test func findsTheSidecarsBehindALink() throws {
+        let writer = try prepare(.walWithoutSharedMemory)
+        try Files.symlink(to: "d/a.db", at: scratch.path("link.db"))
+        #expect(
+            try Peek.into(scratch.path("link.db")) { try $0.int("SELECT count(*) + \($1 == .privateIndex) FROM t") }
+                == 506)
+        withExtendedLifetime(writer) {}
+    }
+
+    /// What the ordinary ways do instead: the one writes, the other does not see.
+    @Test func readOnlyLeavesSidecarsAndImmutableOverlooksThem() throws {
+        let writer = try prepare(.walClosed)
+        let connection = try Connection(path: path, access: .readOnly)
+        #expect(try connection.int("SELECT count(*) FROM t") == 505)
+        try connection.close()
+        #expect(scratch.names(in: "d") == ["a.db", "a.db-shm", "a.db-wal"])
+        withExtendedLifetime(writer) {}
+
+        try run("rm", "-r", scratch.path("d"))
+        let other = try prepare(.walInUse)
+        #expect(try Connection(path: path, access: .immutable).int("SELECT count(*) FROM t") == 5)
+        withExtendedLifetime(other) {}
+    }
+
+    @Test func namesAHotJournalAndLeavesIt() throws {
+        let writer = try prepare(.rollbackIdle)
+        writer.execute("PRAGMA cache_size = 1")
+        writer.execute("BEGIN")
+        writer.execute("UPDATE t SET a = zeroblob(1000)")
+        writer.crash()
+        let before = try Tree(scratch, "d")
+        let error = #expect(throws: MoultError.self) { try Peek.into(path) { _, _ in } }
+        #expect(error?.code == .hotJournal)
+        #expect(error?.what == "\(path) has a hot journal")
+        #expect(try Tree(scratch, "d") == before)
+    }
+
+    @Test(arguments: [0, 1])
+    func aFileOfNoPagesKeepsItsSidecars(_ size: Int) throws {
+        let writer = try prepare(.walWithoutSharedMemory)
+        #expect(truncate(path, size) == 0)
+        let before = try Tree(scratch, "d")
+        let error = #expect(throws: MoultError.self) { try Peek.into(path) { _, _ in } }
+        // SQLite reports a file of 1 byte as an empty one.
+        #expect(error?.why == "it has 0 bytes")
+        #expect(try Tree(scratch, "d") == before)
+        withExtendedLifetime(writer) {}
+    }
+
+    /// Without a lock that keeps writers out, what was read may be a mix.
+    @Test(arguments: [State.walClosed, .walWithoutSharedMemory])
+    func saysThatSomebodyWroteMeanwhile(_ state: State) throws {
+        let writer = try prepare(state)
+        let error = #expect(throws: MoultError.self) {
+            try Peek.into(path) { connection, _ in
+                _ = try connection.int("SELECT count(*) FROM t")
+                let other = try Writer(path)
+                #expect(other.execute("INSERT INTO t VALUES (7)") == "ok")
+                withExtendedLifetime(other) {}
+            }
+        }
+        #expect(error?.code == .databaseBusy)
+        #expect(error?.what == "\(path) was changed while it was looked at")
+        withExtendedLifetime(writer) {}
+    }
+
+    /// The lock by hand: whoever writes the file itself has to wait until the look is over.
+    @Test func keepsRollbackWritersOut() throws {
+        let writer = try prepare(.walClosed)
+        try Peek.into(path) { connection, way in
+            #expect(way == .closed)
+            let other = try Writer(path)
+            #expect(other.execute("PRAGMA locking_mode = EXCLUSIVE") == "ok")
+            #expect(other.execute("SELECT * FROM t") == "database is locked")
+        }
+        withExtendedLifetime(writer) {}
+    }
+}

@@ -1,0 +1,71 @@
+import Glibc
+import MoultBasics
+import MoultFiles
+import MoultSQLite
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct SettleTests {
+    let scratch = Scratch()
+    var path: String { scratch.path("a.db") }
+
+    /// What crashes and journal modes leave beside a database.
+    @Test(arguments: ["WAL", "PERSIST", "TRUNCATE", "DELETE"], [true, false])
+    func oneFileRemainsWithAllCommittedRows(_ mode: String, crashes: Bool) throws {
+        let writer = try Writer(path)
+        writer.execute("PRAGMA journal_mode = \(mode)")
+        writer.execute("CREATE TABLE t (a)")
+        writer.execute("INSERT INTO t VALUES (1), (2)")
+        if crashes {
+            // A journal that is hot, too: the change is on the disk, and nobody committed it.
+            writer.execute("PRAGMA cache_size = 1")
+            writer.execute("BEGIN")
+            writer.execute(
+                "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 900) INSERT INTO t SELECT zeroblob(500) FROM n"
+            )
+            writer.crash()
+            #expect(try !Sidecars.of(path).isEmpty)
+        } else {
+            #expect(writer.run("c.close()") == "ok")
+        }
+        try Settle.checkpointAndSeal(path)
+        #expect(scratch.names() == ["a.db"])
+        #expect(try !DatabaseHeader(ofOwnFile: path).isWAL)
+        #expect(
+            try Connection(path: path, access: .immutable).query("SELECT a FROM t") == [[.integer(1)], [.integer(2)]])
+    }
+
+    /// What people do instead: the rows that no checkpoint has copied are gone.
+    @Test func deletingTheWALByHandLosesCommittedRows() throws {
+        let writer = try Writer(path)
+        writer.execute("PRAGMA journal_mode = WAL")
+        writer.execute("CREATE TABLE t (a)")
+        writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        writer.execute("INSERT INTO t VALUES (1)")
+        writer.crash()
+        try run("rm", path + "-wal", path + "-shm")
+        #expect(try Connection(path: path, access: .readOnly).int("SELECT count(*) FROM t") == 0)
+    }
+
+    @Test(arguments: ["SELECT * FROM t", "BEGIN IMMEDIATE"])
+    func whoeverHasItOpenIsInTheWay(_ sql: String) throws {
+        let writer = try Writer(path)
+        writer.execute("PRAGMA journal_mode = WAL")
+        writer.execute("CREATE TABLE t (a)")
+        #expect(writer.execute(sql) == "ok")
+        let error = #expect(throws: MoultError.self) { try Settle.checkpointAndSeal(path, busyTimeout: 0) }
+        #expect(error?.code == .databaseBusy)
+        #expect(error?.outcome == .busy)
+        #expect(writer.execute("SELECT * FROM t") == "ok")
+    }
+
+    @Test func listsTheSidecarsThatAreThere() throws {
+        let writer = try Writer(path)
+        #expect(try Sidecars.of(path).isEmpty)
+        writer.execute("PRAGMA journal_mode = WAL")
+        writer.execute("CREATE TABLE t (a)")
+        let sidecars = try Sidecars.of(path)
+        #expect(sidecars.paths.map(Files.name) == ["a.db-wal", "a.db-shm"])
+        #expect(sidecars.wal?.facts.size == (try scratch.bytes("a.db-wal").count))
+        #expect(sidecars.journal == nil)
+    }
+}

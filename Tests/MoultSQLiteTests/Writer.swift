@@ -1,0 +1,41 @@
+import Glibc
+
+/// Another process that uses a database through Python's sqlite3, a line at a time.
+///
+/// Each line is a Python statement in which `c` is an open connection in autocommit mode.
+final class Writer {
+    private let child: Child
+
+    init(_ path: String) throws {
+        child = try Child(["python3", "-u", "-c", Self.program, path])
+        _ = child.readLine()
+    }
+
+    /// Runs the statement there and returns when it is done: `ok`, or the error.
+    @discardableResult
+    func run(_ statement: String) -> String {
+        child.write(statement + "\n")
+        return child.readLine()
+    }
+
+    @discardableResult
+    func execute(_ sql: String) -> String { run("c.execute(\"\"\"\(sql)\"\"\").fetchall()") }
+
+    /// Ends as in a crash: nothing is closed.
+    func crash() {
+        child.signal(SIGKILL)
+        child.wait()
+    }
+
+    private static let program = """
+        import sqlite3, sys
+        c = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=0)
+        print('ready')
+        for line in sys.stdin:
+            try:
+                exec(line)
+                print('ok')
+            except Exception as error:
+                print(error)
+        """
+}
