@@ -85,7 +85,9 @@ let package = Package(
                 "Moult", "MoultCore", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust", "TestSupport",
             ]),
         .testTarget(name: "MoultBasicsTests", dependencies: ["MoultBasics"]),
-        .testTarget(name: "MoultSQLiteTests", dependencies: ["MoultSQLite", "MoultBasics", "MoultFiles", "CLinux"]),
+        .testTarget(
+            name: "MoultSQLiteTests",
+            dependencies: ["MoultSQLite", "MoultBasics", "MoultFiles", "CLinux", "TestSupport"]),
         .testTarget(name: "MoultArchiveTests", dependencies: ["MoultArchive", "MoultBasics", "MoultFiles"]),
         .testTarget(name: "MoultTrustTests", dependencies: ["MoultTrust", "MoultBasics", "MoultFiles"]),
         .testTarget(name: "MoultCommandTests", dependencies: ["MoultCommand", "MoultBasics", "CLinux"]),

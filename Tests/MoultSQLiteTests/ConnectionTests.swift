@@ -1,10 +1,14 @@
 import Glibc
 import MoultBasics
+import MoultFiles
 import MoultSQLite
+import TestSupport
 import Testing
 
 @Suite struct ConnectionTests {
-    let scratch = Scratch()
+    let scratch: Scratch
+
+    init() throws { scratch = try Scratch() }
 
     @Test func runsAndReadsBackEveryKindOfValue() throws {
         let connection = try Connection(path: scratch.path("a.db"), access: .readWriteCreate)
@@ -26,14 +30,14 @@ import Testing
         let connection = try Connection(path: scratch.path(name), access: .readWriteCreate)
         try connection.execute("CREATE TABLE t (a)")
         try connection.close()
-        #expect(scratch.names() == [name])
+        #expect(try scratch.names() == [name])
         #expect(try Connection(path: scratch.path(name), access: .readOnly).int("SELECT count(*) FROM t") == 0)
     }
 
     @Test func twoLeadingSlashesAreNoHost() throws {
         let path = "/" + scratch.path("a.db")
         try Connection(path: path, access: .readWriteCreate).execute("CREATE TABLE t (a)")
-        #expect(scratch.names() == ["a.db"])
+        #expect(try scratch.names() == ["a.db"])
     }
 
     @Test(arguments: Access.allCases.filter { $0 != .readWriteCreate })
@@ -45,6 +49,71 @@ import Testing
             error?.description
                 == "cannot open database \(path): unable to open database file: No such file or directory "
                 + "(SQLITE_CANTOPEN)")
-        #expect(scratch.names() == [])
+        #expect(try scratch.names() == [])
+    }
+
+    @Test func closeNamesTheStatementsThatAreOpen() throws {
+        let connection = try Connection.inMemory()
+        try connection.withStatement("SELECT 1") { _ in
+            let error = #expect(throws: MoultError.self) { try connection.close() }
+            #expect(error?.what == "cannot close :memory: with statements open: SELECT 1")
+        }
+        try connection.close()
+        try connection.close()
+        let error = #expect(throws: MoultError.self) { try connection.execute("SELECT 1") }
+        #expect(error?.description == "cannot use the connection to :memory:: it is closed")
+    }
+
+    @Test func anotherThreadInterrupts() throws {
+        let connection = try Connection.inMemory()
+        let interrupter = connection.interrupter
+        // It may come too early, before there is anything to interrupt: then it comes again.
+        let thread = try Threads.start { while !interrupter.isDisarmed { interrupter.interrupt() } }
+        let error = #expect(throws: MoultError.self) {
+            _ = try connection.int(
+                "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n")
+        }
+        #expect(error?.sqlite?.resultCode == .interrupt)
+        try connection.close()
+        thread.wait()
+    }
+
+    @Test func switchesAndLimitsStayAsSet() throws {
+        let connection = try Connection.inMemory()
+        try connection.set(.views, false)
+        try connection.execute("CREATE VIEW v AS SELECT 1")
+        #expect(throws: MoultError.self) { _ = try connection.query("SELECT * FROM v") }
+        try connection.setLimit(.columns, to: 2)
+        #expect(try connection.limit(.columns) == 2)
+        #expect(throws: MoultError.self) { try connection.execute("CREATE TABLE t (a, b, c)") }
+    }
+
+    /// A reader keeps the old file after a rename, and only asking shows it.
+    @Test func noticesThatItsFileWasReplaced() throws {
+        let path = try scratch.database("a.db", "CREATE TABLE t (a)")
+        try scratch.database("b.db", "CREATE TABLE t (a); INSERT INTO t VALUES (1)")
+        let connection = try Connection(path: path, access: .readWrite)
+        #expect(try connection.int("SELECT count(*) FROM t") == 0)
+        let version = try connection.dataVersion()
+        try Files.rename(scratch.path("b.db"), to: path)
+        #expect(try connection.int("SELECT count(*) FROM t") == 0)
+        #expect(try connection.dataVersion() == version)
+        #expect(try connection.hasMoved())
+        let error = #expect(throws: MoultError.self) { try connection.execute("INSERT INTO t VALUES (2)") }
+        #expect(error?.sqlite?.resultCode == .readOnlyMoved)
+        #expect(error?.now == "The file was replaced while it was open: close and open \(path) again")
+    }
+
+    @Test func aCheckpointThatCannotFinishIsAnAnswer() throws {
+        let path = try scratch.database("a.db", "PRAGMA journal_mode = WAL; CREATE TABLE t (a)")
+        let reader = try Writer(path)
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM t")
+        let connection = try Connection(path: path, access: .readWrite, busyTimeout: 0)
+        try connection.execute("INSERT INTO t VALUES (1)")
+        #expect(try connection.checkpoint(.truncate).isBusy)
+        reader.execute("COMMIT")
+        #expect(try !connection.checkpoint(.truncate).isBusy)
+        #expect(try Sidecars.of(path).wal?.facts.size == 0)
     }
 }

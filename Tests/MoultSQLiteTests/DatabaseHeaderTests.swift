@@ -1,10 +1,13 @@
 import Glibc
 import MoultBasics
 import MoultSQLite
+import TestSupport
 import Testing
 
 @Suite struct DatabaseHeaderTests {
-    let scratch = Scratch()
+    let scratch: Scratch
+
+    init() throws { scratch = try Scratch() }
 
     @Test(arguments: [512, 4096, 65536])
     func saysWhatSQLiteWasTold(pageSize: Int) throws {
@@ -20,7 +23,7 @@ import Testing
         #expect(header.userVersion == 42)
         #expect(header.encoding == .utf16LittleEndian)
         #expect(!header.isWAL)
-        #expect(Int(header.pageCount) * pageSize == (try scratch.bytes("a.db").count))
+        #expect(Int(header.pageCount) * pageSize == (try scratch.size("a.db")))
     }
 
     @Test func knowsWALMode() throws {
@@ -45,16 +48,15 @@ import Testing
     }
 
     @Test func aDirectoryIsNoDatabase() throws {
-        let error = #expect(throws: MoultError.self) { _ = try DatabaseHeader(ofOwnFile: scratch.root) }
+        let error = #expect(throws: MoultError.self) { _ = try DatabaseHeader(ofOwnFile: scratch.path) }
         #expect(error?.why == "it is not a regular file")
     }
 
     @Test(arguments: [-4096, -1, 1, 4096])
     func aFileThatIsLongerOrShorterThanItsPagesIsRefused(_ difference: Int) throws {
         let path = try scratch.database("a.db", "CREATE TABLE t (a); CREATE TABLE u (a)")
-        let bytes = try scratch.bytes("a.db")
-        #expect(bytes.count == 3 * 4096)
-        #expect(truncate(path, bytes.count + difference) == 0)
+        #expect(try scratch.size("a.db") == 3 * 4096)
+        #expect(truncate(path, 3 * 4096 + difference) == 0)
         let error = #expect(throws: MoultError.self) { _ = try DatabaseHeader(ofOwnFile: path) }
         #expect(
             error?.why
@@ -66,7 +68,7 @@ import Testing
     @Test func readingALiveFileDropsItsLocks() throws {
         let path = try scratch.database("a.db", "CREATE TABLE t (a)")
         let connection = try Connection(path: path, access: .readWrite)
-        let otherWrites = { try? run("sqlite3", path, "BEGIN IMMEDIATE") }
+        let otherWrites = { try? Shell.must(["sqlite3", path, "BEGIN IMMEDIATE"]) }
 
         try connection.execute("BEGIN IMMEDIATE")
         #expect(try connection.header().pageSize == 4096)

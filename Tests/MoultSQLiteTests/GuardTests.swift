@@ -1,11 +1,14 @@
 import Glibc
 import MoultBasics
 import MoultSQLite
+import TestSupport
 import Testing
 
 /// A database from elsewhere is hostile input: its SQL must reach nothing, and reading it must end.
 @Suite(.timeLimit(.minutes(1))) struct GuardTests {
-    let scratch = Scratch()
+    let scratch: Scratch
+
+    init() throws { scratch = try Scratch() }
 
     private func guarded(
         _ sql: String, access: Access = .immutable, deadline: Double = 30

@@ -1,9 +1,12 @@
 import MoultBasics
 import MoultSQLite
+import TestSupport
 import Testing
 
 @Suite struct HealthTests {
-    let scratch = Scratch()
+    let scratch: Scratch
+
+    init() throws { scratch = try Scratch() }
 
     @Test func aSoundDatabaseHasNoFindings() throws {
         let path = try scratch.database(

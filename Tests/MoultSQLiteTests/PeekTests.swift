@@ -2,21 +2,26 @@ import Glibc
 import MoultBasics
 import MoultFiles
 import MoultSQLite
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct PeekTests {
-    let scratch = Scratch()
+    let scratch: Scratch
+
+    init() throws { scratch = try Scratch() }
+
     var path: String { scratch.path("d/a.db") }
 
     /// The states in which a database with 505 rows can lie on the disk.
     enum State: CaseIterable {
-        case rollbackIdle, rollbackWriting, rollbackPersist, walInUse, walWriting, walCrashed, walWithoutSharedMemory,
+        case rollbackIdle, rollbackWriting, rollbackPersist, walInUse, walWriting, walCrashed, walEmptied,
+            walWithoutSharedMemory,
             walClosed
 
         var way: Peek.Way {
             switch self {
             case .rollbackIdle, .rollbackWriting, .rollbackPersist: .locks
-            case .walInUse, .walWriting, .walCrashed: .sharedMemory
+            case .walInUse, .walWriting, .walCrashed, .walEmptied: .sharedMemory
             case .walWithoutSharedMemory: .privateIndex
             case .walClosed: .closed
             }
@@ -26,7 +31,7 @@ import Testing
             switch self {
             case .rollbackIdle, .walClosed: ["a.db"]
             case .rollbackWriting, .rollbackPersist: ["a.db", "a.db-journal"]
-            case .walInUse, .walWriting, .walCrashed: ["a.db", "a.db-shm", "a.db-wal"]
+            case .walInUse, .walWriting, .walCrashed, .walEmptied: ["a.db", "a.db-shm", "a.db-wal"]
             case .walWithoutSharedMemory: ["a.db", "a.db-wal"]
             }
         }
@@ -53,25 +58,28 @@ import Testing
             writer.execute("BEGIN IMMEDIATE")
             writer.execute("INSERT INTO t VALUES (506)")
         case .walCrashed: writer.crash()
+        case .walEmptied:
+            writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            writer.crash()
         case .walWithoutSharedMemory:
             writer.crash()
             try Files.remove(path + "-shm")
         case .walClosed: #expect(writer.run("c.close()") == "ok")
         }
-        #expect(scratch.names(in: "d") == state.names)
+        #expect(try scratch.names(in: "d") == state.names)
         return writer
     }
 
     @Test(arguments: State.allCases)
     func seesAllRowsAndLeavesNoTrace(_ state: State) throws {
         let writer = try prepare(state)
-        let before = try Tree(scratch, "d")
+        let before = try Tree(scratch.path("d"))
         let rows = try Peek.into(path, deadline: 10) { connection, way in
             #expect(way == state.way)
             return try connection.int("SELECT count(*) FROM t")
         }
         #expect(rows == 505)
-        #expect(try Tree(scratch, "d") == before)
+        #expect(try Tree(scratch.path("d")) == before)
         withExtendedLifetime(writer) {}
     }
 
@@ -79,15 +87,15 @@ import Testing
     func worksWhereNothingCanBeWritten(_ state: State) throws {
         let writer = try prepare(state)
         try Files.makeDirectory(scratch.path("m"))
-        try run("mount", "--bind", scratch.path("d"), scratch.path("m"))
-        defer { #expect((try? run("umount", scratch.path("m"))) != nil) }
-        try run("mount", "-o", "remount,bind,ro", scratch.path("m"))
+        try Shell.must(["mount", "--bind", scratch.path("d"), scratch.path("m")])
+        defer { #expect((try? Shell.must(["umount", scratch.path("m")])) != nil) }
+        try Shell.must(["mount", "-o", "remount,bind,ro", scratch.path("m")])
         #expect(throws: MoultError.self) { try Files.writeNew([], to: scratch.path("m/x")) }
-        let before = try Tree(scratch, "d")
+        let before = try Tree(scratch.path("d"))
         let rows = try Peek.into(scratch.path("m/a.db")) { connection, _ in try connection.int("SELECT count(*) FROM t")
         }
         #expect(rows == 505)
-        #expect(try Tree(scratch, "d") == before)
+        #expect(try Tree(scratch.path("d")) == before)
         withExtendedLifetime(writer) {}
     }
 
@@ -106,10 +114,10 @@ import Testing
         let connection = try Connection(path: path, access: .readOnly)
         #expect(try connection.int("SELECT count(*) FROM t") == 505)
         try connection.close()
-        #expect(scratch.names(in: "d") == ["a.db", "a.db-shm", "a.db-wal"])
+        #expect(try scratch.names(in: "d") == ["a.db", "a.db-shm", "a.db-wal"])
         withExtendedLifetime(writer) {}
 
-        try run("rm", "-r", scratch.path("d"))
+        try Shell.must(["rm", "-r", scratch.path("d")])
         let other = try prepare(.walInUse)
         #expect(try Connection(path: path, access: .immutable).int("SELECT count(*) FROM t") == 5)
         withExtendedLifetime(other) {}
@@ -121,22 +129,22 @@ import Testing
         writer.execute("BEGIN")
         writer.execute("UPDATE t SET a = zeroblob(1000)")
         writer.crash()
-        let before = try Tree(scratch, "d")
+        let before = try Tree(scratch.path("d"))
         let error = #expect(throws: MoultError.self) { try Peek.into(path) { _, _ in } }
         #expect(error?.code == .hotJournal)
         #expect(error?.what == "\(path) has a hot journal")
-        #expect(try Tree(scratch, "d") == before)
+        #expect(try Tree(scratch.path("d")) == before)
     }
 
     @Test(arguments: [0, 1])
     func aFileOfNoPagesKeepsItsSidecars(_ size: Int) throws {
         let writer = try prepare(.walWithoutSharedMemory)
         #expect(truncate(path, size) == 0)
-        let before = try Tree(scratch, "d")
+        let before = try Tree(scratch.path("d"))
         let error = #expect(throws: MoultError.self) { try Peek.into(path) { _, _ in } }
         // SQLite reports a file of 1 byte as an empty one.
         #expect(error?.why == "it has 0 bytes")
-        #expect(try Tree(scratch, "d") == before)
+        #expect(try Tree(scratch.path("d")) == before)
         withExtendedLifetime(writer) {}
     }
 

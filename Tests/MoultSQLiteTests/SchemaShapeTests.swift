@@ -1,5 +1,6 @@
 import MoultBasics
 import MoultSQLite
+import TestSupport
 import Testing
 
 /// Two schemas, and what they have or have not in common.
@@ -16,7 +17,9 @@ struct SchemaPair: CustomTestStringConvertible, Sendable {
 }
 
 @Suite struct SchemaShapeTests {
-    let scratch = Scratch()
+    let scratch: Scratch
+
+    init() throws { scratch = try Scratch() }
 
     @Test(arguments: [
         SchemaPair("white space", "CREATE TABLE t(a INTEGER,b)", "CREATE  TABLE t (\n a\tINTEGER ,\n b )"),
@@ -224,7 +227,7 @@ struct SchemaPair: CustomTestStringConvertible, Sendable {
             CREATE VIRTUAL TABLE words USING fts5 (body, tokenize = 'unicode61 remove_diacritics 2');
             CREATE VIEW v (x) AS SELECT a -> '$.x' FROM t; ANALYZE;
             """.replacing("[c]]", with: "[c d]"))
-        try run("sqlite3", scratch.path("b.db"), input: run("sqlite3", path, ".dump"))
+        try Shell.must(["sqlite3", scratch.path("b.db")], input: Shell.must(["sqlite3", path, ".dump"]))
         let shapes = try ["a.db", "b.db"].map {
             try SchemaShape(of: Connection(path: scratch.path($0), access: .readOnly))
         }
@@ -254,7 +257,7 @@ struct SchemaPair: CustomTestStringConvertible, Sendable {
         #expect(identity.userVersion == 6)
         #expect(identity.encoding == "UTF-8")
         #expect(identity.pageSize == 1024)
-        #expect(identity.pageCount * 1024 == (try scratch.bytes("b.db").count))
+        #expect(identity.pageCount * 1024 == (try scratch.size("b.db")))
         #expect(identity.shape == (try SchemaShape(madeBy: sql)))
     }
 }

@@ -2,10 +2,14 @@ import Glibc
 import MoultBasics
 import MoultFiles
 import MoultSQLite
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct SettleTests {
-    let scratch = Scratch()
+    let scratch: Scratch
+
+    init() throws { scratch = try Scratch() }
+
     var path: String { scratch.path("a.db") }
 
     /// What crashes and journal modes leave beside a database.
@@ -28,7 +32,7 @@ import Testing
             #expect(writer.run("c.close()") == "ok")
         }
         try Settle.checkpointAndSeal(path)
-        #expect(scratch.names() == ["a.db"])
+        #expect(try scratch.names() == ["a.db"])
         #expect(try !DatabaseHeader(ofOwnFile: path).isWAL)
         #expect(
             try Connection(path: path, access: .immutable).query("SELECT a FROM t") == [[.integer(1)], [.integer(2)]])
@@ -42,7 +46,7 @@ import Testing
         writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         writer.execute("INSERT INTO t VALUES (1)")
         writer.crash()
-        try run("rm", path + "-wal", path + "-shm")
+        try Shell.must(["rm", path + "-wal", path + "-shm"])
         #expect(try Connection(path: path, access: .readOnly).int("SELECT count(*) FROM t") == 0)
     }
 
@@ -65,7 +69,7 @@ import Testing
         writer.execute("CREATE TABLE t (a)")
         let sidecars = try Sidecars.of(path)
         #expect(sidecars.paths.map(Files.name) == ["a.db-wal", "a.db-shm"])
-        #expect(sidecars.wal?.facts.size == (try scratch.bytes("a.db-wal").count))
+        #expect(sidecars.wal?.facts.size == (try scratch.size("a.db-wal")))
         #expect(sidecars.journal == nil)
     }
 }

@@ -6,18 +6,6 @@ struct ProgramFailed: Error {
     var status: Int32
 }
 
-/// Runs a program found in PATH and returns what it wrote to its standard output.
-@discardableResult
-func run(_ command: String..., input: String = "") throws -> String {
-    let child = try Child(command)
-    child.write(input)
-    child.closeInput()
-    let output = child.readAll()
-    let status = child.wait()
-    guard status == 0 else { throw ProgramFailed(command: command, status: status) }
-    return output
-}
-
 /// A process of its own, with pipes to its standard input and output: another user of the databases.
 final class Child {
     private let pid: pid_t
@@ -69,17 +57,6 @@ final class Child {
     func closeInput() {
         if input >= 0 { close(input) }
         input = -1
-    }
-
-    func readAll() -> String {
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 65536)
-        while true {
-            let count = read(output, &buffer, buffer.count)
-            guard count > 0 else { break }
-            bytes += buffer[..<count]
-        }
-        return String(decoding: bytes, as: UTF8.self)
     }
 
     /// The next line of its output, without the line feed: how a test waits until the other process has come so far.

@@ -1,0 +1,107 @@
+import Glibc
+import MoultBasics
+import MoultSQLite
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct BackupTests {
+    let scratch: Scratch
+    let old: String
+    let new: String
+
+    init() throws {
+        scratch = try Scratch()
+        func rows(_ count: Int) -> String {
+            """
+            CREATE TABLE t (a);
+            WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(count))
+            INSERT INTO t SELECT zeroblob(500) FROM n;
+            """
+        }
+        old = try scratch.database("old.db", rows(3))
+        new = try scratch.database("new.db", rows(1000))
+    }
+
+    private func open() throws -> (source: Connection, destination: Connection) {
+        (
+            try Connection(path: new, access: .readOnly),
+            try Connection(path: old, access: .readWrite, busyTimeout: 0)
+        )
+    }
+
+    @Test func copiesStepByStep() throws {
+        let (source, destination) = try open()
+        let backup = try Backup(from: source, to: destination)
+        #expect(try backup.step(10) == .more)
+        #expect(backup.remaining == backup.pageCount - 10)
+        #expect(try backup.step(-1) == .done)
+        #expect(backup.remaining == 0)
+        try backup.finish()
+        #expect(try destination.int("SELECT count(*) FROM t") == 1000)
+    }
+
+    @Test func notFinishedMeansNotBegun() throws {
+        let (source, destination) = try open()
+        do {
+            let backup = try Backup(from: source, to: destination)
+            #expect(try backup.step(100) == .more)
+        }
+        #expect(try destination.int("SELECT count(*) FROM t") == 3)
+        #expect(try destination.quickCheck() == [])
+    }
+
+    /// Others have the file open all the time: they see the old rows, then the new ones.
+    @Test func readersOfALiveFileSwitchAtTheEnd() throws {
+        let (source, destination) = try open()
+        #expect(try destination.scalar("PRAGMA journal_mode = WAL") == .text("wal"))
+        let reader = try Writer(old)
+        reader.execute("BEGIN")
+        let count = { (number: Int) in
+            reader.run("assert c.execute('SELECT count(*) FROM t').fetchone()[0] == \(number)")
+        }
+        #expect(count(3) == "ok")
+        let before = try destination.dataVersion()
+        try source.backup(to: destination)
+        #expect(try destination.dataVersion() != before)
+        #expect(count(3) == "ok")
+        reader.execute("COMMIT")
+        #expect(count(1000) == "ok")
+        #expect(try !destination.checkpoint(.truncate).isBusy)
+    }
+
+    @Test func aLockHeldElsewhereBlocksAStepAndIsNoError() throws {
+        let (source, destination) = try open()
+        let writer = try Writer(old)
+        writer.execute("BEGIN IMMEDIATE")
+        let backup = try Backup(from: source, to: destination)
+        guard case .blocked(.busy) = try backup.step(0) else {
+            Issue.record("the step was not blocked")
+            return
+        }
+        writer.execute("COMMIT")
+        #expect(try backup.step(0) == .more)
+        #expect(writer.execute("BEGIN IMMEDIATE") == "database is locked")
+        #expect(try backup.step(-1) == .done)
+        try backup.finish()
+    }
+
+    @Test func theOneStepBackupSaysThatItIsBusy() throws {
+        let (source, destination) = try open()
+        let writer = try Writer(old)
+        writer.execute("BEGIN IMMEDIATE")
+        let error = #expect(throws: MoultError.self) { try source.backup(to: destination) }
+        #expect(error?.outcome == .busy)
+        #expect(error?.what == "cannot copy \(new) into \(old)")
+        withExtendedLifetime(writer) {}
+    }
+
+    @Test func aWALTargetOfAnotherPageSizeIsRefused() throws {
+        let (source, _) = try open()
+        let other = try scratch.database(
+            "other.db", "PRAGMA page_size = 1024; PRAGMA journal_mode = WAL; CREATE TABLE u (a)")
+        let destination = try Connection(path: other, access: .readWrite)
+        let error = #expect(throws: MoultError.self) { try source.backup(to: destination) }
+        #expect(error?.code == .databaseReadOnly)
+        #expect(try destination.int("SELECT count(*) FROM u") == 0)
+    }
+}

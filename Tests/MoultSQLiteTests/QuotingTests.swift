@@ -1,0 +1,29 @@
+import Glibc
+import MoultSQLite
+import Testing
+
+@Suite struct QuotingTests {
+    /// SQLite itself reads each literal back.
+    @Test(
+        arguments: [
+            .null, .integer(0), .integer(.max), .integer(.min), .real(0.1), .real(1e300), .real(-.leastNormalMagnitude),
+            .real(3),
+            .real(.infinity), .real(-.infinity), .text(""), .text("it's \"x\" \u{1F36E}"), .text("a\u{0}b"), .blob([]),
+            .blob([0, 127, 255]),
+        ] as [Value])
+    func aLiteralIsReadBackAsTheValue(_ value: Value) throws {
+        let connection = try Connection.inMemory()
+        #expect(try connection.scalar("SELECT \(quoteLiteral(value))") == value)
+        #expect("\(value)" == quoteLiteral(value))
+    }
+
+    @Test func notANumberIsNull() {
+        #expect(quoteLiteral(.real(.nan)) == "NULL")
+    }
+
+    @Test(arguments: ["desc", "a b", "a\"b", "[x]", "'", "ü", ""])
+    func anIdentifierIsReadBackAsTheName(_ name: String) throws {
+        let connection = try Connection.inMemory()
+        try connection.withStatement("SELECT 1 AS \(quoteIdentifier(name))") { #expect($0.columnName(0) == name) }
+    }
+}

@@ -1,0 +1,33 @@
+import Glibc
+import MoultFiles
+import MoultSQLite
+import TestSupport
+
+extension Scratch {
+    /// Makes a database with these statements and returns its path.
+    @discardableResult
+    func database(_ name: String, _ sql: String) throws -> String {
+        let connection = try Connection(path: path(name), access: .readWriteCreate)
+        try connection.execute(sql)
+        try connection.close()
+        return path(name)
+    }
+
+    @discardableResult
+    func file(_ name: String, _ bytes: [UInt8]) throws -> String {
+        try Files.writeNew(bytes, to: path(name))
+        return path(name)
+    }
+
+    /// What is in the directory, sorted.
+    func names(in directory: String = ".") throws -> [String] { try Files.list(path(directory)) }
+
+    func size(_ name: String) throws -> Int? { try Files.facts(path(name))?.size }
+
+    /// Overwrites bytes in the middle of a file.
+    func damage(_ name: String, at offset: Int, with bytes: [UInt8]) throws {
+        let file = try Descriptor(path(name), .write)
+        try bytes.withUnsafeBytes { try file.write($0, at: offset) }
+        try file.close()
+    }
+}

@@ -1,0 +1,128 @@
+import Glibc
+import MoultBasics
+import MoultSQLite
+import Testing
+
+@Suite struct StatementTests {
+    let connection: Connection
+
+    init() throws { connection = try Connection.inMemory() }
+
+    /// The way of a bulk import: one statement, bytes of the caller's own buffer, nothing allocated for a row.
+    @Test func bindsBorrowedBytes() throws {
+        try connection.execute("CREATE TABLE t (a, b, c)")
+        let line = Array("bread|rye|12".utf8)
+        try connection.withStatement("INSERT INTO t VALUES (?, ?, ?)") { statement in
+            #expect(statement.parameterCount == 3)
+            try line.withUnsafeBytes { bytes in
+                for _ in 0..<2 {
+                    try statement.bindText(borrowing: UnsafeRawBufferPointer(rebasing: bytes[0..<5]), at: 1)
+                    try statement.bindBlob(borrowing: UnsafeRawBufferPointer(rebasing: bytes[6..<9]), at: 2)
+                    try statement.bind(Int64(12), at: 3)
+                    try statement.run()
+                    statement.reset()
+                }
+                try statement.clearBindings()
+            }
+            try statement.run()
+        }
+        let row: [Value] = [.text("bread"), .blob(Array("rye".utf8)), .integer(12)]
+        #expect(try connection.query("SELECT * FROM t") == [row, row, [.null, .null, .null]])
+    }
+
+    /// A buffer without bytes may have no address, and SQLite would take that for NULL.
+    @Test func emptyIsNotNull() throws {
+        let empty = UnsafeRawBufferPointer(start: nil, count: 0)
+        try connection.withStatement("SELECT typeof(?), typeof(?), typeof(?), typeof(?), typeof(?), ?") { statement in
+            try statement.bindText(borrowing: empty, at: 1)
+            try statement.bindText(copying: empty, at: 2)
+            try statement.bindBlob(borrowing: empty, at: 3)
+            try statement.bindBlob(copying: empty, at: 4)
+            try statement.bindNull(at: 5)
+            try statement.bind(.blob([]), at: 6)
+            let row = try statement.step() ? statement.row() : []
+            #expect(
+                row
+                    == [.text("text"), .text("text"), .text("blob"), .text("blob"), .text("null"), .blob([])])
+        }
+    }
+
+    @Test func lendsColumnsWithoutCopies() throws {
+        try connection.withStatement("SELECT 'naïve' AS word, x'00ff' AS raw, NULL, 1.5, 7") { statement in
+            let names = statement.columnNames
+            #expect(names == ["word", "raw", "NULL", "1.5", "7"])
+            let hasRow = try statement.step()
+            #expect(hasRow)
+            let (text, blob) = (try statement.withText(0) { Array($0) }, try statement.withBlob(1) { Array($0) })
+            #expect(text == Array("naïve".utf8))
+            #expect(blob == [0, 255])
+            let null = try statement.withText(2) { Array($0) }
+            #expect(null == [])
+            let storage = (0..<5).map { statement.storage($0) }
+            #expect(storage == [.text, .blob, .null, .real, .integer])
+            let numbers = (statement.double(3), statement.int64(4), statement.isNull(2))
+            #expect(numbers == (1.5, 7, true))
+            let hasMore = try statement.step()
+            #expect(!hasMore)
+        }
+    }
+
+    @Test func knowsItsTextAndWhatFollows() throws {
+        try connection.withStatement(" SELECT :a, $b ; SELECT 2") { statement in
+            #expect(statement.sql == " SELECT :a, $b ;")
+            #expect(statement.tail == " SELECT 2")
+            #expect(statement.parameter(named: "$b") == 2)
+            #expect(statement.parameter(named: "b") == nil)
+            try statement.bind([.text("it's"), .integer(1)])
+            #expect(statement.expandedSQL == " SELECT 'it''s', 1 ;")
+            #expect(statement.isReadOnly == true)
+        }
+        try connection.withStatement("CREATE TABLE t (a)") { #expect($0.isReadOnly == false) }
+    }
+
+    @Test(arguments: [
+        ("", "there is none in: "), ("-- nothing", "there is none in: -- nothing"),
+        ("SELECT 1; SELECT 2", "another one follows in: SELECT 1; SELECT 2"),
+        ("SELECT ?", "it has 1 parameters, and 0 values were given in: SELECT ?"),
+        ("SELECT 1\u{0}", "it has a NUL character"),
+        ("SELEKT", "near \"SELEKT\": syntax error (SQLITE_ERROR) in: SELEKT"),
+    ])
+    func aQueryIsOneWholeStatement(_ sql: String, _ why: String) {
+        let error = #expect(throws: MoultError.self) { _ = try connection.query(sql) }
+        #expect(error?.why == why)
+    }
+
+    @Test(arguments: ["SELECT 1;", "SELECT 1; -- done", "; ; SELECT 1 ;; /* done */ ;"])
+    func whatIsNoStatementMayFollow(_ sql: String) throws {
+        #expect(try connection.int(sql) == 1)
+    }
+
+    /// Bound values may be somebody's data.
+    @Test func errorsDoNotTellBoundValues() throws {
+        try connection.execute("CREATE TABLE t (a UNIQUE)")
+        let insert = { try connection.query("INSERT INTO t VALUES (?)", [.text("secret")]) }
+        _ = try insert()
+        let error = #expect(throws: MoultError.self) { _ = try insert() }
+        #expect(error?.code == .constraint)
+        #expect(error?.sqlite?.resultCode == ResultCode(2067))
+        #expect(
+            error?.description
+                == "cannot run a statement on :memory:: UNIQUE constraint failed: t.a "
+                + "(SQLITE_CONSTRAINT, extended code 2067) in: INSERT INTO t VALUES (?)")
+    }
+
+    @Test func anIntegerIsAnInteger() throws {
+        #expect(throws: MoultError.self) { _ = try connection.int("SELECT 'a'") }
+        #expect(throws: MoultError.self) { _ = try connection.int("SELECT 1 WHERE 0") }
+        #expect(try connection.scalar("SELECT 1 WHERE 0") == nil)
+    }
+
+    @Test func aPrimaryCodeMatchesItsExtendedOnes() {
+        func isBusy(_ code: ResultCode) -> Bool { if case .busy = code { true } else { false } }
+        #expect(isBusy(.busy))
+        #expect(isBusy(.busySnapshot))
+        #expect(!isBusy(.locked))
+        func isSnapshot(_ code: ResultCode) -> Bool { if case .busySnapshot = code { true } else { false } }
+        #expect(!isSnapshot(.busy))
+    }
+}

@@ -1,0 +1,61 @@
+import Glibc
+import MoultBasics
+import MoultSQLite
+import TestSupport
+import Testing
+
+@Suite struct TransactionTests {
+    let scratch: Scratch
+    let connection: Connection
+
+    init() throws {
+        scratch = try Scratch()
+        connection = try Connection(
+            path: scratch.database("a.db", "CREATE TABLE t (a)"), access: .readWrite, busyTimeout: 0)
+    }
+
+    private struct Stop: Error {}
+
+    @Test func commitsWhatReturnsAndRollsBackWhatThrows() throws {
+        #expect(try connection.transaction(.immediate) { try connection.execute("INSERT INTO t VALUES (1)") } == ())
+        #expect(throws: Stop.self) {
+            try connection.transaction(.immediate) {
+                try connection.execute("INSERT INTO t VALUES (2)")
+                throw Stop()
+            }
+        }
+        #expect(try connection.query("SELECT a FROM t") == [[.integer(1)]])
+        #expect(try !connection.isInTransaction)
+    }
+
+    @Test(arguments: [(TransactionKind.immediate, false), (.exclusive, false), (.deferred, true)])
+    func takesItsLockWhenItSays(_ kind: TransactionKind, othersMayWrite: Bool) throws {
+        let writer = try Writer(scratch.path("a.db"))
+        try connection.transaction(kind) {
+            #expect((writer.execute("INSERT INTO t VALUES (9)") == "ok") == othersMayWrite)
+        }
+    }
+
+    @Test func aLockHeldElsewhereMeansTryLater() throws {
+        let writer = try Writer(scratch.path("a.db"))
+        writer.execute("BEGIN IMMEDIATE")
+        let error = #expect(throws: MoultError.self) { try connection.transaction(.immediate) {} }
+        #expect(error?.code == .databaseBusy)
+        #expect(error?.outcome == .busy)
+        writer.execute("COMMIT")
+        try connection.transaction(.immediate) {}
+    }
+
+    /// A reader keeps the commit from taking its lock: nothing of the transaction may stay.
+    @Test func aCommitThatFailsIsRolledBack() throws {
+        let reader = try Writer(scratch.path("a.db"))
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM t")
+        #expect(throws: MoultError.self) {
+            try connection.transaction(.immediate) { try connection.execute("INSERT INTO t VALUES (1)") }
+        }
+        #expect(try !connection.isInTransaction)
+        reader.execute("COMMIT")
+        #expect(try connection.int("SELECT count(*) FROM t") == 0)
+    }
+}
