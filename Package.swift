@@ -84,6 +84,11 @@ let package = Package(
             dependencies: [
                 "Moult", "MoultCore", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust", "TestSupport",
             ]),
+        .testTarget(
+            name: "MoultCoreTests",
+            dependencies: [
+                "Moult", "MoultCore", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust", "TestSupport",
+            ]),
         .testTarget(name: "MoultBasicsTests", dependencies: ["MoultBasics"]),
         .testTarget(
             name: "MoultSQLiteTests",

@@ -141,6 +141,7 @@ package struct Orchestrator: Sendable {
         var result = Result(plan: plan, settled: settled, generation: plan.to.generation)
         warning {
             if let hold = plan.hold { try Settings.rewrite(layout, "hold", hold.json) }
+            try transaction.journal.end("committed")
             try record(plan, since: start, failure: nil)
             try transaction.remove()
             result.collected = try Collector(layout: layout, settings: Settings.read(layout)).collect()

@@ -11,6 +11,10 @@ package final class FileLock: Sendable {
 
     private init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
 
+    // Not left to closing: a child that another thread is just starting has a copy of the descriptor until it runs its
+    // program, and would keep the lock as long. There is nobody to tell if it fails, and closing follows.
+    deinit { try? Syscall.flock(descriptor.number, LOCK_UN) }
+
     /// Takes the lock if it is free, nil if somebody has it.
     package static func take(_ path: String, _ mode: Mode, directory: Bool = false) throws -> FileLock? {
         let descriptor = try Descriptor(path, directory ? .directory : .lock, mode: 0o644)

@@ -49,7 +49,6 @@ struct Applier {
         do {
             try transaction.journal.undoing("\(reason)")
             try back(begun)
-            try transaction.journal.end("undone")
         } catch { throw Self.stuck(plan, undoing: reason, failed: error) }
     }
 

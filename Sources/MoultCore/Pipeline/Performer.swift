@@ -65,7 +65,7 @@ final class Performer: Changes, @unchecked Sendable {
     private func seat(_ generation: String) throws {
         let place = layout.generation(generation)
         let staged = transaction.generation
-        if try Files.facts(place)?.inode != inodes["generation"] {
+        if try Files.facts(staged) != nil, try Files.facts(place)?.inode != inodes["generation"] {
             // Something of this name is there only if it was found damaged: it goes where the staged one was.
             if try !Files.renameIfFree(staged, to: place) { try Files.exchange(staged, place) }
         }

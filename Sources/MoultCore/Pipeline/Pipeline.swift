@@ -33,7 +33,6 @@ struct Pipeline {
             tell: watcher.tell
         )
         .applyOrUndo()
-        try transaction.journal.end("committed")
     }
 
     private func prepare() throws {

@@ -1,0 +1,52 @@
+import Moult
+import MoultBasics
+import MoultCore
+import MoultFiles
+import StepKit
+import TestSupport
+import Testing
+
+/// An update that stops in the middle, at each of its effects, as if the process had died there.
+@Suite(.timeLimit(.minutes(2))) struct SettlingTests {
+    /// A step cannot die, but it can stop the thread for ever after it has made a copy of the store: that copy is what
+    /// a crash at this moment leaves.
+    struct CopyingStep: Step {
+        let name = "test.copying"
+        let summary = "copies the store as it is now"
+        let phase: Phase
+        let pass: FailingStep.Pass
+        let copy: @Sendable () throws -> Void
+
+        func plan(_ context: PlanContext) throws -> [Effect] {
+            [effect(phase, nil, .custom(name: "copy", text: "copies", with: .null))]
+        }
+        func prepare(_ effects: [Effect], _ context: PrepareContext) throws { if pass == .prepare { try copy() } }
+        func apply(_ effect: Effect, _ context: ApplyContext) throws { if pass == .apply { try copy() } }
+        func undo(_ effect: Effect, _ context: ApplyContext) throws {}
+    }
+
+    @Test(arguments: [FailingStep.Pass.prepare, .apply], Phase.allCases)
+    func goesBackBeforeTheDecisionAndForwardAfterIt(pass: FailingStep.Pass, phase: Phase) throws {
+        let use: JSON = [["step": "test.copying", "after": .string(phase.rawValue)]]
+        let world = try World(inPlace: true, top: [.init("steps", use)])
+        let copy = world.scratch.path("crashed")
+        let step = CopyingStep(phase: phase, pass: pass) { [store = world.store] in
+            try Shell.must(["cp", "-a", store, copy])
+        }
+        _ = try world.orchestrator([step]).update(UpdateRequest(manifest: world.second))
+        let idle = CopyingStep(phase: phase, pass: .plan) {}
+        let crashed = try Orchestrator(root: copy, steps: .builtIn.adding([idle]))
+        #expect(try crashed.isUnfinished())
+        #expect(try Status(of: crashed.layout).unfinished == ["update to 2.0.0"])
+        let settled = try crashed.recover()
+        #expect(settled.map(\.ending) == [pass == .prepare ? .cleaned : .finished])
+        #expect(try !crashed.isUnfinished())
+        let last = try History.read(crashed.layout).entries.last
+        #expect(last?.outcome == (pass == .prepare ? .cleaned : .finished))
+        #expect(try Status(of: crashed.layout).current?.version == Version(pass == .prepare ? 1 : 2, 0, 0))
+        // Settling once more changes nothing.
+        let after = try Tree(copy)
+        #expect(try crashed.recover().isEmpty)
+        #expect(try Tree(copy) == after)
+    }
+}
