@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 internal import MoultBasics
 
@@ -13,7 +14,7 @@ package final class FileLock: Sendable {
 
     // Not left to closing: a child that another thread is just starting has a copy of the descriptor until it runs its
     // program, and would keep the lock as long. There is nobody to tell if it fails, and closing follows.
-    deinit { try? Syscall.flock(descriptor.number, LOCK_UN) }
+    deinit { _ = moult_flock_call(descriptor.number, LOCK_UN) }
 
     /// Takes the lock if it is free, nil if somebody has it.
     package static func take(_ path: String, _ mode: Mode, directory: Bool = false) throws -> FileLock? {

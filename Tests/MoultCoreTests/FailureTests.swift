@@ -10,7 +10,7 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct FailureTests {
     @Test(arguments: FailingStep.Pass.allCases, Phase.allCases)
     func leavesTheStoreAsItWas(pass: FailingStep.Pass, phase: Phase) throws {
-        for inPlace in [true] {
+        for inPlace in [true, false] {
             let use: JSON = [["step": "test.failing", "after": .string(phase.rawValue)]]
             let world = try World(inPlace: inPlace, top: [.init("steps", use)])
             let before = try world.visible()
@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test func aStepThatNobodyHasIsRefusedByName() throws {
-        let world = try World(inPlace: true, top: [.init("steps", [["step": "acme.reindex", "after": "copy"]])])
+        let world = try World(top: [.init("steps", [["step": "acme.reindex", "after": "copy"]])])
         let error = #expect(throws: MoultError.self) {
             try world.orchestrator().plan(UpdateRequest(manifest: world.second))
         }

@@ -10,13 +10,14 @@ import Testing
 #if DEBUG
     /// The whole update with the first, second, … system call failing: once, and from then on.
     @Suite(.timeLimit(.minutes(10))) struct FaultTests {
-        @Test(arguments: [false, true], [Int32(EIO), Int32(ENOSPC)])
+        @Test(arguments: [(false, EIO), (true, ENOSPC)])
         func everySystemCallMayFail(goesOn: Bool, code: Int32) throws {
-            for inPlace in [true] {
+            for inPlace in [true, false] {
+                let releases = try Releases(inPlace: inPlace)
                 var number = 1
                 var fired = true
                 while fired {
-                    let world = try World(inPlace: inPlace)
+                    let world = try World(releases)
                     let faults = Faults(failAt: number, code: code, goesOn: goesOn)
                     // Where nothing can be removed any more, what was staged stays until the next command.
                     let staged: Set<String> = goesOn ? [".moult/transactions"] : []

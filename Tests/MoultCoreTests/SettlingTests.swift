@@ -28,7 +28,7 @@ import Testing
     @Test(arguments: [FailingStep.Pass.prepare, .apply], Phase.allCases)
     func goesBackBeforeTheDecisionAndForwardAfterIt(pass: FailingStep.Pass, phase: Phase) throws {
         let use: JSON = [["step": "test.copying", "after": .string(phase.rawValue)]]
-        let world = try World(inPlace: true, top: [.init("steps", use)])
+        let world = try World(top: [.init("steps", use)])
         let copy = world.scratch.path("crashed")
         let step = CopyingStep(phase: phase, pass: pass) { [store = world.store] in
             try Shell.must(["cp", "-a", store, copy])

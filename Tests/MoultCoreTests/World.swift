@@ -6,33 +6,50 @@ import MoultSQLite
 import StepKit
 import TestSupport
 
-/// A store with a first release installed, and a second one to bring in: two sealed databases and a user's.
-struct World {
+/// Two releases to go from one to the other: two sealed databases and, with a bundle, a user's.
+struct Releases {
     let scratch: Scratch
-    let maker: ReleaseMaker
-    let store: String
+    let product: String
     let first: String
     let second: String
 
-    /// With `inPlace` no archive takes part.
-    init(inPlace: Bool = false, installed: Bool = true, top: [JSON.Member] = []) throws {
+    /// With `inPlace` no archive takes part; `top` comes into the second manifest only.
+    init(inPlace: Bool = false, top: [JSON.Member] = []) throws {
         scratch = try Scratch()
-        store = scratch.path("store")
-        var makers: [ReleaseMaker] = []
         var manifests: [String] = []
+        var product = ""
         for (index, version) in ["1.0.0", "2.0.0"].enumerated() {
             let maker = try ReleaseMaker(in: scratch.path("release-\(version)"))
             var sources: [ReleaseMaker.Source] = [
-                .reference("food", Self.table("food", version), inPlace: inPlace),
-                .reference("codes", Self.table("codes", version), inPlace: inPlace),
+                .reference("food", World.table("food", version), inPlace: inPlace),
+                .reference("codes", World.table("codes", version), inPlace: inPlace),
             ]
             if !inPlace { sources.append(.user("user", "CREATE TABLE note(text);")) }
-            // Only the second release names what is to be tried.
             manifests.append(try maker.make(version, sequence: index + 1, sources, top: index == 1 ? top : []))
-            makers.append(maker)
+            product = maker.product
         }
-        (maker, first, second) = (makers[1], manifests[0], manifests[1])
-        try Orchestrator.create(at: store, Settings(product: maker.product))
+        (first, second) = (manifests[0], manifests[1])
+        self.product = product
+    }
+}
+
+/// A store with the first release installed.
+struct World {
+    let scratch: Scratch
+    let releases: Releases
+    let store: String
+    var first: String { releases.first }
+    var second: String { releases.second }
+
+    init(inPlace: Bool = false, installed: Bool = true, top: [JSON.Member] = []) throws {
+        try self.init(Releases(inPlace: inPlace, top: top), installed: installed)
+    }
+
+    init(_ releases: Releases, installed: Bool = true) throws {
+        scratch = try Scratch()
+        self.releases = releases
+        store = scratch.path("store")
+        try Orchestrator.create(at: store, Settings(product: releases.product))
         if installed { _ = try orchestrator().update(UpdateRequest(manifest: first)) }
     }
 

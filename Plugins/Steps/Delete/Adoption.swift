@@ -70,7 +70,7 @@ enum Adoption {
     /// Nobody may have the file open, and nothing of it may be in a sidecar.
     private static func drain(_ path: String) throws {
         guard try WriteLease.take(path) != nil else { throw WriteLease.held(path) }
-        try Drain.drain(path)
+        try Settle.checkpointAndSeal(path)
         guard try WriteLease.take(path) != nil else { throw WriteLease.held(path) }
     }
 

@@ -1,14 +1,126 @@
+internal import MoultArchive
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultTrust
 internal import StepKit
 
 /// Takes the members that a plan needs out of the bundle, into the transaction's own directory.
+///
+/// One pass: the bundle's and each member's digest are computed on the way, and nothing is used before both fit.
 struct Unpacker {
     let transaction: Transaction
     let release: Manifest
     let bundle: String
+    /// What shall be written; everything else in the bundle is only proven.
     let members: [String]
     let progress: @Sendable (PrepareContext.Progress) throws -> Void
 
-    func unpack() throws {}
+    func unpack() throws {
+        let expected = Self.expected(of: release)
+        let kind = try ArchiveKind(fileName: release.bundle?.file ?? bundle)
+        let whole = RunningDigest()
+        let total = expected.reduce(0) { $0 + $1.value.size }
+        var done = 0
+        var sink: MemberSink?
+        try ArchiveReader(Descriptor(bundle, .read), kind: kind).read(members: expected.mapValues(\.size)) {
+            try whole.update($0)
+        } onMember: { name, part in
+            switch part {
+            case .begin:
+                sink = try MemberSink(path: members.contains(name) ? "\(transaction.unpacked)/\(name)" : nil)
+            case .bytes(let bytes):
+                try sink?.write(bytes)
+                done += bytes.count
+                try progress(.init("unpack", done: done, total: total))
+            case .end:
+                try prove(name, digest: sink?.finish() ?? "", expected[name]?.sha256)
+                sink = nil
+            }
+        }
+        try proveBundle(whole.finish())
+    }
+
+    private struct Expected {
+        let size: Int
+        let sha256: String
+    }
+
+    private static func expected(of release: Manifest) -> [String: Expected] {
+        var expected: [String: Expected] = [:]
+        for database in release.databases where database.place == .generation {
+            expected[database.member] = Expected(size: database.size, sha256: database.sha256)
+            for migration in database.migrations {
+                expected[migration.member] = Expected(size: migration.size, sha256: migration.sha256)
+            }
+        }
+        return expected
+    }
+
+    private func prove(_ member: String, digest: String, _ expected: String?) throws {
+        if digest == expected { return }
+        throw MoultError(
+            .digest, what: "\(member) in \(bundle) is not what the manifest says",
+            why: "its SHA-256 is \(digest.prefix(8))…, and the manifest says \((expected ?? "nothing").prefix(8))…",
+            now: "Get manifest and bundle of the same release.")
+    }
+
+    private func proveBundle(_ digest: String) throws {
+        guard let expected = release.bundle?.sha256, digest != expected else { return }
+        throw MoultError(
+            .digest, what: "the bundle \(bundle) is not the one that was sealed",
+            why: "its SHA-256 is \(digest.prefix(8))…, and the manifest says \(expected.prefix(8))…",
+            now: "Copy or download it again.")
+    }
+}
+
+extension MoultError.Code {
+    /// A file's digest is not the one that the manifest has.
+    static let digest = Self(601)
+}
+
+/// A digest that grows while bytes pass by.
+private final class RunningDigest {
+    private var hasher: SHA256?
+
+    func update(_ bytes: UnsafeRawBufferPointer) throws {
+        if hasher == nil { hasher = try SHA256() }
+        try hasher?.update(bytes)
+    }
+
+    func finish() throws -> String {
+        guard let hasher = hasher.take() else { return try SHA256.digest(of: []).hex }
+        return try hasher.finish().hex
+    }
+}
+
+/// Where one member goes: to its digest, and to a file if it is wanted.
+private final class MemberSink {
+    private let file: Descriptor?
+    private let digest = RunningDigest()
+    private var written = 0
+    private var started = 0
+
+    /// The disk begins with this much at a time, so that the sync at the end is short.
+    private static let writeback = 8 << 20
+
+    init(path: String?) throws {
+        guard let path else {
+            file = nil
+            return
+        }
+        file = try Descriptor(path, .create, mode: 0o600)
+    }
+
+    func write(_ bytes: UnsafeRawBufferPointer) throws {
+        try digest.update(bytes)
+        guard file != nil else { return }
+        try file?.write(bytes)
+        written += bytes.count
+        if written - started >= Self.writeback {
+            try file?.startWriteback(at: started, count: written - started)
+            started = written
+        }
+    }
+
+    func finish() throws -> String { try digest.finish() }
 }

@@ -1,1 +1,0 @@
-enum Drain { static func drain(_ path: String) throws {} }

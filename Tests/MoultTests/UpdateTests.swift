@@ -1,0 +1,141 @@
+import Glibc
+import Moult
+import MoultBasics
+import MoultFiles
+import StepKit
+import TestSupport
+import Testing
+
+/// What an app sees of updates from bundles.
+@Suite(.timeLimit(.minutes(2))) struct UpdateTests {
+    let scratch: Scratch
+    let maker: ReleaseMaker
+
+    init() throws {
+        scratch = try Scratch()
+        maker = try ReleaseMaker(in: scratch.path("releases"))
+    }
+
+    private func food(_ rows: Int) -> ReleaseMaker.Source {
+        .reference(
+            "food",
+            "CREATE TABLE food(id INTEGER PRIMARY KEY); WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < \(rows)) INSERT INTO food SELECT i FROM n;"
+        )
+    }
+    private let user = ReleaseMaker.Source.user("user", "CREATE TABLE note(text);")
+
+    @Test(arguments: ReleaseMaker.Format.allCases)
+    func installsFromEveryFormat(_ format: ReleaseMaker.Format) throws {
+        let manifest = try maker.make("1.0.0", sequence: 1, [food(7), user], format: format)
+        let store = Store(at: scratch.path("store"))
+        try store.update(to: manifest)
+        let connection = try store.connect()
+        #expect(try connection.rows("SELECT count(*) FROM food.food") == [["7"]])
+        try connection.execute("INSERT INTO note VALUES('mine')")
+        try connection.close()
+        #expect(try store.isCurrent(manifest))
+    }
+
+    @Test func aReaderOfTheOldReleaseFinishesUndisturbed() throws {
+        let store = Store(at: scratch.path("store"))
+        try store.update(to: maker.make("1.0.0", sequence: 1, [food(5), user]))
+        let reader = try store.connect()
+        #expect(try reader.rows("SELECT count(*) FROM food.food") == [["5"]])
+        try store.update(to: maker.make("2.0.0", sequence: 2, [food(9), user]))
+        #expect(try reader.rows("SELECT count(*) FROM food.food") == [["5"]])
+        #expect(try reader.lease.isOutdated())
+        let next = try store.connect()
+        #expect(try next.rows("SELECT count(*) FROM food.food") == [["9"]])
+        try next.close()
+        try reader.close()
+    }
+
+    @Test func whatTheUserWroteStays() throws {
+        let store = Store(at: scratch.path("store"))
+        try store.update(to: maker.make("1.0.0", sequence: 1, [food(5), user]))
+        let connection = try store.connect()
+        try connection.execute("INSERT INTO note VALUES('mine')")
+        try connection.close()
+        let newTemplate = ReleaseMaker.Source.user(
+            "user", "CREATE TABLE note(text); INSERT INTO note VALUES('shipped');")
+        try store.update(to: maker.make("2.0.0", sequence: 2, [food(9), newTemplate]))
+        let after = try store.connect()
+        #expect(try after.rows("SELECT text FROM note") == [["mine"]])
+        try after.close()
+    }
+
+    /// Scenario 1: a downgraded app gets its own data back.
+    @Test func matchGoesDownAndNewerDoesNot() throws {
+        let store = Store(at: scratch.path("store"))
+        let one = try maker.make("1.0.0", sequence: 1, [food(5)])
+        let two = try maker.make("2.0.0", sequence: 2, [food(9)])
+        try store.update(to: two)
+        let error = #expect(throws: MoultError.self) { try store.update(to: one, follow: .newer) }
+        #expect(error?.outcome == .refused)
+        #expect(error?.what == "release 1.0.0 is older than the installed 2.0.0")
+        try store.update(to: one, follow: .match)
+        let connection = try store.connect()
+        #expect(try connection.rows("SELECT count(*) FROM food.food") == [["5"]])
+        try connection.close()
+    }
+
+    @Test func rollbackHoldsTheBadRelease() throws {
+        let store = Store(at: scratch.path("store"))
+        try store.update(to: maker.make("1.0.0", sequence: 1, [food(5)]))
+        let two = try maker.make("2.0.0", sequence: 2, [food(9)])
+        try store.update(to: two)
+        try store.rollback(reason: "it is wrong")
+        let connection = try store.connect()
+        #expect(try connection.rows("SELECT count(*) FROM food.food") == [["5"]])
+        try connection.close()
+        let error = #expect(throws: MoultError.self) { try store.update(to: two) }
+        #expect(error?.outcome == .refused)
+        #expect(error?.description == "release 2.0.0 is on hold: it is wrong. Let it in again with: moult unhold")
+    }
+
+    @Test func aPlainFileOfBeforeIsAdoptedAndCanComeBack() throws {
+        let store = Store(at: try scratch.directory("store"))
+        let old = scratch.path("store/food.db")
+        // In WAL mode and not checkpointed, as an app that was killed leaves it.
+        try Shell.must([
+            "python3", "-c",
+            """
+            import os, sqlite3, sys
+            c = sqlite3.connect(sys.argv[1])
+            c.execute("pragma journal_mode=wal")
+            c.execute("create table food(id)")
+            c.executemany("insert into food values(?)", [(i,) for i in range(500)])
+            c.commit()
+            os._exit(0)
+            """, old,
+        ])
+        #expect(try Files.facts("\(old)-wal") != nil)
+        try store.update(to: maker.make("1.0.0", sequence: 1, [food(5)]))
+        #expect(try Shell.must(["sqlite3", old, "select count(*) from food"]) == "5\n")
+        #expect(try Files.facts("\(old)-wal") == nil)
+        try store.rollback(to: "0+adopted", reason: "the old data")
+        #expect(try Shell.must(["sqlite3", "file:\(old)?immutable=1", "select count(*) from food"]) == "500\n")
+    }
+
+    @Test func theAsynchronousWaysDoNotBlockThePool() async throws {
+        let store = Store(at: scratch.path("store"))
+        let manifest = try maker.make("1.0.0", sequence: 1, [food(5)])
+        #expect(try await store.update(to: manifest).isInstalled)
+        #expect(try store.isCurrent(manifest))
+    }
+
+    @Test func aDamagedFileIsRepairedByApplyingAgain() throws {
+        let store = Store(at: scratch.path("store"))
+        let manifest = try maker.make("1.0.0", sequence: 1, [food(5)])
+        try store.update(to: manifest)
+        let file = try store.lease().path(of: "food")
+        try Files.setMode(file, 0o644)
+        try Shell.must(["sqlite3", file, "delete from food"])
+        #expect(try store.isCurrent(manifest) == false)
+        try store.update(to: manifest)
+        #expect(try store.isCurrent(manifest))
+        let connection = try store.connect()
+        #expect(try connection.rows("SELECT count(*) FROM food.food") == [["5"]])
+        try connection.close()
+    }
+}
