@@ -4,3 +4,6 @@
 
 // Macros over UINT32_C and casts are not imported.
 static const uint32_t moult_lzma_concatenated = LZMA_CONCATENATED;
+static const lzma_vli moult_lzma_filter_1 = LZMA_FILTER_LZMA1;
+static const lzma_vli moult_lzma_filter_2 = LZMA_FILTER_LZMA2;
+static const lzma_vli moult_lzma_filter_end = LZMA_VLI_UNKNOWN;

@@ -57,6 +57,9 @@ struct MemberSet {
         guard seen.insert(name).inserted else { throw Refusal(.archiveDuplicate, "it contains “\(name)” twice") }
     }
 
+    /// How many entries an archive can have without one too many.
+    var mostEntries: Int { sizes.count + directories.count }
+
     /// Refuses an archive that ended without some of the members.
     func checkComplete() throws {
         let missing = sizes.keys.filter { !seen.contains($0) }.sorted()

@@ -27,8 +27,7 @@ extension Scratch {
     func unpack(
         _ name: String, as kind: ArchiveKind? = nil, members: [String: Int] = Sample.members
     ) throws -> [String: [UInt8]] {
-        let file = try Descriptor(path(name), .read)
-        let reader = try ArchiveReader(file, kind: kind ?? ArchiveKind(fileName: name))
+        let reader = try reader(name, as: kind)
         var raw: [UInt8] = []
         var contents: [String: [UInt8]] = [:]
         var current: (name: String, bytes: [UInt8])?
@@ -49,6 +48,10 @@ extension Scratch {
         }
         #expect(try raw == read(name))
         return contents
+    }
+
+    func reader(_ name: String, as kind: ArchiveKind? = nil) throws -> ArchiveReader {
+        try ArchiveReader(Descriptor(path(name), .read), kind: kind ?? ArchiveKind(fileName: name))
     }
 
     /// The error with which the strict reader refuses an archive.

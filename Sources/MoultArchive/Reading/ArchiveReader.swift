@@ -38,6 +38,7 @@ package struct ArchiveReader: ~Copyable {
             try withoutActuallyEscaping(onRawBytes) { onRawBytes in
                 do {
                     var set = try MemberSet(members)
+                    guard try kind.isBeginning(of: file) else { throw LibArchive.NotThisFormat() }
                     switch kind {
                     case .tar(let compression):
                         try Self.readTar(file, compression, &set, onRawBytes, onMember)
@@ -54,7 +55,6 @@ package struct ArchiveReader: ~Copyable {
         _ file: RawFile, _ compression: ArchiveKind.Compression, _ set: inout MemberSet,
         _ onRawBytes: @escaping (UnsafeRawBufferPointer) throws -> Void, _ onMember: (String, Part) throws -> Void
     ) throws {
-        guard try begins(file, like: compression) else { throw LibArchive.NotThisFormat() }
         let raw = {
             let bytes = try file.next()
             try onRawBytes(bytes)
@@ -85,6 +85,11 @@ package struct ArchiveReader: ~Copyable {
     ) throws {
         while case let bytes = try file.next(), !bytes.isEmpty { try onRawBytes(bytes) }
         file.seek(to: 0)
+        switch kind {
+        case .zip: try ZipLayout.check(file, mostEntries: set.mostEntries)
+        case .sevenZip: try SevenZipLayout.check(file)
+        case .tar: break
+        }
         let archive = try LibArchive(
             kind == .zip ? .zip : .sevenZip, feed: Feed(next: file.next, seekable: file))
         try readEntries(archive, &set, onMember)
@@ -134,17 +139,6 @@ package struct ArchiveReader: ~Copyable {
             now: "Take the manifest and the archive from the same release.")
     }
 
-    private static func begins(_ file: RawFile, like compression: ArchiveKind.Compression) throws -> Bool {
-        let start = try file.bytes(at: 0, count: min(6, file.size))
-        return switch compression {
-        case .none: true
-        // A skippable frame may come first.
-        case .zstd: start.starts(with: [0x28, 0xb5, 0x2f, 0xfd]) || start.dropFirst().starts(with: [0x2a, 0x4d, 0x18])
-        case .xz: start == [0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00]
-        case .gzip: start.starts(with: [0x1f, 0x8b])
-        }
-    }
-
     /// Says what the file looks like instead of what its name says.
     private static func notThisKind(_ file: RawFile, _ kind: ArchiveKind) throws -> Refusal {
         if file.size == 0 { return Refusal(.archiveCut, "it is empty", now: "Copy or download it again.") }
@@ -155,6 +149,23 @@ package struct ArchiveReader: ~Copyable {
             "it is not the \(kind) that its name says"
                 + (appearance.map { "; it looks like \($0)" } ?? ""),
             now: "Give it the name of what it is, or pack it again.")
+    }
+}
+
+extension ArchiveKind {
+    fileprivate func isBeginning(of file: RawFile) throws -> Bool {
+        let start = try file.bytes(at: 0, count: min(6, file.size))
+        return switch self {
+        // libarchive looks closer.
+        case .tar(.none): true
+        // A skippable frame may come first.
+        case .tar(.zstd):
+            start.starts(with: [0x28, 0xb5, 0x2f, 0xfd]) || start.dropFirst().starts(with: [0x2a, 0x4d, 0x18])
+        case .tar(.xz): start == [0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00]
+        case .tar(.gzip): start.starts(with: [0x1f, 0x8b])
+        case .zip: start.starts(with: "PK".utf8)
+        case .sevenZip: start == [0x37, 0x7a, 0xbc, 0xaf, 0x27, 0x1c]
+        }
     }
 }
 

@@ -55,9 +55,12 @@ final class LibArchive {
         var entry: OpaquePointer?
         let result = archive_read_next_header(handle, &entry)
         if result == ARCHIVE_EOF, feed.error == nil { return nil }
-        try check(result)
+        let name = archive_entry_pathname(entry).map { String(cString: $0) }
+        // libarchive warns of names outside of ASCII; whoever asked refuses them in better words.
+        let isStrangeName = result == ARCHIVE_WARN && name?.utf8.allSatisfy { $0 < 0x80 } != true
+        if !isStrangeName { try check(result) }
         return Entry(
-            name: archive_entry_pathname(entry).map { String(cString: $0) }, kind: Self.kind(of: entry),
+            name: name, kind: Self.kind(of: entry),
             size: archive_entry_size_is_set(entry) == 0 ? nil : Int(archive_entry_size(entry)))
     }
 
@@ -94,9 +97,9 @@ final class LibArchive {
     private func check(_ result: Int32) throws {
         if let error = feed.error { throw error }
         guard result != ARCHIVE_OK else { return }
+        if archive_format(handle) == 0 { throw NotThisFormat() }
         let words = archive_error_string(handle).map { printable(String(cString: $0)) } ?? "no reason"
-        if words == "Unrecognized archive format" { throw NotThisFormat() }
-        throw Refusal(.archiveDamaged, "libarchive says: \(words)")
+        throw Refusal(.archiveDamaged, "libarchive says: \(words.hasSuffix(".") ? String(words.dropLast()) : words)")
     }
 
     /// The content does not begin like the format that it is said to be.

@@ -1,0 +1,31 @@
+/// A cursor over bytes with little-endian numbers; reading past the end refuses the archive.
+struct LittleEndian {
+    private let bytes: ArraySlice<UInt8>
+    private(set) var position: Int
+
+    init(_ bytes: ArraySlice<UInt8>) {
+        self.bytes = bytes
+        position = bytes.startIndex
+    }
+
+    var isAtEnd: Bool { position == bytes.endIndex }
+
+    mutating func take(_ count: Int) throws -> ArraySlice<UInt8> {
+        guard count >= 0, count <= bytes.endIndex - position else { throw Refusal.damaged("a field is cut off") }
+        defer { position += count }
+        return bytes[position..<position + count]
+    }
+
+    mutating func byte() throws -> UInt8 { try take(1).first ?? 0 }
+
+    /// A number of 1 to 8 bytes; what does not fit into an Int is refused.
+    mutating func number(_ width: Int) throws -> Int {
+        let value = try take(width).reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        guard let number = Int(exactly: value) else { throw Refusal.damaged("a number in it is too large") }
+        return number
+    }
+}
+
+extension Refusal {
+    static func damaged(_ why: String) -> Refusal { Refusal(.archiveDamaged, "its directory is damaged: \(why)") }
+}

@@ -1,0 +1,154 @@
+import MoultArchive
+import MoultBasics
+import Testing
+
+/// Entries that are not exactly the declared plain files.
+@Suite(.timeLimit(.minutes(2))) struct RefusedEntriesTests {
+    private let members = ["food.db": 4, "user.db": 2]
+    private let food = TarBytes.file("food.db", Array("food".utf8))
+    private let user = TarBytes.file("user.db", Array("me".utf8))
+
+    private func why(_ bytes: [UInt8], _ code: MoultError.Code, members: [String: Int]? = nil) throws -> String? {
+        let scratch = try Scratch()
+        try scratch.write("a.tar", bytes)
+        let error = try scratch.refusal("a.tar", members: members ?? self.members)
+        #expect(error.code == code, "\(error)")
+        #expect(error.outcome == .failed && error.now != nil)
+        return error.why
+    }
+
+    @Test func theHandMadeArchiveIsGoodBeforeItIsSpoiled() throws {
+        let scratch = try Scratch()
+        try scratch.write("a.tar", food + user + TarBytes.end)
+        #expect(
+            try scratch.unpack("a.tar", members: members)
+                == ["food.db": Array("food".utf8), "user.db": Array("me".utf8)])
+    }
+
+    @Test(arguments: [
+        ("1", "a hard link"), ("2", "a symbolic link"), ("3", "a device"), ("4", "a device"), ("6", "a named pipe"),
+    ])
+    func refusesWhatIsNoFile(type: Character, what: String) throws {
+        let link = TarBytes.header("user.db", type: type, link: "food.db")
+        #expect(
+            try why(food + link + TarBytes.end, .archiveEntryKind)
+                == "its entry “user.db” is \(what), not a plain file")
+    }
+
+    @Test func refusesADirectoryInTheWay() throws {
+        let directory = TarBytes.header("other/", type: "5")
+        #expect(
+            try why(food + directory + user + TarBytes.end, .archiveEntryKind)
+                == "it contains the directory “other/”, in which no declared member lies")
+        #expect(try why(TarBytes.header("food.db/", type: "5") + food, .archiveEntryKind) != nil)
+    }
+
+    @Test func refusesEndlessDirectories() throws {
+        let dot = TarBytes.header("./", type: "5")
+        #expect(try why(dot + dot + food + user + TarBytes.end, .archiveDuplicate) == "it contains “./” twice")
+    }
+
+    /// Both of GNU's ways to write a sparse file: a type of its own, and pax records.
+    @Test(arguments: ["gnu", "pax"]) func refusesSparseFiles(format: String) throws {
+        let scratch = try Scratch()
+        #expect(
+            scratch.run("truncate -s 1M food.db && echo x >>food.db && tar --format=\(format) -S -cf a.tar food.db")
+                == 0)
+        let error = try scratch.refusal("a.tar", members: ["food.db": 1_048_578])
+        #expect(error.code == .archiveEntryKind)
+        #expect(error.why == "its entry “food.db” is a sparse file, not a plain file")
+    }
+
+    @Test(arguments: [
+        ("../food.db", "which leads out of the directory with “..”"),
+        ("a/../food.db", "which leads out of the directory with “..”"),
+        ("..", "which leads out of the directory with “..”"),
+        ("/food.db", "which is an absolute path"),
+        ("//food.db", "which is an absolute path"),
+        ("a\\food.db", "which has characters that are not allowed"),
+        ("food db", "which has characters that are not allowed"),
+        ("food.db;x", "which has characters that are not allowed"),
+        ("food.db\n", "which has characters that are not allowed"),
+        ("a//food.db", "which is not a plain path"),
+        ("a/./food.db", "which is not a plain path"),
+        ("food.db-wal", "which SQLite would take for a part of a database beside it"),
+        ("food.db-shm", "which SQLite would take for a part of a database beside it"),
+        ("food.db-journal", "which SQLite would take for a part of a database beside it"),
+    ])
+    func refusesNamesThatAreNotPlain(name: String, what: String) throws {
+        let shown = name.replacing("\n", with: "?")
+        #expect(
+            try why(TarBytes.file(name, []) + TarBytes.end, .archiveName) == "it contains the name “\(shown)”, \(what)")
+    }
+
+    @Test func refusesTwoDots() throws {
+        #expect(
+            try why(TarBytes.file("././food.db", []) + TarBytes.end, .archiveName)
+                == "it contains the name “./food.db”, which is not a plain path")
+    }
+
+    @Test func refusesNamesThatAreNotASCII() throws {
+        #expect(try why(TarBytes.file("fööd.db", []) + TarBytes.end, .archiveName) != nil)
+        #expect(try why(TarBytes.pax("path", "fööd.db") + food + TarBytes.end, .archiveName) != nil)
+        // Latin-1, which is no UTF-8.
+        var latin = TarBytes.header("f_d.db")
+        latin[1] = 0xf6
+        // The checksum counts bytes: “_” is 0x5f.
+        let sum = latin[..<148].reduce(0) { $0 + Int($1) } + 8 * 32 + latin[156...].reduce(0) { $0 + Int($1) }
+        let digits = Array(String(sum, radix: 8).utf8)
+        latin.replaceSubrange(148..<154, with: [UInt8](repeating: 0x30, count: 6 - digits.count) + digits)
+        #expect(try why(latin + TarBytes.end, .archiveName) != nil)
+    }
+
+    @Test func refusesDuplicates() throws {
+        #expect(try why(food + user + food + TarBytes.end, .archiveDuplicate) == "it contains “food.db” twice")
+        #expect(
+            try why(food + TarBytes.file("./food.db", Array("evil".utf8)) + user + TarBytes.end, .archiveDuplicate)
+                == "it contains “food.db” twice")
+        #expect(
+            try why(food + user + TarBytes.file("FOOD.db", []) + TarBytes.end, .archiveUndeclared)
+                == "it contains “FOOD.db”, which is not declared; declared is “food.db”, with other capital letters")
+        #expect(
+            try why(food, .archiveDuplicate, members: ["food.db": 4, "Food.db": 4])
+                == "two declared members differ from “food.db” by the case of letters at most")
+    }
+
+    @Test func refusesMissingAndExtraEntries() throws {
+        #expect(try why(food + TarBytes.end, .archiveMissing) == "it lacks the declared “user.db”")
+        #expect(try why(TarBytes.end, .archiveMissing) == "it lacks the declared “food.db”, “user.db”")
+        #expect(
+            try why(food + user + TarBytes.file("readme.txt", []) + TarBytes.end, .archiveUndeclared)
+                == "it contains “readme.txt”, which is not declared")
+    }
+
+    @Test(arguments: ["food.db-wal", "../x", "a b"]) func refusesSuchDeclarations(name: String) throws {
+        #expect(try why(food + user + TarBytes.end, .archiveName, members: [name: 1]) != nil)
+    }
+
+    @Test(arguments: [3, 5, 0, Int.max]) func refusesOtherSizes(declared: Int) throws {
+        #expect(
+            try why(food + user + TarBytes.end, .archiveSize, members: ["food.db": declared, "user.db": 2])
+                == "its member “food.db” has 4 bytes, declared are \(declared)")
+    }
+
+    /// The first undeclared entry ends it, however many there are: the rest is not even read.
+    @Test func stopsAtTheFirstOfTenMillionEntries() throws {
+        let scratch = try Scratch()
+        // 10,000,000 headers are 5 GB of tar; zstd says it in a few hundred KB, made here from one repeated block.
+        try scratch.write("block", (0..<1000).flatMap { _ in TarBytes.header("x") })
+        #expect(
+            scratch.run(
+                "zstd -q block && for i in $(seq 100); do cat block.zst; done >hundred && for i in $(seq 100); do cat hundred; done >a.tar.zst"
+            ) == 0)
+        var raw = 0
+        let size = try scratch.read("a.tar.zst").count
+        let error = #expect(throws: MoultError.self) {
+            try scratch.reader("a.tar.zst").read(members: members) {
+                raw += $0.count
+            } onMember: { _, _ in
+            }
+        }
+        #expect(error?.code == .archiveUndeclared)
+        #expect(raw < size)
+    }
+}

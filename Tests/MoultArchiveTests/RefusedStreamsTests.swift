@@ -1,0 +1,202 @@
+import Glibc
+import MoultArchive
+import MoultBasics
+import Testing
+
+/// Files that are cut, padded, damaged, too hungry or not what their names say.
+@Suite(.timeLimit(.minutes(3))) struct RefusedStreamsTests {
+    static let packings = [
+        "a.tar": "tar -b 2 -cf a.tar -C in .",
+        "a.tar.zst": "tar --zstd -cf a.tar.zst -C in .",
+        "frames.tar.zst": "tar -cf b -C in . && split -b 60000 b p. && zstd -q p.* && cat p.*.zst >frames.tar.zst",
+        "a.tar.xz": "tar -cJf a.tar.xz -C in .",
+        "a.tar.gz": "tar -czf a.tar.gz -C in .",
+        "a.zip": "cd in && zip -q -r ../a.zip .",
+        "stream.zip": "cd in && zip -q -r - . >../stream.zip",
+        "a.7z": "cd in && 7z a -bd ../a.7z food.db user.db migrations",
+    ]
+
+    private func packed(_ name: String) throws -> (scratch: Scratch, bytes: [UInt8]) {
+        let scratch = try Scratch()
+        try Sample.write(to: scratch)
+        #expect(scratch.run(try #require(Self.packings[name])) == 0)
+        #expect(try scratch.unpack(name) == Sample.contents)
+        return (scratch, try scratch.read(name))
+    }
+
+    /// Cut at every place in small steps, at each of the last bytes, and at nothing.
+    @Test(arguments: packings.keys.sorted()) func refusesACutAnywhere(name: String) throws {
+        let (scratch, bytes) = try packed(name)
+        let steps = Array(stride(from: 0, to: bytes.count, by: max(1, bytes.count / 150)))
+        for length in steps + Array(max(0, bytes.count - 40)..<bytes.count) {
+            try scratch.write(name, Array(bytes[..<length]))
+            let error = try scratch.refusal(name)
+            let codes: [MoultError.Code] = [.archiveCut, .archiveDamaged, .archiveKind, .archiveMissing]
+            #expect(codes.contains(error.code), "\(length) of \(bytes.count): \(error)")
+        }
+    }
+
+    @Test(arguments: packings.keys.sorted(), [[0x00], [0x78], [0, 0, 0, 0], Array("garbage behind".utf8)])
+    func refusesBytesBehindTheEnd(name: String, garbage: [UInt8]) throws {
+        let (scratch, bytes) = try packed(name)
+        try scratch.write(name, bytes + garbage)
+        if name.hasSuffix(".xz") && garbage == [0, 0, 0, 0] {
+            // The xz format itself has NULs in fours between and behind streams.
+            #expect(try scratch.unpack(name) == Sample.contents)
+            return
+        }
+        let error = try scratch.refusal(name)
+        let codes: [MoultError.Code] = [.archiveGarbage, .archiveCut, .archiveDamaged]
+        #expect(codes.contains(error.code), "\(error)")
+    }
+
+    /// A second tar behind the first one's end, which most programs do not show.
+    @Test func refusesASecondArchiveBehindTheFirst() throws {
+        let (scratch, bytes) = try packed("a.tar")
+        try scratch.write("a.tar", bytes + bytes)
+        let error = try scratch.refusal("a.tar")
+        #expect(error.code == .archiveGarbage)
+        #expect(error.why == "there are other bytes behind the end of the tar archive")
+    }
+
+    @Test func refusesEndlessPadding() throws {
+        let scratch = try Scratch()
+        try Sample.write(to: scratch)
+        #expect(scratch.run("{ tar -cf - -C in .; head -c 100M /dev/zero; } | zstd -o a.tar.zst") == 0)
+        #expect(try scratch.refusal("a.tar.zst").code == .archiveGarbage)
+    }
+
+    /// bsdtar pads what it writes to a pipe, behind the compressed stream.
+    @Test(arguments: [("zstd", "zst"), ("gzip", "gz")]) func refusesThePaddingOfBsdtarByName(
+        format: String, ending: String
+    ) throws {
+        let scratch = try Scratch()
+        try Sample.write(to: scratch)
+        #expect(scratch.run("bsdtar --\(format) -cf - -C in . >a.tar.\(ending)") == 0)
+        let error = try scratch.refusal("a.tar.\(ending)")
+        #expect(error.code == .archiveGarbage)
+        #expect(
+            error.why
+                == "it is padded with NUL bytes behind its \(format) stream, as bsdtar does when it writes to a pipe")
+        #expect(error.now == "Pack it again with “bsdtar -f FILE”, or let \(format) compress what tar writes.")
+    }
+
+    /// One changed bit anywhere in the content, for every format that has a checksum of it.
+    @Test(arguments: ["a.tar.zst", "a.tar.xz", "a.tar.gz", "a.zip", "a.7z"]) func noticesAChangedBit(name: String)
+        throws
+    {
+        let (scratch, bytes) = try packed(name)
+        // The middle is content in all of them.
+        for place in stride(from: bytes.count / 4, to: bytes.count * 3 / 4, by: bytes.count / 40) {
+            var damaged = bytes
+            damaged[place] ^= 0x10
+            try scratch.write(name, damaged)
+            let error = try scratch.refusal(name)
+            #expect(error.code != .archiveKind, "\(error)")
+        }
+    }
+
+    /// Rewritten so that the archive stays whole and only the stored checksum is wrong.
+    @Test func noticesAWrongChecksumOfGzip() throws {
+        let (scratch, bytes) = try packed("a.tar.gz")
+        var damaged = bytes
+        damaged[bytes.count - 8] ^= 1
+        try scratch.write("a.tar.gz", damaged)
+        #expect(try scratch.refusal("a.tar.gz").why == "gzip says: incorrect data check")
+    }
+
+    @Test(arguments: [
+        ("tar -cf - -C in . | zstd --ultra -22 --long=27 -o a.tar.zst", "its zstd window", "--long"),
+        ("tar -cf - -C in . | xz -9 >a.tar.xz", "its xz dictionary", "xz -8"),
+    ])
+    func refusesWhatNeedsTooMuchMemory(command: String, what: String, now: String) throws {
+        let scratch = try Scratch()
+        try Sample.write(to: scratch)
+        #expect(scratch.run(command) == 0)
+        let error = try scratch.refusal(command.hasSuffix("xz") ? "a.tar.xz" : "a.tar.zst")
+        #expect(error.code == .archiveMemory)
+        #expect(error.why == "\(what) needs more than the 64 MiB of memory that unpacking may use")
+        #expect(error.now?.contains(now) == true)
+    }
+
+    /// 1 TiB in a file of some hundred bytes, as a sparse entry.
+    @Test func refusesATebibyteInAFewBytes() throws {
+        let scratch = try Scratch()
+        #expect(scratch.run("truncate -s 1T food.db && tar -S -czf a.tar.gz food.db") == 0)
+        #expect(try scratch.read("a.tar.gz").count < 300)
+        #expect(try scratch.refusal("a.tar.gz", members: ["food.db": 1 << 40]).code == .archiveEntryKind)
+        #expect(try scratch.refusal("a.tar.gz", members: ["food.db": 100]).code == .archiveEntryKind)
+    }
+
+    /// A member that goes on and on is read to one byte more than declared, not to its end.
+    @Test func stopsWhenAMemberIsLargerThanItSays() throws {
+        let scratch = try Scratch()
+        #expect(
+            scratch.run("head -c 300M /dev/zero >food.db && tar --zstd -cf a.tar.zst food.db && 7z a -bd a.7z food.db")
+                == 0)
+        for name in ["a.tar.zst", "a.7z"] {
+            let error = try scratch.refusal(name, members: ["food.db": 1000])
+            #expect(error.code == .archiveSize)
+            #expect(error.why == "its member “food.db” has 314572800 bytes, declared are 1000")
+        }
+    }
+
+    @Test(arguments: [
+        ("a.tar.zst", "a.tar.gz", "tar archive compressed with gzip", "something compressed with zstd"),
+        ("a.tar.gz", "a.tar.zst", "tar archive compressed with zstd", "something compressed with gzip"),
+        ("a.tar.xz", "a.tar", "tar archive", "something compressed with xz"),
+        ("a.tar", "a.tar.xz", "tar archive compressed with xz", "a tar archive"),
+        ("a.zip", "a.7z", "7z archive", "a zip archive"),
+        ("a.7z", "a.zip", "zip archive", "a 7z archive"),
+        ("a.tar", "a.zip", "zip archive", "a tar archive"),
+        ("a.zip", "a.tar", "tar archive", "a zip archive"),
+    ])
+    func refusesAnotherKindThanTheNameSays(packing: String, name: String, kind: String, looks: String) throws {
+        let (scratch, bytes) = try packed(packing)
+        try scratch.write(name, bytes)
+        let error = try scratch.refusal(name)
+        #expect(error.code == .archiveKind)
+        #expect(error.why == "it is not the \(kind) that its name says; it looks like \(looks)")
+    }
+
+    /// Formats that libarchive could read, by a name that is allowed.
+    @Test(arguments: ["cpio", "ar", "shar", "xar", "mtree", "raw", "warc"])
+    func refusesOtherFormats(format: String) throws {
+        let scratch = try Scratch()
+        try Sample.write(to: scratch)
+        // One file, because raw takes no more.
+        #expect(scratch.run("bsdtar --format \(format) -cf a.tar -C in food.db") == 0)
+        for name in ["a.zip", "a.7z", "a.tar.zst", "a.tar"] {
+            #expect(scratch.run("test \(name) = a.tar || cp a.tar \(name)") == 0)
+            #expect(try scratch.refusal(name).code == .archiveKind)
+        }
+    }
+
+    /// A compressed file inside a compressed file, and a compressed tar in an uncompressed name.
+    @Test func neverUndoesASecondCompression() throws {
+        let scratch = try Scratch()
+        try Sample.write(to: scratch)
+        #expect(scratch.run("tar -czf b.tar.gz -C in . && zstd -q b.tar.gz -o a.tar.zst && cp b.tar.gz a.tar") == 0)
+        for name in ["a.tar.zst", "a.tar"] {
+            let error = try scratch.refusal(name)
+            #expect(error.code == .archiveKind)
+        }
+    }
+
+    /// Programs that libarchive would have run for such names must not be started.
+    @Test(arguments: ["a.tar.lz", "a.tar.lzo", "a.tar.bz2", "a.rar", "a.cab", "a.iso", "a.db", "tar", "a.TAR", ""])
+    func refusesOtherEndings(name: String) throws {
+        let error = try #require(throws: MoultError.self) { try ArchiveKind(fileName: name) }
+        #expect(error.code == .archiveKind)
+        #expect(
+            error.why == "its name ends in none of .tar.zst, .tar.xz, .tar.gz, .tar, .tzst, .txz, .tgz, .zip, .7z")
+    }
+
+    @Test func refusesAnEmptyFile() throws {
+        let scratch = try Scratch()
+        for name in Self.packings.keys {
+            try scratch.write(name, [])
+            #expect(try scratch.refusal(name).why == "it is empty")
+        }
+    }
+}
