@@ -7,7 +7,8 @@ package struct Descriptor: ~Copyable {
     package let path: String
     package var number: Int32 { handle.number }
 
-    private struct Handle: ~Copyable {
+    // Not private: release builds inline its end of life into other rooms, and the linker must find its name there.
+    struct Handle: ~Copyable {
         let number: Int32
 
         consuming func close() throws(Errno) {
