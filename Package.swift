@@ -82,12 +82,14 @@ let package = Package(
         .testTarget(
             name: "MoultTests",
             dependencies: [
-                "Moult", "MoultCore", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust", "TestSupport",
+                "Moult", "MoultCore", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust",
+                "TestSupport",
             ]),
         .testTarget(
             name: "MoultCoreTests",
             dependencies: [
-                "Moult", "MoultCore", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust", "TestSupport",
+                "Moult", "MoultCore", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust",
+                "TestSupport",
             ]),
         .testTarget(name: "MoultBasicsTests", dependencies: ["MoultBasics"]),
         .testTarget(

@@ -37,6 +37,17 @@ extension Change {
         case .link(let path, let member): ["do": "link", "path": .string(path), "member": .string(member)]
         case .create(let path, let member, let size):
             ["do": "create", "path": .string(path), "member": .string(member), "size": .size(size)]
+        case .quarantine(let path, let why): ["do": "quarantine", "path": .string(path), "why": .string(why)]
+        case .replace(let path, let member, let size, let way, let why):
+            [
+                "do": "replace", "path": .string(path), "member": .string(member), "size": .size(size),
+                "way": .string(way.rawValue), "why": .string(why),
+            ]
+        case .migrate(let path, let members, let from, let to):
+            [
+                "do": "migrate", "path": .string(path), "members": .array(members.map { .string($0) }),
+                "from": .size(from), "to": .size(to),
+            ]
         case .keep(let why): ["do": "keep", "why": .string(why)]
         case .attach(let main, let names):
             .compact(["do": "attach", "main": .optional(main), "names": .array(names.map { .string($0) })])
@@ -63,6 +74,18 @@ extension Change {
         case "create":
             self = .create(
                 path: try fields.string("path"), member: try fields.string("member"), size: try fields.count("size"))
+        case "quarantine": self = .quarantine(path: try fields.string("path"), why: try fields.string("why"))
+        case "replace":
+            guard let way = try fields.word("way", Database.Replacement.self) else {
+                throw fields.fail("way", "is missing")
+            }
+            self = .replace(
+                path: try fields.string("path"), member: try fields.string("member"), size: try fields.count("size"),
+                way: way, why: try fields.string("why"))
+        case "migrate":
+            self = .migrate(
+                path: try fields.string("path"), members: try fields.optionalStrings("members") ?? [],
+                from: try fields.integer("from"), to: try fields.integer("to"))
         case "keep": self = .keep(why: try fields.string("why"))
         case "attach":
             self = .attach(main: try fields.optionalString("main"), names: try fields.optionalStrings("names") ?? [])

@@ -27,6 +27,8 @@ public enum Change: Sendable, Equatable {
     case unlink(path: String)
     /// A plain file that was at the path before moult is taken into a generation of its own.
     case adopt(path: String, generation: String)
+    /// A living database that cannot be used goes to quarantine, with everything beside it.
+    case quarantine(path: String, why: String)
 
     // copy
     /// A sealed file from the bundle goes into the new generation.
@@ -43,6 +45,10 @@ public enum Change: Sendable, Equatable {
     case link(path: String, member: String)
     /// A living file is made from the staged one, where none is.
     case create(path: String, member: String, size: Int)
+    /// A living file gets the release's content; rows that the release preserves are carried over.
+    case replace(path: String, member: String, size: Int, way: Database.Replacement, why: String)
+    /// The user's database is brought to the release's schema by its migrations, in one transaction.
+    case migrate(path: String, members: [String], from: Int, to: Int)
     /// The database stays as it is.
     case keep(why: String)
 
@@ -71,8 +77,8 @@ extension Effect {
     public var mark: Mark {
         switch change {
         case .confirm, .attach, .prove: .none
-        case .retire, .unlink: .removes
-        case .adopt, .restore, .point, .custom: .changes
+        case .retire, .unlink, .quarantine: .removes
+        case .adopt, .restore, .point, .replace, .migrate, .custom: .changes
         case .seal, .refer, .seat, .link, .create: .adds
         case .keep: .keeps
         }
@@ -82,7 +88,10 @@ extension Effect {
     public var changesStore: Bool {
         switch change {
         case .confirm, .keep, .attach, .prove: false
-        case .retire, .unlink, .adopt, .seal, .refer, .restore, .seat, .point, .link, .create, .custom: true
+        case .retire, .unlink, .adopt, .seal, .refer, .restore, .seat, .point, .link, .create, .quarantine, .replace,
+            .migrate,
+            .custom:
+            true
         }
     }
 
@@ -97,16 +106,17 @@ extension Effect {
     /// The bytes that it stages on the store's file system.
     public var stagedBytes: Int {
         switch change {
-        case .seal(_, let size), .create(_, _, let size): size
+        case .seal(_, let size), .create(_, _, let size), .replace(_, _, let size, _, _): size
         default: 0
         }
     }
 
-    /// The member of the bundle that it needs.
-    public var member: String? {
+    /// The members of the bundle that it needs.
+    public var members: [String] {
         switch change {
-        case .seal(let member, _), .create(_, let member, _): member
-        default: nil
+        case .seal(let member, _), .create(_, let member, _): [member]
+        case .migrate(_, let members, _, _): members
+        default: []
         }
     }
 
@@ -124,6 +134,11 @@ extension Effect {
         case .point(let to, let from): "current: \(from ?? "nothing") -> \(to)"
         case .link(let path, _): "\(path) through current"
         case .create(let path, _, let size): "\(path) from the template, \(ByteCount(size))"
+        case .quarantine(let path, let why): "\(path) and all beside it to quarantine: \(why)"
+        case .replace(let path, _, let size, let way, let why):
+            "\(path), \(ByteCount(size)), by \(way.rawValue): \(why)"
+        case .migrate(let path, let members, let from, let to):
+            "\(path): \(counted(members.count, "migration")), user_version \(from) -> \(to)"
         case .keep(let why): why
         case .attach(let main, let names):
             switch (main, names.isEmpty) {

@@ -39,7 +39,10 @@ struct Applier {
     /// Goes forward, and exactly back if something fails: nobody else could have changed the store meanwhile.
     func applyOrUndo() throws {
         var begun: [Effect] = []
-        do { try forward { begun.append($0) } } catch {
+        do {
+            try forward { begun.append($0) }
+            try performer.finish()
+        } catch {
             try undo(begun, because: error)
             throw Self.undone(plan, error)
         }

@@ -13,12 +13,15 @@ final class Performer: Changes, @unchecked Sendable {
     let installed: Manifest?
     /// Leases on plain files that are being adopted: whoever opens one meanwhile waits for us.
     private var leases: [String: WriteLease] = [:]
+    /// The databases that the app writes to.
+    private let living: LivingChanges
 
     init(transaction: Transaction, plan: Plan, inodes: [String: UInt64], installed: Manifest?) {
         self.transaction = transaction
         self.plan = plan
         self.inodes = inodes
         self.installed = installed
+        living = LivingChanges(transaction: transaction, plan: plan, inodes: inodes)
     }
 
     private var layout: StoreLayout { transaction.layout }
@@ -37,9 +40,13 @@ final class Performer: Changes, @unchecked Sendable {
         case .point(let to, _): try point(to)
         case .link(let path, let member): try link(path, member)
         case .create(let path, _, _): try create(path)
+        case .quarantine, .replace, .migrate: try living.perform(effect)
         case .custom(let name, _, _): throw customIsTheSteps(effect, name)
         }
     }
+
+    /// What must come last, because it cannot be taken back: SQLite's own commits. After it the update is done.
+    func finish() throws { try living.finish() }
 
     func revert(_ effect: Effect) throws {
         switch effect.change {
@@ -50,6 +57,7 @@ final class Performer: Changes, @unchecked Sendable {
         case .point(_, let from): try unpoint(from)
         case .link(let path, let member): try undoLink(path, member)
         case .create(let path, _, _): try uncreate(path)
+        case .quarantine, .replace, .migrate: try living.revert(effect)
         case .custom(let name, _, _): throw customIsTheSteps(effect, name)
         }
     }

@@ -74,7 +74,10 @@ package struct Settler {
             }
             // A later update may have gone over this one whose end a power cut forgot: then there is nothing left to do.
             let current = try Generation.currentName(layout)
-            if current == plan.from?.generation || current == plan.to.generation { try applier.forward() }
+            if current == plan.from?.generation || current == plan.to.generation {
+                try applier.forward()
+                try applier.performer.finish()
+            }
             try transaction.journal.end("committed")
             return try ended(.finished)
         } catch { throw stuck(plan, error) }

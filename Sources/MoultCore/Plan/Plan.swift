@@ -61,7 +61,7 @@ package struct Plan: Sendable, Equatable {
     /// The members of the bundle that must be unpacked.
     package var members: [String] {
         var members: [String] = []
-        for member in effects.compactMap(\.member) where !members.contains(member) { members.append(member) }
+        for member in effects.flatMap(\.members) where !members.contains(member) { members.append(member) }
         return members
     }
 
@@ -70,7 +70,7 @@ package struct Plan: Sendable, Equatable {
         var counts = (replaced: 0, created: 0, unchanged: 0)
         for effect in effects {
             switch effect.change {
-            case .seal, .refer, .restore: counts.replaced += 1
+            case .seal, .refer, .restore, .replace, .migrate: counts.replaced += 1
             case .create: counts.created += 1
             case .keep: counts.unchanged += 1
             default: break
