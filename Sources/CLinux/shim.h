@@ -63,3 +63,10 @@ static inline int moult_stat_call(const char *path, moult_stat *out) { return st
 static inline int moult_statvfs_call(const char *path, moult_statvfs *out) { return statvfs(path, out); }
 static inline int moult_flock_call(int fd, int operation) { return flock(fd, operation); }
 static inline int moult_fallocate(int fd, off64_t size) { return (int)syscall(SYS_fallocate, fd, 0, 0L, size); }
+
+// pipe2 is behind _GNU_SOURCE.
+static inline int moult_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC); }
+
+// Neither does <spawn.h> show these without it, and including it here would define fd_set unlike other modules do.
+extern int moult_spawn_addchdir(void *actions, const char *path) __asm__("posix_spawn_file_actions_addchdir_np");
+extern int moult_spawn_addclosefrom(void *actions, int from) __asm__("posix_spawn_file_actions_addclosefrom_np");

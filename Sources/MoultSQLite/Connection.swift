@@ -15,6 +15,10 @@ package final class Connection {
     var watch: DeadlineWatch?
     /// What a guarded connection may do.
     var fence: Fence?
+    /// The VFS of this connection, if it is not the system's own.
+    var surroundings: Surroundings?
+    /// What listens to the statements as they are prepared.
+    var useWatch: UseWatch?
 
     /// Opens the file at the path. Whether it is a database shows only when it is first read.
     ///

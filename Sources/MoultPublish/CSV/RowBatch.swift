@@ -1,0 +1,63 @@
+/// Rows of a file as they lie in memory: bytes once, and where each field of each row is in them.
+///
+/// It is handed from the thread that reads to the one that inserts and back; hence the promise.
+final class RowBatch: @unchecked Sendable {  // Only the thread that holds it touches it.
+    /// Where a field's bytes are.
+    struct Field {
+        var start: UInt32
+        var end: UInt32
+        /// The file ended where the field should have begun.
+        static let missing = Field(start: .max, end: .max)
+        var isMissing: Bool { start == .max }
+    }
+
+    struct Row {
+        let firstField: Int
+        let fieldCount: Int
+        /// The line where the row begins.
+        let line: Int
+    }
+
+    /// Something about a field that its publisher should know.
+    struct Notice: Equatable {
+        enum Kind: Equatable { case unescapedQuote, unterminatedQuote, nul, notUTF8 }
+        let kind: Kind
+        let line: Int
+        /// The index of the row in this batch.
+        let row: Int
+        /// The number of the field, counted from 1.
+        let column: Int
+    }
+
+    private(set) var bytes: UnsafeMutableBufferPointer<UInt8>
+    var fields: [Field] = []
+    var rows: [Row] = []
+    var notices: [Notice] = []
+
+    init(capacity: Int) {
+        bytes = .allocate(capacity: capacity)
+    }
+
+    deinit { bytes.deallocate() }
+
+    func clear() {
+        fields.removeAll(keepingCapacity: true)
+        rows.removeAll(keepingCapacity: true)
+        notices.removeAll(keepingCapacity: true)
+    }
+
+    /// Makes room for more bytes, keeping the first `count`.
+    func grow(to capacity: Int, keeping count: Int) {
+        let larger = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: capacity)
+        _ = larger.update(fromContentsOf: bytes[..<count])
+        bytes.deallocate()
+        bytes = larger
+    }
+
+    /// The bytes of a field that is not missing.
+    func text(_ field: Field) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(bytes)[Int(field.start)..<Int(field.end)])
+    }
+
+    func fields(of row: Row) -> ArraySlice<Field> { fields[row.firstField..<row.firstField + row.fieldCount] }
+}

@@ -1,0 +1,65 @@
+internal import MoultBasics
+
+/// How rows are written in a file that is imported.
+struct RowFormat: Equatable, Sendable {
+    /// Whether a `"` at a field's start quotes it.
+    enum Style: Sendable {
+        /// Fields may be quoted; a `\r` before the row separator is dropped, a byte order mark passed over.
+        case csv
+        /// Every byte is what it is.
+        case ascii
+    }
+
+    let style: Style
+    let column: UInt8
+    let row: UInt8
+
+    static let csv = RowFormat(style: .csv, column: UInt8(ascii: ","), row: UInt8(ascii: "\n"))
+    /// The separators that ASCII has for this: unit and record.
+    static let ascii = RowFormat(style: .ascii, column: 0x1F, row: 0x1E)
+}
+
+extension RowFormat {
+    /// The format for separators as a script sets them, which need to be one byte each to be read.
+    init(style: Style, column: [UInt8], row: [UInt8]) throws(Unreadable) {
+        if column.count == 1, column == row { throw Unreadable("the column separator is also the row separator") }
+        self.style = style
+        self.column = try Self.single(column, "column", style)
+        self.row = try Self.single(row, "row", style)
+    }
+
+    /// Why no file can be read with these separators.
+    struct Unreadable: Error {
+        let why: String
+        init(_ why: String) { self.why = why }
+    }
+
+    private static func single(_ separator: [UInt8], _ name: String, _ style: Style) throws(Unreadable) -> UInt8 {
+        let shown = shown(separator)
+        guard let byte = separator.first else { throw Unreadable("the \(name) separator is empty") }
+        if separator.count > 1 {
+            throw Unreadable("the \(name) separator \(shown) has \(separator.count) bytes, and only one can be read")
+        }
+        if style == .csv, byte == UInt8(ascii: "\"") { throw Unreadable("the \(name) separator is the quote itself") }
+        if byte >= 0x80 { throw Unreadable("the \(name) separator \(shown) is no ASCII character") }
+        return byte
+    }
+
+    /// The separator as a script writes it.
+    static func shown(_ separator: [UInt8]) -> String {
+        var text = ""
+        for scalar in String(decoding: separator, as: UTF8.self).unicodeScalars {
+            switch scalar {
+            case "\t": text += "\\t"
+            case "\n": text += "\\n"
+            case "\r": text += "\\r"
+            case "\"", "\\": text += "\\\(scalar)"
+            case _ where scalar.value < 0x20 || scalar.value == 0x7F:
+                let octal = String(scalar.value, radix: 8)
+                text += "\\" + String(repeating: "0", count: 3 - octal.count) + octal
+            default: text.unicodeScalars.append(scalar)
+            }
+        }
+        return "\"\(text)\""
+    }
+}

@@ -1,0 +1,58 @@
+internal import MoultBasics
+internal import MoultFiles
+
+/// The rows of a file, batch by batch; a large file is read and split on a core of its own.
+final class RowStream {
+    private static let batchSize = 1 << 18
+    /// Below this a thread costs more than it saves.
+    private static let threadedFrom = 1 << 20
+
+    let size: Int
+    private let reader: RowReader
+    private var own: RowBatch?
+    private var exchange: BatchExchange?
+    private var thread: Threads.Running?
+    private var lent: RowBatch?
+
+    init(path: String, format: RowFormat) throws {
+        let file = try OpenFile(path)
+        size = file.size
+        reader = RowReader(format: format, source: file.read)
+        if size >= Self.threadedFrom {
+            let exchange = BatchExchange(batches: 3, size: Self.batchSize)
+            let work = Work(reader: reader)
+            thread = try Threads.start { exchange.produce { try work.reader.fill($0) } }
+            self.exchange = exchange
+        } else {
+            own = RowBatch(capacity: Self.batchSize)
+        }
+    }
+
+    deinit {
+        exchange?.close()
+        thread?.wait()
+    }
+
+    /// The next batch, valid until the next call; nil at the end.
+    func next() throws -> RowBatch? {
+        if let own { return try reader.fill(own) ? own : nil }
+        if let lent { exchange?.giveBack(lent) }
+        lent = try exchange?.take()
+        return lent
+    }
+
+    /// The reader, on its way to the one thread that uses it from then on.
+    private struct Work: @unchecked Sendable { let reader: RowReader }
+
+    private final class OpenFile {
+        let size: Int
+        private let descriptor: Descriptor
+
+        init(_ path: String) throws {
+            descriptor = try Descriptor(path, .read)
+            size = try descriptor.facts().size
+        }
+
+        func read(_ buffer: UnsafeMutableRawBufferPointer) throws -> Int { try descriptor.read(into: buffer) }
+    }
+}

@@ -1,0 +1,101 @@
+internal import MoultBasics
+
+/// A line that begins with a dot, split into words as the sqlite3 shell splits it.
+struct DotCommand {
+    /// The name as it was written, without the dot.
+    let name: String
+    /// What follows. Bytes, because a separator may be any byte.
+    let arguments: [[UInt8]]
+    let place: Place
+
+    /// Splits the line at white space. Words may be quoted; a backslash means something in double quotes and outside
+    /// of quotes. Each word may have `${name}` in it, which never makes two words of one.
+    init(_ line: [UInt8], at place: Place, substitute: (String, Place) throws -> String) throws {
+        var words: [[UInt8]] = []
+        var rest = line.dropFirst()
+        while true {
+            rest = rest.drop(while: isSpace)
+            guard let first = rest.first else { break }
+            let word: ArraySlice<UInt8>
+            if first == UInt8(ascii: "'") || first == UInt8(ascii: "\"") {
+                rest.removeFirst()
+                let end = Self.end(of: rest, quote: first)
+                word = rest[..<end]
+                // The closing quote; without one the rest of the line is the word.
+                rest = rest[end...].dropFirst()
+            } else {
+                word = rest.prefix { !isSpace($0) }
+                rest = rest[word.endIndex...].dropFirst()
+            }
+            let bytes = first == UInt8(ascii: "'") ? Array(word) : Self.resolvingBackslashes(word)
+            words.append(try Self.substituting(bytes, at: place, substitute))
+        }
+        name = words.first.map { String(decoding: $0, as: UTF8.self) } ?? ""
+        arguments = Array(words.dropFirst())
+        self.place = place
+    }
+
+    private static func end(of text: ArraySlice<UInt8>, quote: UInt8) -> Int {
+        var index = text.startIndex
+        while index < text.endIndex, text[index] != quote {
+            if quote == UInt8(ascii: "\""), text[index] == UInt8(ascii: "\\"), index + 1 < text.endIndex { index += 1 }
+            index += 1
+        }
+        return index
+    }
+
+    /// `\t`, `\n`, `\r`, `\a`, `\b`, `\v`, `\f` and up to three octal digits; before anything else the backslash goes.
+    private static func resolvingBackslashes(_ text: ArraySlice<UInt8>) -> [UInt8] {
+        let letters: [UInt8: UInt8] = [
+            UInt8(ascii: "a"): 7, UInt8(ascii: "b"): 8, UInt8(ascii: "t"): 9, UInt8(ascii: "n"): 10,
+            UInt8(ascii: "v"): 11, UInt8(ascii: "f"): 12, UInt8(ascii: "r"): 13,
+        ]
+        let octal = UInt8(ascii: "0")...UInt8(ascii: "7")
+        var resolved: [UInt8] = []
+        var rest = text
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "\\"), let next = rest.popFirst() else {
+                resolved.append(byte)
+                continue
+            }
+            guard octal ~= next else {
+                resolved.append(letters[next] ?? next)
+                continue
+            }
+            var code = next - UInt8(ascii: "0")
+            var digits = 1
+            while digits < 3, let digit = rest.first, octal ~= digit {
+                code = code &* 8 &+ (digit - UInt8(ascii: "0"))
+                digits += 1
+                rest.removeFirst()
+            }
+            resolved.append(code)
+        }
+        // The shell's words are C strings.
+        return Array(resolved.prefix { $0 != 0 })
+    }
+
+    private static func substituting(
+        _ word: [UInt8], at place: Place, _ substitute: (String, Place) throws -> String
+    ) throws -> [UInt8] {
+        guard word.contains(UInt8(ascii: "$")) else { return word }
+        var result: [UInt8] = []
+        var index = 0
+        while index < word.count {
+            if let (found, next) = Placeholder.at(index, in: word) {
+                switch found {
+                case .name(let name): result += try substitute(name, place).utf8
+                case .escaped: result += "${".utf8
+                }
+                index = next
+            } else {
+                result.append(word[index])
+                index += 1
+            }
+        }
+        return result
+    }
+}
+
+/// White space as C's `isspace` has it.
+func isSpace(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || (9...13).contains(byte) }

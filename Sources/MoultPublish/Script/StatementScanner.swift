@@ -1,0 +1,149 @@
+/// Follows SQL byte by byte and tells where a statement ends, by the rules of `sqlite3_complete()`.
+///
+/// A `;` ends a statement unless it stands in quotes or a comment; a `CREATE TRIGGER` ends with `; END ;`.
+struct StatementScanner {
+    /// What the next byte stands in.
+    enum Inside: Equatable {
+        case code
+        /// Quotes, ended by the same byte.
+        case quotes(UInt8)
+        case brackets
+        case lineComment
+        case blockComment
+    }
+
+    /// How much of a statement was seen.
+    private enum Progress {
+        case start
+        case explain
+        case create
+        case other
+        case trigger
+        case triggerSemicolon
+        case triggerEnd
+    }
+
+    private enum Token { case semicolon, create, explain, temporary, trigger, end, other }
+
+    private(set) var inside = Inside.code
+    private var progress = Progress.start
+    /// The letters of the word that is being read, in lower case; longer than any keyword means none.
+    private var word: [UInt8] = []
+    /// A `-`, `/` or, in a block comment, `*`, that may begin or end something together with the next byte.
+    private var pending: UInt8 = 0
+    /// Nothing but white space and comments since the last statement's end.
+    private var isBlank = true
+    /// True if a statement has begun and not ended.
+    var hasBegun: Bool { !isBlank || !word.isEmpty }
+
+    /// True after a statement's end, with nothing but white space and comments behind it.
+    var isComplete: Bool { inside == .code && progress == .start && isBlank && word.isEmpty && pending == 0 }
+    /// True if a `;` would end a statement here.
+    var wouldEnd: Bool {
+        var copy = self
+        copy.feed(UInt8(ascii: "\n"))
+        return copy.feed(UInt8(ascii: ";"))
+    }
+
+    /// Takes one byte; true if a statement ends with it.
+    @discardableResult
+    mutating func feed(_ byte: UInt8) -> Bool {
+        switch inside {
+        case .code: return code(byte)
+        case .quotes(let quote): if byte == quote { inside = .code }
+        case .brackets: if byte == UInt8(ascii: "]") { inside = .code }
+        case .lineComment: if byte == UInt8(ascii: "\n") { inside = .code }
+        case .blockComment:
+            if pending == UInt8(ascii: "*"), byte == UInt8(ascii: "/") {
+                inside = .code
+                pending = 0
+            } else {
+                pending = byte
+            }
+        }
+        return false
+    }
+
+    private mutating func code(_ byte: UInt8) -> Bool {
+        if Self.isWord(byte) {
+            settlePending()
+            if word.count < 10 { word.append(byte | 0x20) }
+            return false
+        }
+        endWord()
+        switch (pending, byte) {
+        case (UInt8(ascii: "-"), UInt8(ascii: "-")):
+            (inside, pending) = (.lineComment, 0)
+            return false
+        case (UInt8(ascii: "/"), UInt8(ascii: "*")):
+            (inside, pending) = (.blockComment, 0)
+            return false
+        default: settlePending()
+        }
+        switch byte {
+        case UInt8(ascii: "-"), UInt8(ascii: "/"): pending = byte
+        case UInt8(ascii: ";"): return take(.semicolon)
+        case UInt8(ascii: " "), 9, 10, 12, 13: break
+        case UInt8(ascii: "'"), UInt8(ascii: "\""), UInt8(ascii: "`"):
+            take(.other)
+            inside = .quotes(byte)
+        case UInt8(ascii: "["):
+            take(.other)
+            inside = .brackets
+        default: take(.other)
+        }
+        return false
+    }
+
+    private mutating func settlePending() {
+        if pending != 0 { take(.other) }
+        pending = 0
+    }
+
+    private mutating func endWord() {
+        if word.isEmpty { return }
+        let token: Token =
+            switch String(decoding: word, as: UTF8.self) {
+            case "create": .create
+            case "explain": .explain
+            case "temp", "temporary": .temporary
+            case "trigger": .trigger
+            case "end": .end
+            default: .other
+            }
+        word.removeAll(keepingCapacity: true)
+        take(token)
+    }
+
+    /// Goes on by one token; true if it ends a statement.
+    @discardableResult
+    private mutating func take(_ token: Token) -> Bool {
+        isBlank = false
+        switch (progress, token) {
+        case (.start, .semicolon), (.explain, .semicolon), (.create, .semicolon), (.other, .semicolon),
+            (.triggerEnd, .semicolon):
+            progress = .start
+            isBlank = true
+            return true
+        case (.start, .explain): progress = .explain
+        case (.start, .create), (.explain, .create): progress = .create
+        // The words between, as in EXPLAIN QUERY PLAN CREATE TEMP TRIGGER.
+        case (.explain, .other), (.create, .temporary): break
+        case (.create, .trigger): progress = .trigger
+        case (.start, _), (.explain, _), (.create, _), (.other, _): progress = .other
+        case (.trigger, .semicolon), (.triggerSemicolon, .semicolon): progress = .triggerSemicolon
+        case (.triggerSemicolon, .end): progress = .triggerEnd
+        case (.trigger, _), (.triggerSemicolon, _), (.triggerEnd, _): progress = .trigger
+        }
+        return false
+    }
+
+    private static func isWord(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "$"), 0x80...:
+            true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,88 @@
+internal import MoultBasics
+internal import MoultFiles
+
+/// The values of `${name}` in scripts and drafts.
+///
+/// `${git.describe}`, `${git.revision}`, `${git.count}` come from the repository, `${env.X}` from the environment, and
+/// all others from defines. What has no value is an error, never an empty text. `$${` stands for `${`.
+package final class Substitution {
+    private let defines: [String: String]
+    private let environment: [String: String]
+    private let directory: String
+    /// What git said; nil as long as nothing from the repository was asked for.
+    package private(set) var revision: Revision?
+
+    /// The directory is one of the repository's.
+    package init(
+        defines: [String: String], environment: [String: String] = ChildProcess.ownEnvironment, directory: String
+    ) {
+        (self.defines, self.environment, self.directory) = (defines, environment, directory)
+    }
+
+    /// The text with all its placeholders filled in; the place is that of its first line.
+    package func apply(to text: String, at place: Place) throws -> String {
+        let bytes = Array(text.utf8)
+        var result: [UInt8] = []
+        var line = place.line
+        var index = 0
+        while index < bytes.count {
+            if let (found, next) = Placeholder.at(index, in: bytes) {
+                switch found {
+                case .name(let name): result += try value(of: name, at: Place(file: place.file, line: line)).utf8
+                case .escaped: result += "${".utf8
+                }
+                index = next
+            } else {
+                if bytes[index] == UInt8(ascii: "\n") { line += 1 }
+                result.append(bytes[index])
+                index += 1
+            }
+        }
+        return String(decoding: result, as: UTF8.self)
+    }
+
+    /// The value of one name.
+    package func value(of name: String, at place: Place) throws -> String {
+        if name.hasPrefix("git.") { return try gitValue(name, at: place) }
+        if name.hasPrefix("env."), let value = environment[String(name.dropFirst(4))] { return value }
+        if let value = defines[name] { return value }
+        throw unknown(name, at: place)
+    }
+
+    private func gitValue(_ name: String, at place: Place) throws -> String {
+        guard Self.gitNames.contains(name) else { throw unknown(name, at: place) }
+        let revision: Revision
+        do { revision = try self.revision ?? Revision(of: directory) } catch let error as MoultError {
+            var error = error
+            error.what = "\(place): ${\(name)}: \(error.what)"
+            throw error
+        }
+        self.revision = revision
+        switch name {
+        case "git.describe": return revision.describe
+        case "git.revision": return revision.hash
+        default:
+            guard let count = revision.count else {
+                throw MoultError(
+                    .repository, what: "\(place): ${git.count} cannot be told",
+                    why: "the clone is shallow: its history is cut off",
+                    now: "Run `git fetch --unshallow`; in CI, fetch the whole history.")
+            }
+            return "\(count)"
+        }
+    }
+
+    private func unknown(_ name: String, at place: Place) -> MoultError {
+        let candidates = Self.gitNames + defines.keys.sorted() + environment.keys.sorted().map { "env.\($0)" }
+        let hint = didYouMean(name, among: candidates)
+        let ways =
+            name.hasPrefix("env.")
+            ? "Set the environment variable \(name.dropFirst(4))." : "Give it with --define \(name)=VALUE."
+        return MoultError(
+            .substitution, what: "\(place): ${\(name)} has no value",
+            why: name.hasPrefix("env.") ? "no such environment variable is set" : "nothing defines it",
+            now: "\(hint ?? ways) Write $${\(name)} for the text itself.")
+    }
+
+    private static let gitNames = ["git.describe", "git.revision", "git.count"]
+}
