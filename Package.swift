@@ -96,6 +96,9 @@ let package = Package(
             name: "MoultSQLiteTests",
             dependencies: ["MoultSQLite", "MoultBasics", "MoultFiles", "CLinux", "TestSupport"]),
         .testTarget(name: "MoultArchiveTests", dependencies: ["MoultArchive", "MoultBasics", "MoultFiles"]),
+        .testTarget(
+            name: "MoultPublishTests",
+            dependencies: ["MoultPublish", "MoultBasics", "MoultFiles", "MoultSQLite", "TestSupport"]),
         .testTarget(name: "MoultTrustTests", dependencies: ["MoultTrust", "MoultBasics", "MoultFiles"]),
         .testTarget(name: "MoultCommandTests", dependencies: ["MoultCommand", "MoultBasics", "CLinux"]),
     ]

@@ -11,7 +11,7 @@ package final class Surroundings {
     /// Files below this directory may be written; everything else is opened for reading, whatever was asked.
     let writable: String
     /// Seconds since 1970 that every look at the clock shows; nil for the real time.
-    let clock: Int64?
+    package let clock: Int64?
     /// Asked for the full path before any file outside `writable` is opened.
     let mayRead: (String) -> Bool
 

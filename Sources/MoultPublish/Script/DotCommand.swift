@@ -99,3 +99,31 @@ struct DotCommand {
 
 /// White space as C's `isspace` has it.
 func isSpace(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || (9...13).contains(byte) }
+
+extension DotCommand {
+    /// The arguments as text, without the typographic quotes and the final `;` that a dot command does not know.
+    var texts: [String] {
+        get throws {
+            for argument in arguments {
+                guard let name = TypographicQuotes.name(in: argument) else { continue }
+                throw MoultError(
+                    .script, what: "\(place): \(name)",
+                    why: "web pages and word processors make such characters, and .\(self.name) would take them as they are",
+                    now: "Replace the typographic characters of the script by plain ones.")
+            }
+            if arguments.last?.last == UInt8(ascii: ";") {
+                throw MoultError(
+                    .script, what: "\(place): .\(name) ends with \";\"",
+                    why: "a dot command ends with its line, and the \";\" would be part of its last word",
+                    now: "Remove it.")
+            }
+            return try arguments.map { bytes in
+                guard let text = String(validating: bytes, as: UTF8.self) else {
+                    throw MoultError(
+                        .script, what: "\(place): a word of .\(name) is not UTF-8", now: "Save the script as UTF-8.")
+                }
+                return text
+            }
+        }
+    }
+}

@@ -44,7 +44,7 @@ final class ScriptReader {
             }
             if gathered.isEmpty {
                 if line.first == UInt8(ascii: ".") {
-                    source = line
+                    source = line + [UInt8(ascii: "\n")]
                     return .command(try DotCommand(line, at: place, substitute: substitute))
                 }
                 if line.first == UInt8(ascii: "#") { continue }

@@ -1,0 +1,84 @@
+internal import MoultFiles
+
+/// What a publisher says about a build besides the script.
+package struct BuildOptions {
+    /// The values of `${NAME}` in the script.
+    package var defines: [String: String] = [:]
+    /// Lets the script read files outside its own directory.
+    package var allowOutside = false
+    /// Set in the result; nil leaves what the script set.
+    package var applicationID: Int32?
+    package var userVersion: Int32?
+    /// Runs ANALYZE at the end.
+    package var analyze = false
+    /// The database of the previous release, whose layout is kept where rows are unchanged.
+    package var from: String?
+    /// Where `${env.X}` and `SOURCE_DATE_EPOCH` come from.
+    package var environment = ChildProcess.ownEnvironment
+    /// Gets every warning as it comes.
+    package var warn: (BuildWarning) -> Void = { _ in }
+    /// Gets what the script prints: `.print`, `.echo`, the rows of its queries.
+    package var output: ([UInt8]) -> Void = { _ in }
+    package var progress: (BuildProgress) -> Void = { _ in }
+
+    package init() {}
+}
+
+/// Something that a publisher should look at; the build goes on.
+package struct BuildWarning: Equatable, Sendable, CustomStringConvertible {
+    package let place: Place?
+    package let text: String
+
+    /// `food.csv:12: expected 4 columns but found 3 - filling the rest with NULL`
+    package var description: String { place.map { "\($0): \(text)" } ?? text }
+}
+
+/// How far a build is.
+package enum BuildProgress: Equatable, Sendable {
+    /// A statement or command of the script begins.
+    case running(Place)
+    /// So many of the file's rows are in the table.
+    case importing(file: String, rows: Int, bytes: Int, of: Int)
+    /// The result is written in its final form.
+    case sealing
+}
+
+/// What a build made, and of what.
+package struct BuildReport: Sendable {
+    package struct Import: Equatable, Sendable {
+        package let file: String
+        package let table: String
+        package let rows: Int
+    }
+
+    /// How the pages of the result came to lie as they do.
+    package enum Layout: Equatable, Sendable {
+        /// Written anew, packed.
+        case vacuumed
+        /// The previous release's, with these rows changed.
+        case kept(RowChanges)
+    }
+
+    package let output: String
+    package let size: Int
+    /// Every file that was read, absolute and sorted: whoever has the same bytes in them gets the same result.
+    package let inputs: [String]
+    package let imports: [Import]
+    package let layout: Layout
+    /// The SQLite that wrote it: version and source id.
+    package let sqliteVersion: String
+    package let sqliteSource: String
+    /// What git said, if the script asked; `isDirty` is for `pack` to refuse.
+    package let revision: Revision?
+    /// Why a second build may give other bytes; empty if it will not.
+    package let unrepeatable: [String]
+    package let warnings: Int
+}
+
+/// Rows that differ between two releases.
+package struct RowChanges: Equatable, Sendable {
+    package var added = 0
+    package var changed = 0
+    package var removed = 0
+    package var unchanged = 0
+}

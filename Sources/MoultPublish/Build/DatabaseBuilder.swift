@@ -1,0 +1,98 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultSQLite
+
+/// Builds a sealed database from a script and the files beside it: the same inputs give the same bytes.
+package struct DatabaseBuilder {
+    let options: BuildOptions
+
+    package init(_ options: BuildOptions = BuildOptions()) { self.options = options }
+
+    /// Runs the script and puts the database at `output`, whole and durable; after an error nothing is there that was
+    /// not there before.
+    package func build(script: String, output: String) throws -> BuildReport {
+        guard try Files.factsThroughLinks(script)?.kind == .file else {
+            throw MoultError(.script, what: "cannot read the script \(script)", why: "there is no such file")
+        }
+        let clock = try fixedClock()
+        let rule = try PathRule(script: script, allowsOutside: options.allowOutside)
+        let scriptPath = try PathRule.real(script)
+        let workshop = try Workshop(output: output)
+        defer { workshop.remove() }
+
+        let warnings = Warnings(options.warn)
+        let surroundings = try Surroundings(
+            directory: rule.root, writable: workshop.directory, clock: clock, mayRead: rule.allows)
+        let connection = try Connection(path: workshop.draft, access: .readWriteCreate, in: surroundings)
+        let substitution = Substitution(
+            defines: options.defines, environment: options.environment, directory: rule.root)
+        let runner = try ScriptRunner(
+            connection: connection, surroundings: surroundings, rule: rule, substitution: substitution,
+            options: options, warnings: warnings)
+        try prepare(connection)
+        try runner.run(path: scriptPath, file: script)
+        try complete(connection, script: script)
+        options.progress(.sealing)
+        let layout = try seal(connection, workshop, warnings)
+        let sqlite = try connection.query("SELECT sqlite_version(), sqlite_source_id()").first ?? []
+        try connection.close()
+        warnings.settle(Warnings.Kind.ofScripts, of: script)
+        let size = try workshop.deliver(inputs: runner.inputs)
+        return BuildReport(
+            output: output, size: size, inputs: runner.inputs.sorted(), imports: runner.imports, layout: layout,
+            sqliteVersion: sqlite.first?.text ?? "", sqliteSource: sqlite.last?.text ?? "",
+            revision: substitution.revision, unrepeatable: runner.unrepeatable, warnings: warnings.total)
+    }
+
+    /// The time that SOURCE_DATE_EPOCH stops every clock at; nil if it is not set.
+    private func fixedClock() throws -> Int64? {
+        guard let text = options.environment["SOURCE_DATE_EPOCH"] else { return nil }
+        // The last second of the year 9999, the last one that SQLite's date functions know.
+        guard let seconds = Int64(text), (0...253_402_300_799).contains(seconds) else {
+            throw MoultError(
+                .script, .usage, what: "cannot understand SOURCE_DATE_EPOCH=\(text)",
+                why: "it should be the number of seconds since 1970-01-01",
+                now: "Unset it, or set it to `git log -1 --format=%ct`.")
+        }
+        return seconds
+    }
+
+    /// A draft needs no durability, and is written fastest with a small cache: the runs of SQLite's sorter are as long
+    /// as the cache is large, and long runs are slow.
+    private func prepare(_ connection: Connection) throws {
+        for sql in [
+            "PRAGMA journal_mode = PERSIST", "PRAGMA synchronous = OFF", "PRAGMA locking_mode = EXCLUSIVE",
+            "PRAGMA secure_delete = ON", "PRAGMA cache_size = -2000", "PRAGMA threads = 2",
+        ] {
+            try connection.execute(sql)
+        }
+        try connection.set(.doubleQuotedStringsInDML, false)
+        try connection.set(.doubleQuotedStringsInDDL, false)
+    }
+
+    private func complete(_ connection: Connection, script: String) throws {
+        guard try !connection.isInTransaction else {
+            throw MoultError(
+                .script, what: "\(script): the script ends inside a transaction",
+                why: "a BEGIN or SAVEPOINT has no COMMIT or RELEASE, so its changes would be lost",
+                now: "Write COMMIT; at its end.")
+        }
+        if options.analyze { try connection.execute("ANALYZE") }
+        if let id = options.applicationID { try connection.execute("PRAGMA application_id = \(id)") }
+        if let version = options.userVersion { try connection.execute("PRAGMA user_version = \(version)") }
+    }
+
+    private func seal(
+        _ connection: Connection, _ workshop: Workshop, _ warnings: Warnings
+    ) throws -> BuildReport.Layout {
+        _ = try connection.query("VACUUM INTO ?1", [.text(workshop.sealed)])
+        return .vacuumed
+    }
+}
+
+extension Value {
+    var text: String? {
+        if case .text(let text) = self { return text }
+        return nil
+    }
+}

@@ -1,0 +1,52 @@
+internal import MoultBasics
+
+/// What an `.import` line asks for.
+struct ImportRequest {
+    let file: String
+    let table: String
+    let schema: String?
+    let skip: Int
+    let isVerbose: Bool
+    /// The format that an option chose; nil for that of the script's mode.
+    let format: RowFormat?
+
+    /// Reads `[--csv|--ascii] [--skip N] [--schema S] [-v] FILE TABLE`, in any order.
+    init(_ command: DotCommand) throws {
+        func reject(_ why: String) -> MoultError {
+            MoultError(
+                .script, what: "\(command.place): cannot understand .import", why: why,
+                now: "Usage: .import [--csv|--ascii] [--skip N] [--schema S] [-v] FILE TABLE")
+        }
+        var names: [String] = []
+        var format: RowFormat?
+        var skip = 0
+        var schema: String?
+        var isVerbose = false
+        var words = try command.texts[...]
+        while let word = words.popFirst() {
+            // One dash does as well as two.
+            let option = word.hasPrefix("--") ? String(word.dropFirst()) : word
+            switch option {
+            case "-csv": format = .csv
+            case "-ascii": format = .ascii
+            case "-v": isVerbose = true
+            case "-skip":
+                guard let text = words.popFirst(), let number = Int(text), number >= 0 else {
+                    throw reject("\(word) needs a number of rows")
+                }
+                skip = number
+            case "-schema":
+                guard let name = words.popFirst() else { throw reject("\(word) needs the name of a schema") }
+                schema = name
+            case _ where option.hasPrefix("-"):
+                let hint = didYouMean(word, among: ["--csv", "--ascii", "--skip", "--schema", "-v"])
+                throw reject("no option is called \(word)" + (hint.map { ". \($0)" } ?? ""))
+            default: names.append(word)
+            }
+        }
+        if names.count > 2 { throw reject("\"\(names[2])\" is one word too many") }
+        guard names.count == 2 else { throw reject(names.isEmpty ? "FILE is missing" : "TABLE is missing") }
+        (file, table) = (names[0], names[1])
+        (self.schema, self.skip, self.isVerbose, self.format) = (schema, skip, isVerbose, format)
+    }
+}

@@ -1,0 +1,199 @@
+internal import MoultBasics
+internal import MoultSQLite
+
+/// Puts the rows of a file into a table, as the shell's `.import` does.
+struct Importer {
+    let connection: Connection
+    let warnings: Warnings
+    let request: ImportRequest
+    let format: RowFormat
+    /// Where the file lies, and how messages call it.
+    let path: String
+    let file: String
+    let place: Place
+    /// Whether a row that the table does not take ends the build.
+    let bails: Bool
+    /// The shell's `.mode ascii` passes over empty records, whatever the file's own format is.
+    let skipsEmpty: Bool
+    let progress: (BuildProgress) -> Void
+
+    /// How far the import is.
+    struct Count {
+        var rows = 0
+        var failed = 0
+        var bytes = 0
+    }
+
+    func run() throws -> Count {
+        let stream = try RowStream(path: path, format: format)
+        var (batch, start) = try skip(request.skip, of: stream)
+        if try !tableExists() {
+            guard let first = batch else {
+                throw problem("\(file): empty file", "the table \(request.table) should be made from its first row")
+            }
+            try makeTable(first, first.rows[start])
+            start += 1
+        }
+        let columns = try connection.withStatement("SELECT * FROM \(name)") { $0.columnNames }
+        let wasInTransaction = try connection.isInTransaction
+        if !wasInTransaction { try connection.execute("BEGIN") }
+        var count = Count()
+        let parameters = [String](repeating: "?", count: columns.count).joined(separator: ",")
+        try connection.withStatement("INSERT INTO \(name) VALUES(\(parameters))") { statement in
+            if let batch, start < batch.rows.count { warnOfHeader(batch, batch.rows[start], columns) }
+            while let rows = batch {
+                try insert(rows, from: start, statement, columns.count, &count)
+                count.bytes = min(count.bytes + rows.bytes.count, stream.size)
+                progress(.importing(file: file, rows: count.rows, bytes: count.bytes, of: stream.size))
+                (batch, start) = (try next(stream), 0)
+            }
+        }
+        // A conflict clause of the schema may have rolled back.
+        if try !wasInTransaction && connection.isInTransaction { try connection.execute("COMMIT") }
+        warnings.settle(Warnings.Kind.ofRows, of: file)
+        return count
+    }
+
+    /// The batch with the first row after so many, and where that row is in it.
+    private func skip(_ count: Int, of stream: RowStream) throws -> (RowBatch?, Int) {
+        var count = count
+        while let batch = try next(stream) {
+            if count < batch.rows.count { return (batch, count) }
+            count -= batch.rows.count
+            batch.notices.forEach(report)
+        }
+        return (nil, 0)
+    }
+
+    private func next(_ stream: RowStream) throws -> RowBatch? {
+        do { return try stream.next() } catch var error as MoultError {
+            if error.code == .importing { error.what = "\(file): \(error.what)" }
+            throw error
+        }
+    }
+
+    private var name: String {
+        (request.schema.map { quoteIdentifier($0) + "." } ?? "") + quoteIdentifier(request.table)
+    }
+
+    private func problem(_ what: String, _ why: String? = nil, now: String? = nil) -> MoultError {
+        MoultError(.importing, what: "\(place): \(what)", why: why, now: now)
+    }
+
+    private func tableExists() throws -> Bool {
+        let sql = "SELECT count(*) FROM pragma_table_list WHERE name = ?1 COLLATE NOCASE"
+        guard let schema = request.schema else { return try connection.int(sql, [.text(request.table)]) > 0 }
+        return try connection.int(sql + " AND schema = ?2 COLLATE NOCASE", [.text(request.table), .text(schema)]) > 0
+    }
+
+    /// Makes the table with the columns that the file's first row names.
+    private func makeTable(_ batch: RowBatch, _ row: RowBatch.Row) throws {
+        let header = try batch.fields(of: row).filter { !$0.isMissing }.map { field in
+            guard let text = String(validating: batch.text(field), as: UTF8.self) else {
+                throw problem("\(file):\(row.line): a column's name is not UTF-8", now: "Save the file as UTF-8.")
+            }
+            return text
+        }
+        let columns = ColumnNames(header)
+        let renamed = columns.renamed.map { "\"\($0.from)\" to \"\($0.to)\"" }.joined(separator: ", ")
+        if !renamed.isEmpty {
+            warnings.add(.note, Place(file: file, line: row.line), "columns renamed due to duplicates: \(renamed)")
+        }
+        do { try connection.execute("CREATE TABLE \(name)\(columns.definitions)") } catch {
+            throw problem("cannot make the table \(request.table) from the first row of \(file)", message(error))
+        }
+        warnings.add(
+            .note, place,
+            "there is no table \(request.table): it is made with the columns that the first row of \(file) names, "
+                + "all TEXT (\(columns.names.joined(separator: ", ")))")
+    }
+
+    /// Imported into a table that is there, a header is a row like others: the shell does not skip it.
+    private func warnOfHeader(_ batch: RowBatch, _ row: RowBatch.Row, _ columns: [String]) {
+        let fields = batch.fields(of: row)
+        guard fields.count == columns.count else { return }
+        let names = fields.map { $0.isMissing ? "" : String(decoding: batch.text($0), as: UTF8.self).lowercased() }
+        guard names == columns.map({ $0.lowercased() }) else { return }
+        warnings.add(
+            .note, Place(file: file, line: row.line),
+            "the first row holds the names of the columns and is imported like any other, because \(request.table) is "
+                + "there already; skip it with .import --skip 1")
+    }
+
+    private func insert(
+        _ batch: RowBatch, from start: Int, _ statement: borrowing Statement, _ columns: Int, _ count: inout Count
+    ) throws {
+        var notices = batch.notices[...]
+        for index in batch.rows.indices {
+            while let notice = notices.first, notice.row <= index {
+                report(notice)
+                notices.removeFirst()
+            }
+            if index < start { continue }
+            let row = batch.rows[index]
+            if skipsEmpty, isEmpty(batch, row) { continue }
+            if row.fieldCount != columns { reportCount(row, columns) }
+            do {
+                for column in 0..<columns {
+                    let parameter = Int32(truncatingIfNeeded: column + 1)
+                    let field = column < row.fieldCount ? batch.fields[row.firstField + column] : .missing
+                    if field.isMissing {
+                        try statement.bindNull(at: parameter)
+                    } else {
+                        try statement.bindText(borrowing: batch.text(field), at: parameter)
+                    }
+                }
+                _ = try statement.step()
+                count.rows += 1
+            } catch {
+                try failed(error, row, &count)
+            }
+            statement.reset()
+        }
+        // The batch's bytes are about to go.
+        try statement.clearBindings()
+    }
+
+    /// What is wrong with a row that the table does not take.
+    private func failed(_ error: any Error, _ row: RowBatch.Row, _ count: inout Count) throws {
+        let text = "INSERT failed: \(message(error))"
+        guard !bails, error.isOfTheScript else {
+            throw MoultError(
+                .importing, what: "\(file):\(row.line): \(text)", why: "the row is for the table \(request.table), at \(place)",
+                now: "Mend the row, or write .bail off into the script to leave such rows out.", cause: error)
+        }
+        count.failed += 1
+        warnings.add(.failedRow, Place(file: file, line: row.line), text)
+    }
+
+    private func message(_ error: any Error) -> String { error.sqlite?.message ?? "\(error)" }
+
+    /// In `.mode ascii` the shell passes over a record without a first field. One with other fields behind it becomes,
+    /// there, the row before it once more, or nothing: here it is a row.
+    private func isEmpty(_ batch: RowBatch, _ row: RowBatch.Row) -> Bool {
+        guard let first = batch.fields(of: row).first, first.isMissing || first.start == first.end else { return false }
+        if row.fieldCount == 1 { return true }
+        warnings.add(
+            .emptyField, Place(file: file, line: row.line),
+            "the first field is empty; the sqlite3 shell would not import this row as it is")
+        return false
+    }
+
+    private func report(_ notice: RowBatch.Notice) {
+        let place = Place(file: file, line: notice.line)
+        switch notice.kind {
+        case .unescapedQuote: warnings.add(.unescaped, place, "unescaped \" character")
+        case .unterminatedQuote: warnings.add(.unterminated, place, "unterminated \"-quoted field")
+        case .nul:
+            warnings.add(.nul, place, "field \(notice.column) has a NUL character: what follows it is left out")
+        case .notUTF8: warnings.add(.encoding, place, "field \(notice.column) is not UTF-8; its bytes are kept")
+        }
+    }
+
+    private func reportCount(_ row: RowBatch.Row, _ wanted: Int) {
+        let text = "expected \(wanted) columns but found \(row.fieldCount) - "
+        let place = Place(file: file, line: row.line)
+        if row.fieldCount > wanted { return warnings.add(.manyColumns, place, text + "extras ignored") }
+        warnings.add(.fewColumns, place, text + "filling the rest with NULL")
+    }
+}

@@ -1,0 +1,62 @@
+internal import CLinux
+internal import Glibc
+internal import MoultBasics
+internal import MoultFiles
+
+/// Which files a script may read: those in its own directory, unless the publisher allows more.
+struct PathRule {
+    /// The script's directory as it was named, for messages; empty for the working directory.
+    private let shownRoot: String
+    /// The same directory, absolute and without links.
+    let root: String
+    private let allowsOutside: Bool
+
+    init(script: String, allowsOutside: Bool) throws {
+        let directory = Files.directory(of: script)
+        shownRoot = script.contains("/") ? directory : ""
+        root = try Self.real(directory)
+        self.allowsOutside = allowsOutside
+    }
+
+    /// A path of the script as messages show it.
+    func shown(_ path: String) -> String {
+        if path.hasPrefix("/") || shownRoot.isEmpty { return path }
+        return shownRoot == "/" ? "/\(path)" : "\(shownRoot)/\(path)"
+    }
+
+    /// The absolute path of a file that the script names.
+    func resolve(_ path: String, at place: Place) throws -> String {
+        func reject(_ why: String, _ now: String?) -> MoultError {
+            MoultError(.script, what: "\(place): cannot open \(shown(path))", why: why, now: now)
+        }
+        if path.hasPrefix("|") {
+            throw reject(
+                "a script that runs other programs is not repeatable",
+                "Write what \(path.dropFirst().trimmed) says to a file first.")
+        }
+        if path.isEmpty { throw reject("the name is empty", nil) }
+        let full = path.hasPrefix("/") ? path : "\(root)/\(path)"
+        guard let facts = try Files.factsThroughLinks(full) else {
+            throw reject("no such file", "Paths are relative to the directory of the script, \(root).")
+        }
+        guard facts.kind == .file else { throw reject("it is not a regular file", nil) }
+        let real = try Self.real(full)
+        guard allows(real) else {
+            throw MoultError(
+                .outside, .refused, what: "\(place): \(shown(path)) is not in the directory of the script",
+                why: "it leads to \(real), and the script lies in \(root)",
+                now: "Move it there, or build with --allow-outside.")
+        }
+        return real
+    }
+
+    /// Whether a file may be read; the path is absolute and without links.
+    func allows(_ real: String) -> Bool { allowsOutside || real.hasPrefix(root == "/" ? "/" : root + "/") }
+
+    /// The absolute path without links.
+    static func real(_ path: String) throws -> String {
+        guard let found = realpath(path, nil) else { throw Errno(moult_errno()).error("cannot find \(path)") }
+        defer { free(found) }
+        return String(cString: found)
+    }
+}

@@ -1,0 +1,121 @@
+internal import MoultBasics
+internal import MoultSQLite
+
+extension ScriptRunner {
+    /// Runs one statement of the script.
+    func run(_ statement: ScriptStatement) throws {
+        options.progress(.running(statement.place))
+        try observing(statement.place, statement.sql) {
+            // One statement by the rules of the shell may be several by those of the parser.
+            var rest = statement.sql
+            while !isBlank(rest) { rest = try runFirst(rest, at: statement.place) }
+        }
+    }
+
+    private func isBlank(_ sql: String) -> Bool {
+        if sql.isEmpty { return true }
+        var scanner = StatementScanner()
+        for byte in sql.utf8 {
+            scanner.feed(byte)
+            if scanner.hasBegun { return false }
+        }
+        return true
+    }
+
+    /// Runs the first statement of the text; returns what comes after it.
+    ///
+    /// Text in double quotes means a name. Where there is no such name SQLite takes it for a string if it is told to,
+    /// and so only after the statement did not work without.
+    private func runFirst(_ sql: String, at place: Place) throws -> String {
+        do { return try attempt(sql, at: place) } catch let strict as NotPrepared {
+            try acceptDoubleQuotes(true)
+            let rest: String
+            do {
+                rest = try attempt(sql, at: place)
+                try acceptDoubleQuotes(false)
+            } catch {
+                try acceptDoubleQuotes(false)
+                throw (error as? NotPrepared)?.error ?? error
+            }
+            warnings.add(
+                .doubleQuotes, place,
+                "a string in double quotes (\(strict.message)): SQL has single quotes for strings and double quotes for "
+                    + "names; it is accepted here, and not by every SQLite")
+            return rest
+        }
+    }
+
+    func acceptDoubleQuotes(_ accept: Bool) throws {
+        try connection.set(.doubleQuotedStringsInDML, accept)
+        try connection.set(.doubleQuotedStringsInDDL, accept)
+    }
+
+    private struct NotPrepared: Error {
+        let error: MoultError
+        let message: String
+    }
+
+    private func attempt(_ sql: String, at place: Place) throws -> String {
+        var isPrepared = false
+        do {
+            return try connection.withStatement(sql) { statement in
+                isPrepared = true
+                try show(statement)
+                return String(statement.tail)
+            }
+        } catch {
+            let failure = problem(error, sql, at: place)
+            guard !isPrepared, let sqlite = error.sqlite else { throw failure }
+            throw NotPrepared(error: failure, message: sqlite.message)
+        }
+    }
+
+    /// Runs the statement, and prints its rows as the shell does.
+    private func show(_ statement: borrowing Statement) throws {
+        var isFirst = true
+        while try statement.step() {
+            let columns = 0..<statement.columnCount
+            if isFirst, settings.showsHeaders {
+                options.output(settings.line(statement.columnNames.map { Array($0.utf8) }))
+            }
+            isFirst = false
+            var values: [[UInt8]?] = []
+            for column in columns {
+                let isNull = statement.isNull(column)
+                // The shell prints C strings.
+                values.append(isNull ? nil : try statement.withText(column) { Array($0.prefix { $0 != 0 }) })
+            }
+            options.output(settings.line(values))
+        }
+    }
+
+    private func problem(_ error: any Error, _ sql: String, at place: Place) -> MoultError {
+        guard let sqlite = error.sqlite else { return MoultError(.script, what: "\(place): \(error)", cause: error) }
+        return MoultError(
+            .script, what: "\(place): \(sqlite.message)", why: "in the statement \(shortened(sql))",
+            now: advice(sqlite), cause: error)
+    }
+
+    private func advice(_ error: SQLiteError) -> String? {
+        if let advice = ShellOnly.advice(for: error.message) { return advice }
+        if case .unauthorized = error.resultCode {
+            return "Attach a file by its plain name, and load no extensions: a build reads what lies beside its script."
+        }
+        guard case .cannotOpen = error.resultCode, let refused = surroundings.refused else { return nil }
+        return "\(refused) is not in the directory of the script, \(rule.root): move it there, or build with --allow-outside."
+    }
+
+    /// The statement's first words, without the comments before them.
+    private func shortened(_ sql: String) -> String {
+        var scanner = StatementScanner()
+        var words: [UInt8] = []
+        for byte in sql.utf8 {
+            scanner.feed(byte)
+            if !scanner.hasBegun { continue }
+            let last = words.last ?? 0x20
+            if isSpace(byte) { if last != 0x20 { words.append(0x20) } } else { words.append(byte) }
+            if words.count > 200 { return String(decoding: words.prefix(197), as: UTF8.self) + "…" }
+        }
+        return String(decoding: words, as: UTF8.self).trimmed
+    }
+}

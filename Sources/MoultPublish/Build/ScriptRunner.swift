@@ -1,0 +1,126 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultSQLite
+
+/// Runs a script on the database that is being built.
+final class ScriptRunner {
+    let connection: Connection
+    let surroundings: Surroundings
+    let rule: PathRule
+    let substitution: Substitution
+    let options: BuildOptions
+    let warnings: Warnings
+    var settings = ScriptSettings()
+    /// Every file that was read.
+    private(set) var inputs: Set<String> = []
+    private(set) var imports: [BuildReport.Import] = []
+    /// Why a second run may give another result.
+    private(set) var unrepeatable: [String] = []
+    /// Scripts that are being read, the outermost first.
+    private var depth = 0
+    private var isDone = false
+    /// Functions that the last statement was prepared with.
+    private var functions: Set<String> = []
+
+    /// As deep as the shell goes.
+    private static let deepest = 25
+
+    init(
+        connection: Connection, surroundings: Surroundings, rule: PathRule, substitution: Substitution,
+        options: BuildOptions, warnings: Warnings
+    ) throws {
+        (self.connection, self.surroundings, self.rule) = (connection, surroundings, rule)
+        (self.substitution, self.options, self.warnings) = (substitution, options, warnings)
+        try connection.watchFunctions { [weak self] in self?.functions.insert($0.lowercased()) }
+    }
+
+    /// Runs the file, which messages call `file`.
+    func run(path: String, file: String, from place: Place? = nil) throws {
+        guard depth < Self.deepest else {
+            throw MoultError(
+                .script, what: "\(place ?? Place(file: file, line: 1)): .read is nested \(Self.deepest) deep",
+                why: "a script that reads itself never ends")
+        }
+        depth += 1
+        defer { depth -= 1 }
+        inputs.insert(path)
+        let reader = try ScriptReader(path: path, file: file) { [substitution] in
+            try substitution.value(of: $0, at: $1)
+        }
+        while !isDone, let item = try reader.next() {
+            do {
+                try run(item, source: reader.source)
+            } catch let error where !settings.bails && error.isOfTheScript {
+                warnings.add(.failedStatement, nil, "\(error)")
+            }
+        }
+    }
+
+    private func run(_ item: ScriptItem, source: [UInt8]) throws {
+        if settings.echoes { options.output(source) }
+        switch item {
+        case .blank: break
+        case .command(let command): try run(command)
+        case .sql(let statements): for statement in statements { try run(statement) }
+        }
+    }
+
+    /// No further line of any script is run.
+    func finish() { isDone = true }
+
+    func importRows(_ command: DotCommand) throws {
+        let request = try ImportRequest(command)
+        let path = try rule.resolve(request.file, at: command.place)
+        let importer = Importer(
+            connection: connection, warnings: warnings, request: request,
+            format: try request.format ?? format(command), path: path, file: rule.shown(request.file),
+            place: command.place, bails: settings.bails, skipsEmpty: settings.mode == .ascii,
+            progress: options.progress)
+        inputs.insert(path)
+        let count = try observing(command.place, "") { try importer.run() }
+        imports.append(.init(file: path, table: request.table, rows: count.rows))
+        if request.isVerbose {
+            options.output(Array("Added \(count.rows) rows with \(count.failed) errors from \(importer.file)\n".utf8))
+        }
+    }
+
+    private func format(_ command: DotCommand) throws -> RowFormat {
+        do { return try settings.importFormat() } catch {
+            throw MoultError(
+                .script, what: "\(command.place): .import cannot read rows", why: error.why,
+                now: "Set one-byte separators with .mode csv and .separator, or use .import --csv.")
+        }
+    }
+
+    /// Runs the body, and says so if what it does depends on more than the inputs.
+    func observing<R>(_ place: Place, _ sql: String, _ body: () throws -> R) throws -> R {
+        functions = []
+        let before = surroundings.clockReads
+        let result = try body()
+        func warn(_ what: String, _ advice: String) {
+            unrepeatable.append("\(place): \(what)")
+            warnings.add(.unrepeatable, place, "\(what), so that the next build gives another result; \(advice)")
+        }
+        for name in functions.intersection(["random", "randomblob"]).sorted() {
+            warn("\(name)() gives other values each time", "compute them before the build")
+        }
+        if surroundings.clockReads > before, surroundings.clock == nil {
+            warn("the statement asks for the time of day", "set SOURCE_DATE_EPOCH, or write the date down")
+        }
+        if sql.lowercased().contains("localtime") {
+            warn("localtime depends on the time zone of this machine", "use UTC")
+        }
+        return result
+    }
+}
+
+extension Error {
+    /// True for what another statement or row would not meet: the error is the script's or the data's, not the disk's.
+    var isOfTheScript: Bool {
+        if let error = self as? MoultError, [.script, .importing].contains(error.code), error.sqlite == nil { return true }
+        return switch sqlite?.resultCode {
+        case .error?, .constraint?, .mismatch?, .tooBig?, .range?, .unauthorized?: true
+        default: false
+        }
+    }
+}

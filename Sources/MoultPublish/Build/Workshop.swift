@@ -1,0 +1,84 @@
+internal import Glibc
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultSQLite
+
+/// The directory beside the output where a database is made until it is complete.
+struct Workshop {
+    let directory: String
+    private let output: String
+    /// The database that the script works on.
+    var draft: String { "\(directory)/draft.db" }
+    /// The final bytes.
+    var sealed: String { "\(directory)/sealed.db" }
+
+    /// Makes the directory; refuses an output that a database should not go to.
+    init(output: String) throws {
+        try Self.check(output)
+        let parent = Files.directory(of: output)
+        guard try Files.factsThroughLinks(parent)?.kind == .directory else {
+            throw MoultError(.output, what: "cannot write \(output)", why: "there is no directory \(parent)")
+        }
+        self.output = output
+        let name = "\(try PathRule.real(parent))/.\(Files.name(of: output)).building-\(getpid())"
+        var number = 0
+        while try Files.facts("\(name)-\(number)") != nil { number += 1 }
+        directory = "\(name)-\(number)"
+        try Files.makeDirectory(directory, mode: 0o700)
+    }
+
+    /// Only another database may be replaced, and none that somebody has open.
+    private static func check(_ output: String) throws {
+        func reject(_ why: String, _ now: String) -> MoultError {
+            MoultError(.output, .refused, what: "cannot write \(output)", why: why, now: now)
+        }
+        if output.isEmpty || output.hasSuffix("/") { throw reject("it is no file's name", "Name a file with -o.") }
+        if let facts = try Files.facts(output) {
+            guard facts.kind == .file else { throw reject("it is there and no regular file", "Name another file with -o.") }
+            if facts.size > 0 {
+                let file = try Descriptor(output, .read)
+                var magic = [UInt8](repeating: 0, count: 16)
+                let count = try magic.withUnsafeMutableBytes { try file.read(into: $0) }
+                guard count == 16, magic == Array("SQLite format 3\0".utf8) else {
+                    throw reject("it is there and no SQLite database", "Name another file with -o, or remove it first.")
+                }
+            }
+        }
+        for suffix in ["-wal", "-shm", "-journal"] where try Files.facts(output + suffix) != nil {
+            throw reject(
+                "\(output)\(suffix) belongs to the database that is there, and would spoil the new one",
+                "Close the programs that use it, or remove both.")
+        }
+    }
+
+    /// Moves the finished database to its place; returns its size.
+    func deliver(inputs: Set<String>) throws -> Int {
+        if try Files.facts(output) != nil, inputs.contains(try PathRule.real(output)) {
+            throw MoultError(
+                .output, .refused, what: "cannot write \(output)", why: "the script reads it",
+                now: "Name another file with -o.")
+        }
+        for suffix in ["-wal", "-shm", "-journal"] where try Files.facts(sealed + suffix) != nil {
+            throw MoultError(.output, what: "\(sealed)\(suffix) is left", why: "the database is not complete without it")
+        }
+        let file = try Descriptor(sealed, .write)
+        let size = try file.facts().size
+        try file.sync()
+        try file.close()
+        let connection = try Connection(path: sealed, access: .immutable)
+        let header = try connection.header()
+        try header.requireSize(Int64(size), path: sealed)
+        try connection.close()
+        guard !header.isWAL else {
+            throw MoultError(.output, what: "cannot seal \(output)", why: "it would be in WAL mode")
+        }
+        try Files.rename(sealed, to: output)
+        try Files.syncDirectory(Files.directory(of: output))
+        return size
+    }
+
+    func remove() {
+        // The build has succeeded or failed by then, and that is what is told; the name says what is left.
+        try? Files.removeTree(directory)
+    }
+}
