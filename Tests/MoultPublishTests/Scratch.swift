@@ -1,29 +1,11 @@
-import Glibc
 import MoultFiles
+import TestSupport
 
-/// A directory for one test, removed with everything in it when the test ends.
-final class Scratch {
-    let root: String
-
-    init() {
-        var template = Array("/tmp/moult-publish-XXXXXX".utf8CString)
-        root = mkdtemp(&template).map { String(cString: $0) } ?? "/nonexistent"
-    }
-
-    deinit {
-        try? Files.removeTree(root)  // Nothing to do about it but leave it to /tmp.
-    }
-
-    func path(_ name: String) -> String { "\(root)/\(name)" }
-
+extension Scratch {
     /// Writes a file, and the directories above it.
     @discardableResult
     func file(_ name: String, _ bytes: [UInt8]) throws -> String {
-        var directory = root
-        for part in name.split(separator: "/").dropLast() {
-            directory += "/\(part)"
-            try Files.ensureDirectory(directory)
-        }
+        for (index, character) in name.enumerated() where character == "/" { try directory(String(name.prefix(index))) }
         try Files.replace(path(name), with: bytes)
         return path(name)
     }

@@ -159,7 +159,8 @@ struct Importer {
         let text = "INSERT failed: \(message(error))"
         guard !bails, error.isOfTheScript else {
             throw MoultError(
-                .importing, what: "\(file):\(row.line): \(text)", why: "the row is for the table \(request.table), at \(place)",
+                .importing, what: "\(file):\(row.line): \(text)",
+                why: "the row is for the table \(request.table), at \(place)",
                 now: "Mend the row, or write .bail off into the script to leave such rows out.", cause: error)
         }
         count.failed += 1

@@ -117,7 +117,9 @@ final class ScriptRunner {
 extension Error {
     /// True for what another statement or row would not meet: the error is the script's or the data's, not the disk's.
     var isOfTheScript: Bool {
-        if let error = self as? MoultError, [.script, .importing].contains(error.code), error.sqlite == nil { return true }
+        if let error = self as? MoultError, [.script, .importing].contains(error.code), error.sqlite == nil {
+            return true
+        }
         return switch sqlite?.resultCode {
         case .error?, .constraint?, .mismatch?, .tooBig?, .range?, .unauthorized?: true
         default: false

@@ -34,7 +34,9 @@ struct Workshop {
         }
         if output.isEmpty || output.hasSuffix("/") { throw reject("it is no file's name", "Name a file with -o.") }
         if let facts = try Files.facts(output) {
-            guard facts.kind == .file else { throw reject("it is there and no regular file", "Name another file with -o.") }
+            guard facts.kind == .file else {
+                throw reject("it is there and no regular file", "Name another file with -o.")
+            }
             if facts.size > 0 {
                 let file = try Descriptor(output, .read)
                 var magic = [UInt8](repeating: 0, count: 16)
@@ -59,7 +61,8 @@ struct Workshop {
                 now: "Name another file with -o.")
         }
         for suffix in ["-wal", "-shm", "-journal"] where try Files.facts(sealed + suffix) != nil {
-            throw MoultError(.output, what: "\(sealed)\(suffix) is left", why: "the database is not complete without it")
+            throw MoultError(
+                .output, what: "\(sealed)\(suffix) is left", why: "the database is not complete without it")
         }
         let file = try Descriptor(sealed, .write)
         let size = try file.facts().size

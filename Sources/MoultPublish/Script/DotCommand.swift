@@ -108,7 +108,8 @@ extension DotCommand {
                 guard let name = TypographicQuotes.name(in: argument) else { continue }
                 throw MoultError(
                     .script, what: "\(place): \(name)",
-                    why: "web pages and word processors make such characters, and .\(self.name) would take them as they are",
+                    why:
+                        "web pages and word processors make such characters, and .\(self.name) would take them as they are",
                     now: "Replace the typographic characters of the script by plain ones.")
             }
             if arguments.last?.last == UInt8(ascii: ";") {
