@@ -19,7 +19,11 @@ package struct ProcessFacts: Sendable, Equatable {
         }
     }
 
-    package var description: String { "pid \(pid) (\(command.isEmpty ? "unknown" : String(command.prefix(120))))" }
+    /// For people, on one line, whatever the process calls itself.
+    package var description: String {
+        let line = String(String.UnicodeScalarView(command.unicodeScalars.map { $0.value < 32 ? " " : $0 }).prefix(120))
+        return "pid \(pid) (\(line.isEmpty ? "unknown" : line))"
+    }
 }
 
 extension String {

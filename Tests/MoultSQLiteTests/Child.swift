@@ -8,7 +8,7 @@ struct ProgramFailed: Error {
 
 /// A process of its own, with pipes to its standard input and output: another user of the databases.
 final class Child {
-    private let pid: pid_t
+    let pid: pid_t
     private var input: Int32
     private let output: Int32
     private var status: Int32?

@@ -11,6 +11,8 @@ final class Writer {
         _ = child.readLine()
     }
 
+    var pid: Int32 { child.pid }
+
     /// Runs the statement there and returns when it is done: `ok`, or the error.
     @discardableResult
     func run(_ statement: String) -> String {

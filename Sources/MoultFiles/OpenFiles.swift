@@ -1,0 +1,29 @@
+internal import Glibc
+
+/// Who has a file open, from `/proc`: locks alone do not tell, because an idle user of a file holds none.
+package enum OpenFiles {
+    /// The other processes that have one of the files open. Those of other users are seen by root only.
+    package static func holders(of paths: [String]) throws -> [ProcessFacts] {
+        let files = try paths.compactMap { try Files.factsThroughLinks($0) }.map { Inode($0) }
+        let own = getpid()
+        return try Files.list("/proc").compactMap { Int32($0) }.sorted().filter { pid in
+            pid != own && opens(pid, Set(files))
+        }.map { ProcessFacts(pid: $0) }
+    }
+
+    private static func opens(_ pid: Int32, _ files: Set<Inode>) -> Bool {
+        let directory = "/proc/\(pid)/fd"
+        // A process that ends meanwhile, or belongs to somebody else, cannot be looked into.
+        let names = (try? Files.list(directory)) ?? []
+        return names.contains { name in
+            guard let facts = try? Files.factsThroughLinks("\(directory)/\(name)") else { return false }
+            return files.contains(Inode(facts))
+        }
+    }
+
+    private struct Inode: Hashable {
+        let device: UInt64
+        let number: UInt64
+        init(_ facts: FileFacts) { (device, number) = (facts.device, facts.inode) }
+    }
+}
