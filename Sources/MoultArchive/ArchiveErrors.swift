@@ -53,3 +53,10 @@ func reading<Result>(_ path: String, _ body: () throws -> Result) throws -> Resu
         throw MoultError(refusal.code, what: "cannot unpack \(path)", why: refusal.why, now: refusal.now)
     }
 }
+
+/// Runs what makes an archive; a refusal becomes an error of packing.
+func packing<Result>(_ body: () throws -> Result) throws -> Result {
+    do { return try body() } catch let refusal as Refusal {
+        throw MoultError(refusal.code, what: "cannot pack the archive", why: refusal.why, now: refusal.now)
+    }
+}

@@ -1,0 +1,65 @@
+package import MoultFiles
+
+extension BundleLayout {
+    /// Finds the layout of a file, if it is a bundle of ours: a seek table, and tar headers just where they belong.
+    ///
+    /// Nil for every other archive, which the strict reader then takes. What is found is what the file claims: compare
+    /// names and sizes with what is declared. `BundleReader` proves that the headers are the layout's to the byte.
+    package static func find(in file: borrowing Descriptor) throws -> (layout: BundleLayout, frames: [Frame])? {
+        guard let frames = try SeekTable.read(file), frames.count <= 2 * mostFrames else { return nil }
+        var members: [TarHeader.Fields] = []
+        var (index, offset) = (0, 0)
+        while index < frames.count {
+            // A frame of headers, behind the padding of the member before; then the frames of the last one's content.
+            let padding = TarHeader.padding(members.last?.size ?? 0).count
+            guard let headers = try headers(in: frames[index], at: offset, of: file, behind: padding) else {
+                return nil
+            }
+            members += headers
+            offset += frames[index].packedSize
+            index += 1
+            var rest = headers.last?.size ?? 0
+            while rest > 0, index < frames.count, frames[index].contentSize > 0 {
+                rest -= frames[index].contentSize
+                offset += frames[index].packedSize
+                index += 1
+            }
+        }
+        return layout(members, frames).map { ($0, frames) }
+    }
+
+    /// The layout of these members, if it comes to just these frames.
+    private static func layout(_ members: [TarHeader.Fields], _ frames: [Frame]) -> BundleLayout? {
+        let sizes = frames.map(\.contentSize)
+        // A member that fills no frame is in one frame of any size that is large enough: the largest will do.
+        guard let frameSize = sizes.max(), let modified = members.first?.modified,
+            members.allSatisfy({ $0.modified == modified }),
+            // Names that cannot be: not ours, and the strict reader says why.
+            let layout = try? BundleLayout(
+                members: members.map { ($0.name, $0.size) }, modified: modified, frameSize: frameSize),
+            layout.contentSizes == sizes
+        else { return nil }
+        return layout
+    }
+
+    /// The headers in a frame; nil if it has anything else, or cannot be decoded.
+    private static func headers(
+        in frame: Frame, at offset: Int, of file: borrowing Descriptor, behind padding: Int
+    ) throws -> [TarHeader.Fields]? {
+        // More than the headers of all members that are allowed.
+        guard frame.contentSize <= 1 << 20, frame.packedSize <= 1 << 20 else { return nil }
+        let decoder = try FrameDecoder(packedSize: frame.packedSize, contentSize: frame.contentSize)
+        let bytes: UnsafeRawBufferPointer
+        do { bytes = try decoder.decode(frame, from: file, at: offset) } catch is Refusal { return nil }
+        guard bytes.count >= padding, (bytes.count - padding) % TarHeader.blockSize == 0 else { return nil }
+        var fields: [TarHeader.Fields] = []
+        for start in stride(from: padding, to: bytes.count, by: TarHeader.blockSize) {
+            let block = UnsafeRawBufferPointer(rebasing: bytes[start..<start + TarHeader.blockSize])
+            // The end of the archive; what comes behind it, the layout knows.
+            if block.allSatisfy({ $0 == 0 }) { break }
+            guard let header = TarHeader.fields(of: block) else { return nil }
+            fields.append(header)
+        }
+        return fields
+    }
+}

@@ -1,0 +1,82 @@
+/// Where everything lies in a bundle of ours: a tar archive in which each member's content has frames of its own.
+///
+/// Members, frame size and time determine it to the byte, so whoever packs and whoever unpacks come to the same.
+package struct BundleLayout: Hashable, Sendable {
+    package struct Member: Hashable, Sendable {
+        package let name: String
+        package let size: Int
+        /// The frames that have this member's content and nothing else; none if it is empty.
+        package let frames: Range<Int>
+    }
+
+    /// What is in a frame.
+    enum Part: Hashable, Sendable {
+        /// Headers and padding of the tar archive.
+        case tar([UInt8])
+        /// A piece of a member's content.
+        case content(member: Int, offset: Int, count: Int)
+    }
+
+    package let members: [Member]
+    package let frameSize: Int
+    package let modified: Int
+    /// One part a frame.
+    let parts: [Part]
+
+    /// Lays members out in this order; `modified` is the time that all of them get, in seconds since 1970.
+    ///
+    /// `frameSize` is how much content a frame has at most; left out, 1 MiB, or what makes 4,096 frames of it all.
+    package init(members: [(name: String, size: Int)], modified: Int, frameSize: Int? = nil) throws {
+        try packing { try Self.check(members.map(\.name)) }
+        let frameSize = frameSize ?? Self.frameSize(for: members.map(\.size))
+        var parts: [Part] = []
+        var placed: [Member] = []
+        var tar: [UInt8] = []
+        for (index, member) in members.enumerated() {
+            tar += try packing { try TarHeader.block(name: member.name, size: member.size, modified: modified) }
+            // An empty member has no frame; the next header joins this one.
+            if member.size > 0 {
+                parts.append(.tar(tar))
+                tar = TarHeader.padding(member.size)
+            }
+            let first = parts.count
+            for offset in stride(from: 0, to: member.size, by: frameSize) {
+                parts.append(.content(member: index, offset: offset, count: min(frameSize, member.size - offset)))
+            }
+            placed.append(Member(name: member.name, size: member.size, frames: first..<parts.count))
+        }
+        parts.append(.tar(tar + TarHeader.end))
+        self.members = placed
+        self.frameSize = frameSize
+        self.modified = modified
+        self.parts = parts
+    }
+
+    /// Refuses names that the strict reader would not take.
+    private static func check(_ names: [String]) throws {
+        var set = try MemberSet(Dictionary(names.map { ($0, 0) }, uniquingKeysWith: { first, _ in first }))
+        for name in names { _ = try set.take(name) }
+    }
+
+    /// How much content each frame has.
+    package var contentSizes: [Int] {
+        parts.map { part in
+            switch part {
+            case .tar(let bytes): bytes.count
+            case .content(_, _, let count): count
+            }
+        }
+    }
+
+    static let mostFrames = 4096
+    private static let mebibyte = 1 << 20
+
+    /// The smallest number of whole mebibytes that makes no more than 4,096 frames.
+    private static func frameSize(for sizes: [Int]) -> Int {
+        // A header and a rest that fills no frame for each member, and the end.
+        let room = max(1, mostFrames - 2 * sizes.count - 1)
+        let total = sizes.reduce(0, +)
+        let size = (total + room - 1) / room
+        return max(1, (size + mebibyte - 1) / mebibyte) * mebibyte
+    }
+}

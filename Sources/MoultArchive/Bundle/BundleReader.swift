@@ -1,0 +1,47 @@
+package import MoultFiles
+
+/// Unpacks a bundle of ours on several threads: exactly the layout's members, and nothing besides.
+package struct BundleReader {
+    private let layout: BundleLayout
+    private let frames: FrameReader
+    private let path: String
+
+    /// A piece of a member's content, handed out on the thread that decoded it.
+    package struct Piece {
+        package let frame: Int
+        package let member: Int
+        /// Where in the member the piece lies.
+        package let offset: Int
+        /// Valid during the call only.
+        package let bytes: UnsafeRawBufferPointer
+    }
+
+    /// Takes a file whose layout and frames are declared.
+    package init(_ file: consuming Descriptor, layout: BundleLayout, frames: [Frame]) throws {
+        path = file.path
+        try reading(file.path) {
+            guard frames.map(\.contentSize) == layout.contentSizes else {
+                throw Refusal(.archiveFrames, "its frames do not fit the declared members")
+            }
+        }
+        self.layout = layout
+        self.frames = try FrameReader(file, frames: frames)
+    }
+
+    /// Decodes everything once; pieces come in any order and on several threads at a time.
+    package func read(threads: Int, onPiece: @Sendable (Piece) throws -> Void) throws {
+        let (layout, path) = (layout, path)
+        try frames.read(threads: threads) { index, _, bytes in
+            switch layout.parts[index] {
+            case .tar(let expected):
+                try reading(path) {
+                    guard bytes.elementsEqual(expected) else {
+                        throw Refusal(.archiveFrames, "its tar headers are not those of the declared members")
+                    }
+                }
+            case .content(let member, let offset, _):
+                try onPiece(Piece(frame: index, member: member, offset: offset, bytes: bytes))
+            }
+        }
+    }
+}

@@ -1,0 +1,59 @@
+internal import MoultBasics
+
+/// Packs members into a bundle of ours: `.tar.zst` that every tar reads, and that `BundleReader` reads in parallel.
+package struct BundleWriter {
+    private let layout: BundleLayout
+    private let level: Int
+    private let threads: Int
+
+    package init(_ layout: BundleLayout, level: Int, threads: Int) {
+        self.layout = layout
+        self.level = level
+        self.threads = threads
+    }
+
+    /// What has to give content: a member's index, and where each piece of its content goes.
+    package typealias Source = (_ member: Int, _ write: (UnsafeRawBufferPointer) throws -> Void) throws -> Void
+
+    /// Writes the bundle and returns its frames, one for each part of the layout.
+    ///
+    /// `source` is called for each member in turn and must give exactly as many bytes as the layout says. `onFrame`
+    /// gets each frame's index and content on the thread that compresses it; `output` the file's bytes in order.
+    package func write(
+        onFrame: @Sendable (_ index: Int, UnsafeRawBufferPointer) throws -> Void = { _, _ in },
+        output: (UnsafeRawBufferPointer) throws -> Void, source: Source
+    ) throws -> [Frame] {
+        try FrameWriter.write(
+            level: level, threads: threads, frameSize: layout.frameSize, onFrame: onFrame, output: output
+        ) { writer in
+            for part in layout.parts {
+                switch part {
+                case .tar(let bytes):
+                    try writer.write(bytes)
+                    try writer.endFrame()
+                case .content(let member, offset: 0, _):
+                    try write(member, to: &writer, from: source)
+                    try writer.endFrame()
+                case .content: break
+                }
+            }
+        }
+    }
+
+    private func write(_ index: Int, to writer: inout FrameWriter, from source: Source) throws {
+        let member = layout.members[index]
+        var count = 0
+        try source(index) { bytes in
+            count += bytes.count
+            guard count <= member.size else { throw wrongSize(member, "more") }
+            try writer.write(bytes)
+        }
+        guard count == member.size else { throw wrongSize(member, "\(count)") }
+    }
+
+    private func wrongSize(_ member: BundleLayout.Member, _ found: String) -> MoultError {
+        MoultError(
+            .archivePacking, what: "cannot pack \(member.name)",
+            why: "it gave \(found) bytes instead of \(member.size)", now: "Let nothing write to it while it is packed.")
+    }
+}

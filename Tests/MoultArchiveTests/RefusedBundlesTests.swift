@@ -1,0 +1,198 @@
+import MoultArchive
+import MoultBasics
+import MoultFiles
+import Synchronization
+import Testing
+
+/// Bundles of ours that somebody spoiled, and sources and sinks that fail.
+@Suite(.timeLimit(.minutes(2))) struct RefusedBundlesTests {
+    private func packed() throws -> (scratch: Scratch, frames: [Frame], bytes: [UInt8]) {
+        let scratch = try Scratch()
+        let frames = try BundleSample.write(to: scratch.path("a"))
+        return (scratch, frames, try scratch.read("a"))
+    }
+
+    private func error(_ scratch: Scratch, _ frames: [Frame], layout: BundleLayout? = nil) throws -> MoultError {
+        let layout = try layout ?? BundleSample.layout()
+        let path = scratch.path("a")
+        let error = try #require(throws: MoultError.self) {
+            try BundleReader(Descriptor(path, .read), layout: layout, frames: frames).read(threads: 2) { _ in }
+        }
+        #expect(error.what == "cannot unpack \(path)")
+        return error
+    }
+
+    @Test func refusesATruncatedFile() throws {
+        let (scratch, frames, bytes) = try packed()
+        for length in [0, 1, 100, bytes.count / 2, bytes.count - 100, bytes.count - 9, bytes.count - 1] {
+            try scratch.write("a", Array(bytes[..<length]))
+            #expect(try error(scratch, frames).why == "it has no seek table")
+        }
+        // A hole in the middle, and the table whole.
+        try scratch.write("a", Array(bytes[..<1000] + bytes[2000...]))
+        #expect(try error(scratch, frames).code == .archiveFrames)
+    }
+
+    @Test func refusesExtraBytes() throws {
+        let (scratch, frames, bytes) = try packed()
+        for place in [0, 1000, frames[0].packedSize, bytes.count - 9, bytes.count] {
+            try scratch.write("a", bytes[..<place] + [7] + bytes[place...])
+            #expect(try error(scratch, frames).code == .archiveFrames)
+        }
+    }
+
+    @Test func refusesOtherFramesThanDeclared() throws {
+        let (scratch, frames, _) = try packed()
+        var other = frames
+        other[3] = Frame(packedSize: frames[3].packedSize + 1, contentSize: frames[3].contentSize)
+        #expect(try error(scratch, other).why == "its frames are not the declared ones")
+        #expect(try error(scratch, Array(frames.dropLast())).why == "its frames do not fit the declared members")
+        let small = try BundleLayout(members: [("food.db", 5)], modified: 0)
+        #expect(try error(scratch, frames, layout: small).why == "its frames do not fit the declared members")
+    }
+
+    /// The table moves a frame's border by one byte, and the declaration agrees.
+    @Test func refusesATableThatLies() throws {
+        let (scratch, frames, bytes) = try packed()
+        let table = bytes.count - 9 - 8 * frames.count
+        var lying = bytes
+        var declared = frames
+        declared[1] = Frame(packedSize: frames[1].packedSize + 1, contentSize: frames[1].contentSize)
+        declared[2] = Frame(packedSize: frames[2].packedSize - 1, contentSize: frames[2].contentSize)
+        for (index, frame) in declared.enumerated() {
+            for byte in 0..<4 {
+                lying[table + 8 * index + byte] = UInt8(truncatingIfNeeded: frame.packedSize >> (8 * byte))
+            }
+        }
+        try scratch.write("a", lying)
+        #expect(
+            try error(scratch, declared).why == "the frame at \(frames[0].packedSize) does not end where it should")
+    }
+
+    @Test func refusesAFrameWithMoreOrLessContentThanListed() throws {
+        let scratch = try Scratch()
+        let path = scratch.path("a")
+        for listed in [99, 101] {
+            let frames = try FrameWriter.write(level: 1, threads: 1, frameSize: 1000) {
+                try Descriptor(path, .append).write($0)
+            } body: { writer in
+                try writer.write([UInt8](repeating: 1, count: 100))
+            }
+            // The entry's second half is the content's size.
+            var bytes = try scratch.read("a")
+            bytes[bytes.count - 9 - 4] = UInt8(listed)
+            try scratch.write("a", bytes)
+            let declared = [Frame(packedSize: frames[0].packedSize, contentSize: listed)]
+            let error = try #require(throws: MoultError.self) {
+                try FrameReader(Descriptor(path, .read), frames: declared).read(threads: 1) { _, _, _ in }
+            }
+            #expect([.archiveFrames, .archiveDamaged].contains(error.code), "\(error)")
+            #expect(scratch.run("rm a") == 0)
+        }
+    }
+
+    @Test func refusesAChangedBit() throws {
+        let (scratch, frames, bytes) = try packed()
+        let table = bytes.count - 9 - 8 * frames.count - 8
+        for place in stride(from: 5, to: table, by: table / 50) {
+            var damaged = bytes
+            damaged[place] ^= 4
+            try scratch.write("a", damaged)
+            #expect([.archiveDamaged, .archiveFrames].contains(try error(scratch, frames).code))
+        }
+    }
+
+    /// Names, sizes and time are what the layout says, to the byte.
+    @Test func refusesOtherHeadersThanDeclared() throws {
+        let (scratch, frames, _) = try packed()
+        var members = BundleSample.sizes
+        members[0].0 = "trash.db"
+        let renamed = try BundleLayout(members: members, modified: BundleSample.modified)
+        #expect(
+            try error(scratch, frames, layout: renamed).why == "its tar headers are not those of the declared members")
+        let later = try BundleLayout(members: BundleSample.sizes, modified: 1)
+        #expect(try error(scratch, frames, layout: later).code == .archiveFrames)
+    }
+
+    @Test func refusesFramesThatNeedTooMuchMemory() throws {
+        let scratch = try Scratch()
+        let path = scratch.path("a")
+        let frames = try FrameWriter.write(level: 1, threads: 1, frameSize: 70 << 20) {
+            try Descriptor(path, .append).write($0)
+        } body: {
+            try $0.write([UInt8](repeating: 1, count: 65 << 20))
+        }
+        let error = try #require(throws: MoultError.self) { try FrameReader(Descriptor(path, .read), frames: frames) }
+        #expect(error.code == .archiveMemory)
+    }
+
+    private struct Failure: Error, Equatable { let frame: Int }
+
+    /// The first error comes out, and the work that is left is not done.
+    @Test(arguments: [1, 2, 4]) func anErrorOfOneWorkerStopsAll(threads: Int) throws {
+        let scratch = try Scratch()
+        let path = scratch.path("a")
+        let count = 500
+        let frames = try FrameWriter.write(level: 1, threads: 2, frameSize: 10) {
+            try Descriptor(path, .append).write($0)
+        } body: {
+            try $0.write([UInt8](repeating: 1, count: 10 * count))
+        }
+        let done = Mutex(0)
+        let failure = #expect(throws: Failure.self) {
+            try FrameReader(Descriptor(path, .read), frames: frames).read(threads: threads) { index, _, _ in
+                if index >= 10 { throw Failure(frame: index) }
+                done.withLock { $0 += 1 }
+            }
+        }
+        #expect(try #require(failure).frame < 10 + threads)
+        #expect(done.withLock { $0 } == 10)
+    }
+
+    @Test func errorsOfThePackersOwnPartsComeOut() throws {
+        let layout = try BundleSample.layout()
+        let writer = BundleWriter(layout, level: 1, threads: 2)
+        let content = BundleSample.members.map(\.bytes)
+        #expect(throws: Failure(frame: 3)) {
+            try writer.write(onFrame: { index, _ in if index == 3 { throw Failure(frame: index) } }, output: { _ in }) {
+                try content[$0].withUnsafeBytes($1)
+            }
+        }
+        #expect(throws: Failure(frame: -1)) {
+            try writer.write(output: { _ in throw Failure(frame: -1) }) { try content[$0].withUnsafeBytes($1) }
+        }
+        #expect(throws: Failure(frame: -2)) { try writer.write(output: { _ in }) { _, _ in throw Failure(frame: -2) } }
+    }
+
+    @Test(arguments: [("more", 1), ("3145733", -1)]) func refusesASourceThatChangedItsSize(
+        found: String, by difference: Int
+    ) throws {
+        let writer = BundleWriter(try BundleSample.layout(), level: 1, threads: 2)
+        let error = try #require(throws: MoultError.self) {
+            try writer.write(output: { _ in }) { member, write in
+                var bytes = BundleSample.members[member].bytes
+                if member == 1 { if difference > 0 { bytes.append(0) } else { bytes.removeLast() } }
+                try bytes.withUnsafeBytes(write)
+            }
+        }
+        #expect(
+            "\(error)"
+                == "cannot pack food.db: it gave \(found) bytes instead of 3145734. Let nothing write to it while "
+                + "it is packed.")
+    }
+
+    @Test(arguments: ["../x", "a b", "x.db-wal", "/x", String(repeating: "x", count: 101)])
+    func refusesToPackSuchNames(name: String) throws {
+        let error = try #require(throws: MoultError.self) { try BundleLayout(members: [(name, 1)], modified: 0) }
+        #expect(error.what == "cannot pack the archive")
+    }
+
+    @Test func refusesToPackANameTwice() throws {
+        for names in [["a.db", "a.db"], ["a.db", "A.db"]] {
+            let error = try #require(throws: MoultError.self) {
+                try BundleLayout(members: names.map { ($0, 1) }, modified: 0)
+            }
+            #expect(error.code == .archiveDuplicate)
+        }
+    }
+}
