@@ -55,8 +55,12 @@ package final class Connection {
     }
 
     deinit {
+        guard let database else { return }
         interrupter.disarm()
-        // Statements are lent to closures and finalised there; a backup of an app's own may keep a zombie alive.
+        // Our statements and backups keep the connection; those that an app made through the handle may outlive it, and
+        // must not ask what ends here.
+        sqlite3_progress_handler(database, 0, nil, nil)
+        sqlite3_set_authorizer(database, nil, nil)
         sqlite3_close_v2(database)
     }
 
@@ -75,8 +79,10 @@ package final class Connection {
     /// Closes the connection; fails, and leaves it open, if somebody still has a statement or a backup of it.
     package func close() throws {
         guard let database else { return }
+        interrupter.disarm()
         let code = sqlite3_close(database)
         guard code == SQLITE_OK else {
+            interrupter.arm(database)
             var open: [String] = []
             var statement = sqlite3_next_stmt(database, nil)
             while let current = statement {
@@ -88,7 +94,6 @@ package final class Connection {
                 doing: open.isEmpty
                     ? "close \(path)" : "close \(path) with statements open: \(open.joined(separator: "; "))")
         }
-        interrupter.disarm()
         self.database = nil
     }
 

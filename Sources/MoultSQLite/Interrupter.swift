@@ -24,4 +24,9 @@ package final class Interrupter: Sendable {
     func disarm() {
         database.withLock { $0 = 0 }
     }
+
+    /// Takes the handle again, which was not freed after all.
+    func arm(_ handle: OpaquePointer) {
+        database.withLock { $0 = UInt(bitPattern: handle) }
+    }
 }
