@@ -92,6 +92,7 @@ let package = Package(
                 "TestSupport",
             ]),
         .testTarget(name: "MoultBasicsTests", dependencies: ["MoultBasics"]),
+        .testTarget(name: "StepKitTests", dependencies: ["StepKit", "MoultBasics", "MoultFiles", "MoultCore"]),
         .testTarget(
             name: "MoultSQLiteTests",
             dependencies: ["MoultSQLite", "MoultBasics", "MoultFiles", "CLinux", "TestSupport"]),

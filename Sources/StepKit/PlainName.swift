@@ -9,12 +9,15 @@ public enum PlainName {
         }
         if name.hasPrefix(".") || name.hasPrefix("-") { return "begins with '\(name.prefix(1))'" }
         // SQLite would take such a file for a part of another database.
-        for suffix in ["-wal", "-shm", "-journal"] where name.hasSuffix(suffix) {
+        let lower = name.lowercased()
+        for suffix in ["-wal", "-shm", "-journal"] where lower.hasSuffix(suffix) {
             return "ends with \(suffix), which belongs to SQLite"
         }
-        if name.lowercased() == "moult.json" { return "is the name of the store's settings" }
-        return nil
+        return reserved.contains(lower) ? "is the name of a file of moult's own" : nil
     }
+
+    /// The store's settings, and what lies beside the sealed files in a generation.
+    private static let reserved = ["moult.json", "manifest.json", "seal.json"]
 
     /// What is wrong with the path of a member: plain names, at most four, joined by '/'.
     public static func fault(path: String) -> String? {

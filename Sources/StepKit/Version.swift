@@ -13,7 +13,8 @@ public struct Version: Sendable, Hashable, CustomStringConvertible {
         (self.prerelease, self.build) = (prerelease, build)
     }
 
-    /// Reads `2.1.0`, `2.1.0-rc.1`, `2.1.0+5`; nil for anything that SemVer does not allow.
+    /// Reads `2.1.0`, `2.1.0-rc.1`, `2.1.0+5`; nil for anything that SemVer does not allow, and for a major, minor or
+    /// patch of more than 18 digits.
     public init?(_ text: String) {
         var rest = Substring(text)
         func identifiers(after mark: Character) -> [Substring]? {
@@ -23,7 +24,7 @@ public struct Version: Sendable, Hashable, CustomStringConvertible {
             return parts.allSatisfy { !$0.isEmpty && $0.utf8.allSatisfy(Self.isIdentifier) } ? parts : nil
         }
         guard let build = identifiers(after: "+"), let prerelease = identifiers(after: "-"),
-            prerelease.allSatisfy({ Self.number($0) != nil || !$0.utf8.allSatisfy(Self.isDigit) })
+            prerelease.allSatisfy({ Self.isNumber($0) || !$0.utf8.allSatisfy(Self.isDigit) })
         else { return nil }
         let numbers = rest.split(separator: ".", omittingEmptySubsequences: false).map(Self.number)
         guard numbers.count == 3, let major = numbers[0], let minor = numbers[1], let patch = numbers[2] else {
@@ -37,10 +38,14 @@ public struct Version: Sendable, Hashable, CustomStringConvertible {
         isDigit(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte) || byte == 0x2D
     }
 
-    /// A number without leading zeros, as SemVer wants it.
+    /// Digits without leading zeros, as SemVer wants a number.
+    private static func isNumber(_ text: some StringProtocol) -> Bool {
+        !text.isEmpty && text.utf8.allSatisfy(isDigit) && (text.utf8.count == 1 || text.utf8.first != 0x30)
+    }
+
+    /// Such a number of at most 18 digits: it fits, and so does the next one, which ranges need.
     static func number(_ text: some StringProtocol) -> Int? {
-        guard !text.isEmpty, text.utf8.allSatisfy(isDigit), text.count == 1 || text.first != "0" else { return nil }
-        return Int(text)
+        isNumber(text) && text.utf8.count <= 18 ? Int(text) : nil
     }
 
     public var description: String {
@@ -54,17 +59,18 @@ public struct Version: Sendable, Hashable, CustomStringConvertible {
 extension Version {
     /// Precedence, section 11 of SemVer: build metadata does not count, a pre-release comes before its release.
     public func precedes(_ other: Version) -> Bool {
-        let mine = [major, minor, patch]
-        let theirs = [other.major, other.minor, other.patch]
-        if mine != theirs { return mine.lexicographicallyPrecedes(theirs) }
+        let mine = (major, minor, patch)
+        let theirs = (other.major, other.minor, other.patch)
+        if mine != theirs { return mine < theirs }
         if prerelease.isEmpty || other.prerelease.isEmpty { return !prerelease.isEmpty && other.prerelease.isEmpty }
         for (a, b) in zip(prerelease, other.prerelease) where a != b {
-            switch (Int(a), Int(b)) {
-            case (let a?, let b?): return a < b
-            case (.some, nil): return true
-            case (nil, .some): return false
+            switch (Self.isNumber(a), Self.isNumber(b)) {
+            // As numbers of any length.
+            case (true, true) where a.utf8.count != b.utf8.count: return a.utf8.count < b.utf8.count
+            case (true, false): return true
+            case (false, true): return false
             // By ASCII, which is the order of the bytes.
-            case (nil, nil): return a.utf8.lexicographicallyPrecedes(b.utf8)
+            default: return a.utf8.lexicographicallyPrecedes(b.utf8)
             }
         }
         return prerelease.count < other.prerelease.count

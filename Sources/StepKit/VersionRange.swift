@@ -1,4 +1,4 @@
-/// A set of versions as a constraint names it: `>=1.4 <3`, `^2.1`, `~2.1.3`, `2.0.0 || >=2.2`.
+/// A set of versions as a constraint names it: `>=1.4 <3`, `^2.1`, `~2.1.3`, `2.0.0 || >=2.2`, `*`.
 ///
 /// Terms beside each other must all hold, `||` separates alternatives. Missing parts count as 0, except that a bare or
 /// partial version without operator (`2`, `2.1`) means all versions that begin so, and that `<=2` and `>2` respect the
@@ -45,7 +45,7 @@ public struct VersionRange: Sendable, Equatable, CustomStringConvertible {
     }
 
     private static func bounds(_ text: Substring) -> [Bound]? {
-        let terms = joinOperators(text.split(whereSeparator: \.isWhitespace))
+        let terms = joinOperators(text.split(separator: " "))
         guard let terms, !terms.isEmpty else { return nil }
         var bounds: [Bound] = []
         for term in terms {
@@ -55,13 +55,14 @@ public struct VersionRange: Sendable, Equatable, CustomStringConvertible {
         return bounds
     }
 
-    /// `>= 1.4` is the same as `>=1.4`; an operator at the end has no version.
+    /// `>= 1.4` is the same as `>=1.4`; but `> =1.4` and an operator at the end are nothing.
     private static func joinOperators(_ words: [Substring]) -> [String]? {
         var terms: [String] = []
         var pending = ""
         for word in words {
-            if word.allSatisfy({ "<>=^~".contains($0) }) {
-                pending += word
+            if !pending.isEmpty, word.first.map(isSign) == true { return nil }
+            if word.allSatisfy(isSign) {
+                pending = String(word)
             } else {
                 terms.append(pending + word)
                 pending = ""
@@ -70,9 +71,11 @@ public struct VersionRange: Sendable, Equatable, CustomStringConvertible {
         return pending.isEmpty ? terms : nil
     }
 
+    private static func isSign(_ character: Character) -> Bool { "<>=^~".contains(character) }
+
     private static func term(_ text: String) -> [Bound]? {
         if text == "*" { return [Bound(relation: .atLeast, version: Version(0, 0, 0), named: false)] }
-        let sign = text.prefix { "<>=^~".contains($0) }
+        let sign = text.prefix(while: isSign)
         guard let (low, given) = partial(text.dropFirst(sign.count)) else { return nil }
         let named = !low.prerelease.isEmpty
         func atLeast(_ version: Version) -> Bound { Bound(relation: .atLeast, version: version, named: named) }

@@ -13,69 +13,50 @@ public struct Expectation: Sendable, Equatable, CustomStringConvertible {
     public let relation: Relation
     public let value: String
 
-    /// Nil if there is nothing to compare with, or an order is asked of something that is no number.
+    /// Nil if there is nothing to compare with, if an order is asked of something that is no number, or if the sign is
+    /// one of another language, such as `==`.
     public init?(_ text: String) {
         description = text
         let signs: [Relation] = [.atLeast, .atMost, .notEqual, .above, .below, .equal]
-        relation = signs.first { text.hasPrefix($0.rawValue) } ?? .equal
-        let hasSign = text.hasPrefix(relation.rawValue)
-        var rest = Substring(text).dropFirst(hasSign ? relation.rawValue.count : 0)
-        if hasSign { while rest.first == " " { rest.removeFirst() } }
-        value = String(rest)
-        let ordered = relation != .equal && relation != .notEqual
-        if value.isEmpty && hasSign || ordered && Double(value) == nil { return nil }
+        let sign = signs.first { text.hasPrefix($0.rawValue) }
+        relation = sign ?? .equal
+        guard let sign else {
+            value = text
+            return
+        }
+        let rest = text.dropFirst(sign.rawValue.count)
+        value = String(rest.drop { $0 == " " })
+        if let next = rest.first, "<>=!".contains(next) { return nil }
+        if value.isEmpty { return nil }
+        if relation != .equal, relation != .notEqual, Self.number(value) == nil { return nil }
     }
 
     /// Whether an answer, as text, is what was expected; numbers are compared as numbers.
     public func isMet(by answer: String) -> Bool {
-        if let number = Double(answer), let wanted = Double(value) {
-            return switch relation {
-            case .atLeast: number >= wanted
-            case .atMost: number <= wanted
-            case .above: number > wanted
-            case .below: number < wanted
-            case .equal: number == wanted
-            case .notEqual: number != wanted
-            }
-        }
+        // Whole numbers first: not all of them are a Double.
+        if let number = Int(answer), let wanted = Int(value) { return holds(number, wanted) }
+        if let number = Self.number(answer), let wanted = Self.number(value) { return holds(number, wanted) }
         return switch relation {
         case .equal: answer == value
         case .notEqual: answer != value
         case .atLeast, .atMost, .above, .below: false
         }
     }
-}
 
-/// How much is allowed: a share of what was there (`20%`), or a number of rows.
-public struct Allowance: Sendable, Equatable, CustomStringConvertible {
-    public enum Measure: Sendable, Equatable {
-        case percent(Double)
-        case rows(Int)
-    }
-    public let measure: Measure
-
-    /// Reads `20%`, `0.5%` or `100`.
-    public init?(_ text: String) {
-        if text.hasSuffix("%") {
-            guard let share = Double(text.dropLast()), share >= 0, share.isFinite else { return nil }
-            measure = .percent(share)
-        } else {
-            guard let rows = Int(text), rows >= 0 else { return nil }
-            measure = .rows(rows)
+    private func holds<Number: Comparable>(_ number: Number, _ wanted: Number) -> Bool {
+        switch relation {
+        case .atLeast: number >= wanted
+        case .atMost: number <= wanted
+        case .above: number > wanted
+        case .below: number < wanted
+        case .equal: number == wanted
+        case .notEqual: number != wanted
         }
     }
 
-    public func allows(_ change: Int, of total: Int) -> Bool {
-        switch measure {
-        case .percent(let share): Double(change) * 100 <= share * Double(total)
-        case .rows(let rows): change <= rows
-        }
-    }
-
-    public var description: String {
-        switch measure {
-        case .percent(let share): share == share.rounded() ? "\(Int(share))%" : "\(share)%"
-        case .rows(let rows): "\(rows) rows"
-        }
+    /// A decimal number; words such as `nan` and `infinity`, which Swift takes for numbers too, are texts.
+    private static func number(_ text: String) -> Double? {
+        let isDecimal = text.utf8.allSatisfy { Version.isDigit($0) || "+-.eE".utf8.contains($0) }
+        return isDecimal ? Double(text) : nil
     }
 }

@@ -1,0 +1,109 @@
+import MoultBasics
+import StepKit
+import Testing
+
+@Suite struct EffectJSONTests {
+    /// Every change, with the text that a journal keeps of it.
+    static let changes: [(Change, String)] = [
+        (.confirm("all is well"), #"{"do":"confirm","text":"all is well"}"#),
+        (.retire(generation: "1.0.0+0badc0de"), #"{"do":"retire","generation":"1.0.0+0badc0de"}"#),
+        (.unlink(path: "food.db"), #"{"do":"unlink","path":"food.db"}"#),
+        (
+            .adopt(path: "food.db", generation: "0+adopted"),
+            #"{"do":"adopt","path":"food.db","generation":"0+adopted"}"#
+        ),
+        (.seal(member: "food.db", size: 1 << 33), #"{"do":"seal","member":"food.db","size":8589934592}"#),
+        (.refer(target: "/usr/share/food.db", size: 0), #"{"do":"refer","target":"/usr/share/food.db","size":0}"#),
+        (.restore(generation: "1.0.0+0badc0de"), #"{"do":"restore","generation":"1.0.0+0badc0de"}"#),
+        (.seat(generation: "2.0.0+0badc0de"), #"{"do":"seat","generation":"2.0.0+0badc0de"}"#),
+        (.point(to: "b", from: "a"), #"{"do":"point","to":"b","from":"a"}"#),
+        (.point(to: "b", from: nil), #"{"do":"point","to":"b"}"#),
+        (.link(path: "food.db", member: "f.db"), #"{"do":"link","path":"food.db","member":"f.db"}"#),
+        (
+            .create(path: "user.db", member: "u.db", size: 7),
+            #"{"do":"create","path":"user.db","member":"u.db","size":7}"#
+        ),
+        (.keep(why: "is \"there\""), #"{"do":"keep","why":"is \"there\""}"#),
+        (
+            .attach(main: "user", names: ["food", "pantry"]),
+            #"{"do":"attach","main":"user","names":["food","pantry"]}"#
+        ),
+        (.attach(main: nil, names: []), #"{"do":"attach","names":[]}"#),
+        (.prove(["quick_check", "3 golden queries"]), #"{"do":"prove","methods":["quick_check","3 golden queries"]}"#),
+        (
+            .custom(name: "reindex", text: "2 indexes", with: ["a": [1, .number(2.5), .null]]),
+            #"{"do":"custom","name":"reindex","text":"2 indexes","with":{"a":[1,2.5,null]}}"#
+        ),
+        (.custom(name: "n", text: "t", with: .null), #"{"do":"custom","name":"n","text":"t","with":null}"#),
+    ]
+
+    @Test(arguments: changes)
+    func comesBackEqual(_ change: Change, _ line: String) throws {
+        let effect = Effect(step: "acme.reindex", phase: .copy, database: "food", change)
+        #expect(effect.json["change"]?.line == line)
+        let text = effect.json.line
+        #expect(try Effect(json: JSON(parsing: text, source: "journal"), source: "journal") == effect)
+    }
+
+    @Test func theTableHasEveryChange() {
+        #expect(Set(Self.changes.map { Self.number($0.0) }) == Set(1...15))
+    }
+
+    /// A switch over all, so that a new change cannot be added without coming by here.
+    private static func number(_ change: Change) -> Int {
+        switch change {
+        case .confirm: 1
+        case .retire: 2
+        case .unlink: 3
+        case .adopt: 4
+        case .seal: 5
+        case .refer: 6
+        case .restore: 7
+        case .seat: 8
+        case .point: 9
+        case .link: 10
+        case .create: 11
+        case .keep: 12
+        case .attach: 13
+        case .prove: 14
+        case .custom: 15
+        }
+    }
+
+    @Test(arguments: Phase.allCases)
+    func everyPhaseComesBack(_ phase: Phase) throws {
+        let effect = Effect(step: "s", phase: phase, .keep(why: "w"))
+        #expect(try Effect(json: effect.json, source: "journal") == effect)
+        #expect(effect.json["database"] == nil)
+    }
+
+    @Test func phasesComeInTheirOrder() {
+        #expect(Phase.allCases.sorted() == [.check, .delete, .copy, .attach, .verify])
+    }
+
+    @Test(arguments: [
+        ("[]", "the document must be an object, is a list"),
+        (#"{"step":"s","change":{"do":"keep","why":"w"}}"#, "phase is missing"),
+        (#"{"phase":"copy","change":{"do":"keep","why":"w"}}"#, "step is missing"),
+        (#"{"step":"s","phase":"copy"}"#, "change is missing"),
+        (
+            #"{"step":"s","phase":"later","change":{"do":"keep","why":"w"}}"#,
+            #"phase must be one of "check", "delete", "copy", "attach", "verify", is "later""#
+        ),
+        (#"{"step":"s","phase":"copy","change":{"do":"fly"}}"#, #"change.do "fly" is not a known change"#),
+        (#"{"step":"s","phase":"copy","change":{"do":"keep"}}"#, "change.why is missing"),
+        (
+            #"{"step":"s","phase":"copy","change":{"do":"seal","member":"m","size":-1}}"#,
+            "change.size must not be negative, is -1"
+        ),
+        (
+            #"{"step":"s","phase":"copy","change":{"do":"prove","methods":["a",1]}}"#,
+            "change.methods[1] must be a text, is a whole number"
+        ),
+    ])
+    func refuses(_ text: String, _ why: String) throws {
+        let json = try JSON(parsing: text, source: "journal")
+        let error = #expect(throws: MoultError.self) { try Effect(json: json, source: "journal") }
+        #expect(error.map { "\($0)" } == "journal: \(why). It was written by another version of moult.")
+    }
+}
