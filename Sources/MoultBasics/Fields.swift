@@ -70,6 +70,19 @@ public struct Fields {
         }
     }
 
+    /// The texts of a member that is an object of texts, by their names.
+    public func optionalTexts(_ name: String) throws -> [String: String]? {
+        guard let members = try value(name, "an object", { $0.members }) else { return nil }
+        var texts: [String: String] = [:]
+        for member in members {
+            guard let text = member.value.string else {
+                throw fail("\(name).\(member.name)", "must be a text, is \(member.value.kind)")
+            }
+            texts[member.name] = text
+        }
+        return texts
+    }
+
     /// The fields of a member that is an object.
     public func optionalObject(_ name: String) throws -> Fields? {
         guard let json = json(name) else { return nil }
@@ -107,11 +120,12 @@ public struct Fields {
         members.filter { !known.names.contains($0.name) }.map { ($0.name, path($0.name)) }
     }
 
-    /// Refuses members that nobody asked for, with the known name that is nearest.
+    /// Refuses members that nobody asked for, with the known name that is nearest, or all of them if none is near.
     public func refuseUnknown() throws {
         guard let first = unknown.first else { return }
-        throw error(first.path, "is not a known field", suggestion(for: first.name))
+        let names = known.names.sorted()
+        throw error(
+            first.path, "is not a known field",
+            didYouMean(first.name, among: names) ?? "Known here: \(names.joined(separator: ", ")).")
     }
-
-    public func suggestion(for name: String) -> String? { didYouMean(name, among: known.names.sorted()) }
 }

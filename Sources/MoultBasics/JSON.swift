@@ -33,9 +33,9 @@ public enum JSON: Sendable, Equatable {
     public var kind: String {
         switch self {
         case .null: "null"
-        case .bool: "true or false"
+        case .bool(let value): value ? "true" : "false"
         case .integer: "a whole number"
-        case .number: "a number"
+        case .number: "a decimal number"
         case .string: "a text"
         case .array: "a list"
         case .object: "an object"

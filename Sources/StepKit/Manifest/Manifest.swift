@@ -14,6 +14,8 @@ public struct Manifest: Sendable, Equatable {
     public var sequence: Int
     public var created: Timestamp?
     public var expires: Timestamp?
+    /// Fields that whoever does not know them must not ignore.
+    public var critical: [String]
     public var requires: Requires
     /// The archive of the release; nil if every database lies in place.
     public var bundle: Bundle?
@@ -41,6 +43,10 @@ public struct Manifest: Sendable, Equatable {
         public var size: Int
         public var sha256: String
         public var frames: Frames?
+
+        package init(file: String, size: Int, sha256: String, frames: Frames?) {
+            (self.file, self.size, self.sha256, self.frames) = (file, size, sha256, frames)
+        }
     }
 
     /// The independent zstd frames of a bundle, so that unpacking can use every core.
@@ -51,6 +57,10 @@ public struct Manifest: Sendable, Equatable {
         public var content: [Int]
         /// The SHA-256 of each frame's content, 64 hexadecimal digits each, one after the other.
         public var sha256: String
+
+        package init(packed: [Int], content: [Int], sha256: String) {
+            (self.packed, self.content, self.sha256) = (packed, content, sha256)
+        }
     }
 
     /// A patch from an older release.
@@ -59,6 +69,10 @@ public struct Manifest: Sendable, Equatable {
         public var file: String
         public var size: Int
         public var sha256: String
+
+        package init(from: Version, file: String, size: Int, sha256: String) {
+            (self.from, self.file, self.size, self.sha256) = (from, file, size, sha256)
+        }
     }
 
     /// A query with the answer it must give on the staged data.

@@ -3,18 +3,19 @@ internal import MoultBasics
 extension ManifestReader {
     mutating func database(_ name: String, _ fields: Fields) throws -> Database {
         if let fault = PlainName.databaseFault(name) {
-            throw MoultError(.manifest, what: "\(source): \(fields.place): the name of a database \(fault)")
+            throw failure(fields.place, "is not the name of a database: it \(fault)", nil)
         }
-        guard let kind = try fields.word("kind", Database.Kind.self) else { throw fields.fail("kind", "is missing") }
-        let place = try fields.word("place", Database.Place.self) ?? .generation
-        let member = try fields.json("member") == nil && form == .draft ? "\(name).db" : plainName(fields, "member")
-        let draft = form == .draft
+        guard let kind = try fields.word("kind", Database.Kind.self) else {
+            let kinds = Database.Kind.allCases.map { "\"\($0.rawValue)\"" }.joined(separator: ", ")
+            throw fields.fail("kind", "is missing", now: "It is one of \(kinds).")
+        }
+        let member = try sealed(fields, "member", orDraft: "\(name).db", plainName)
         let database = Database(
             name: name, kind: kind, member: member,
-            size: try draft ? fields.optionalCount("size") ?? 0 : fields.count("size"),
-            sha256: try draft && fields.json("sha256") == nil ? "" : sha256(fields),
+            size: try sealed(fields, "size", orDraft: 0, size),
+            sha256: try sealed(fields, "sha256", orDraft: "", sha256),
             path: try fields.json("path") == nil ? member : plainName(fields, "path"),
-            place: place,
+            place: try fields.word("place", Database.Place.self) ?? .generation,
             verify: try fields.word("verify", Database.Depth.self) ?? .quick,
             attach: try attach(fields, name),
             identity: try identity(fields),
@@ -23,7 +24,7 @@ extension ManifestReader {
             replace: try fields.word("replace", Database.Replacement.self),
             marker: try fields.optionalBool("marker") ?? true,
             compatible: try compatible(fields),
-            source: draft ? try draftSource(fields) : nil)
+            source: form == .draft ? try draftSource(fields) : nil)
         try refuseForeign(to: kind, fields)
         try done(fields)
         return database
@@ -43,9 +44,10 @@ extension ManifestReader {
 
     private mutating func attach(_ fields: Fields, _ name: String) throws -> Database.Attach {
         guard let part = try fields.optionalObject("attach") else { return .init(alias: name) }
-        let attach = Database.Attach(alias: try part.optionalString("as") ?? name)
+        let alias = try part.optionalString("as") ?? name
+        if let fault = PlainName.databaseFault(alias) { throw part.fail("as", "\"\(alias)\" \(fault)") }
         try done(part)
-        return attach
+        return Database.Attach(alias: alias)
     }
 
     private mutating func identity(_ fields: Fields) throws -> Database.Identity {
@@ -54,7 +56,7 @@ extension ManifestReader {
         if let schema,
             !schema.hasPrefix("sha256:") || schema.utf8.count != 71 || !schema.utf8.dropFirst(7).allSatisfy(Self.isHex)
         {
-            throw part.fail("schema", "must be \"sha256:\" and 64 hexadecimal digits")
+            throw part.fail("schema", "must be \"sha256:\" and 64 hexadecimal digits in lower case")
         }
         let identity = Database.Identity(
             applicationID: try int32(part, "applicationID"), userVersion: try int32(part, "userVersion"), schema: schema
@@ -72,23 +74,11 @@ extension ManifestReader {
 
     private mutating func preserve(_ fields: Fields) throws -> [Database.Preserve] {
         try fields.objects("preserve").map { part in
-            var columns: [String: String] = [:]
-            if let renamed = part.json("columns") {
-                guard let members = renamed.members else {
-                    throw part.fail("columns", "must be an object, is \(renamed.kind)")
-                }
-                for member in members {
-                    guard let new = member.value.string else {
-                        throw part.fail("columns.\(member.name)", "must be a text, is \(member.value.kind)")
-                    }
-                    columns[member.name] = new
-                }
-            }
             let preserve = Database.Preserve(
                 table: try part.string("table"), where: try part.optionalString("where"),
                 onConflict: try part.word("onConflict", Database.Preserve.Conflict.self) ?? .keepUser,
                 onReject: try part.word("onReject", Database.Preserve.Reject.self) ?? .block,
-                columns: columns)
+                columns: try part.optionalTexts("columns") ?? [:])
             try done(part)
             return preserve
         }
@@ -101,17 +91,18 @@ extension ManifestReader {
         return try items.enumerated().map { index, json in
             let place = "migrations[\(index)]"
             if let member = json.string {
-                guard form == .draft else { throw fields.fail(place, "must be an object with member, size and sha256") }
+                guard form == .draft else {
+                    throw fields.fail(place, "must be an object with member, size and sha256", now: Self.sealing)
+                }
                 return Database.Migration(
                     member: member, size: 0, sha256: "", number: try migrationNumber(member, fields, place))
             }
-            let part = try Fields(json, at: fields.path(place)) { [source] place, why, now in
-                MoultError(.manifest, what: "\(source): \(place) \(why)", now: now)
-            }
+            let part = try Fields(json, at: fields.path(place), failure: failure)
             let member = try part.string("member")
             let migration = Database.Migration(
-                member: member, size: try part.count("size"), sha256: try sha256(part),
-                number: try migrationNumber(member, fields, place))
+                member: member, size: try sealed(part, "size", orDraft: 0, size),
+                sha256: try sealed(part, "sha256", orDraft: "", sha256),
+                number: try migrationNumber(member, fields, "\(place).member"))
             try done(part)
             return migration
         }
@@ -123,7 +114,7 @@ extension ManifestReader {
         guard let number = Int(file.prefix { $0.isASCII && $0.isNumber }), number > 0, Int32(exactly: number) != nil
         else {
             throw fields.fail(
-                place, "\"\(member)\" must begin with the user_version that it leads to",
+                place, "\"\(member)\" has a file name that does not begin with the user_version to which it leads",
                 now: "Name it as in migrations/user/0002-notes.sql.")
         }
         return number
@@ -142,14 +133,9 @@ extension ManifestReader {
         let file = try fields.optionalString("source")
         guard let part = try fields.optionalObject("build") else { return file.map { .file($0) } }
         if file != nil { throw fields.fail("build", "and \"source\" cannot both be given") }
-        var define: [String: String] = [:]
-        for member in part.json("define")?.members ?? [] {
-            guard let value = member.value.string else { throw part.fail("define.\(member.name)", "must be a text") }
-            define[member.name] = value
-        }
         let source = Database.Source.script(
-            try part.string("script"), define: define, analyze: try part.optionalBool("analyze") ?? false,
-            from: try part.optionalString("from"))
+            try part.string("script"), define: try part.optionalTexts("define") ?? [:],
+            analyze: try part.optionalBool("analyze") ?? false, from: try part.optionalString("from"))
         try done(part)
         return source
     }

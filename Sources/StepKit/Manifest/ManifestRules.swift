@@ -6,32 +6,41 @@ struct ManifestRules {
     let fields: Fields
 
     func check(_ manifest: Manifest) throws {
-        if manifest.databases.isEmpty { throw fields.fail("databases", "must name at least one database") }
+        let databases = manifest.databases
+        if databases.isEmpty { throw fields.fail("databases", "must name at least one database") }
         if let created = manifest.created, let expires = manifest.expires, expires <= created {
             throw fields.fail("expires", "must be later than created")
         }
-        try distinct(manifest.databases, "member") { $0.place == .generation ? $0.member : nil }
-        try distinct(manifest.databases, "path") { $0.path }
-        try aliases(manifest.databases)
-        for database in manifest.databases { try migrations(database) }
-        if form == .sealed {
-            let packed = manifest.databases.filter { $0.place == .generation }
-            if manifest.bundle == nil, let first = packed.first {
-                throw fields.fail("bundle", "is missing, and databases.\(first.name) is not in place")
-            }
+        try distinct(databases.flatMap(members), "member")
+        try distinct(databases.map { ("databases.\($0.name).path", $0.path) }, "path")
+        try aliases(databases)
+        for database in databases {
+            try ascending(database)
+            try possible(database)
+        }
+        if form == .sealed, manifest.bundle == nil, let packed = databases.first(where: { $0.place == .generation }) {
+            throw fields.fail(
+                "bundle", "is missing, and databases.\(packed.name) is not in place", now: ManifestReader.sealing)
         }
         try references(manifest)
     }
 
+    private typealias Named = (place: String, name: String)
+
+    /// All that lies in the bundle, or is linked to in the generation, for a database.
+    private func members(_ database: Database) -> [Named] {
+        let place = "databases.\(database.name)"
+        return [("\(place).member", database.member)]
+            + database.migrations.enumerated().map { ("\(place).migrations[\($0)]", $1.member) }
+    }
+
     /// File systems may ignore the case of letters, so names that differ only by it are the same.
-    private func distinct(_ databases: [Database], _ field: String, _ value: (Database) -> String?) throws {
-        var seen: [String: String] = [:]
-        for database in databases {
-            guard let text = value(database) else { continue }
-            if let other = seen.updateValue(database.name, forKey: text.lowercased()) {
-                throw fields.fail(
-                    "databases.\(database.name).\(field)", "\"\(text)\" is also the \(field) of databases.\(other)")
-            }
+    private func distinct(_ names: [Named], _ what: String) throws {
+        var seen: [String: Named] = [:]
+        for (place, name) in names {
+            guard let other = seen.updateValue((place, name), forKey: name.lowercased()) else { continue }
+            let how = name == other.name ? "is also \(other.place)" : "differs from \(other.place) only in case"
+            throw fields.fail(place, "\"\(name)\" \(how)", now: "Give one of them another \(what).")
         }
     }
 
@@ -39,42 +48,54 @@ struct ManifestRules {
         var seen: [String: String] = [:]
         // The first user database is the connection's main database and is not attached.
         let main = databases.first { $0.kind == .user }
-        for database in databases where database != main {
+        for database in databases where database.name != main?.name {
             let alias = database.attach.alias
             let place = "databases.\(database.name).attach.as"
-            if let fault = PlainName.databaseFault(alias) { throw fields.fail(place, "\"\(alias)\" \(fault)") }
             if ["main", "temp"].contains(alias.lowercased()) {
                 throw fields.fail(
                     place, "\"\(alias)\" cannot be attached, because SQLite has that name already",
                     now: "Give it another name, as in \"attach\": { \"as\": \"shipped\" }.")
             }
             if let other = seen.updateValue(database.name, forKey: alias.lowercased()) {
-                throw fields.fail(place, "\"\(alias)\" is also the name of databases.\(other)")
+                throw fields.fail(
+                    place, "\"\(alias)\" is also the name by which databases.\(other) is attached",
+                    now: "Give one of them another name.")
             }
         }
     }
 
-    private func migrations(_ database: Database) throws {
+    private func ascending(_ database: Database) throws {
         var last = 0
         for (index, migration) in database.migrations.enumerated() {
             if migration.number <= last {
                 throw fields.fail(
                     "databases.\(database.name).migrations[\(index)]",
-                    "has the number \(migration.number), which does not come after \(last)")
+                    "leads to user_version \(migration.number), and the one before it to \(last)",
+                    now: "Give them ascending numbers, in that order.")
             }
             last = migration.number
         }
     }
 
+    private func possible(_ database: Database) throws {
+        guard let least = database.compatible?.userVersionAtLeast, let most = database.compatible?.userVersionAtMost,
+            most < least
+        else { return }
+        throw fields.fail(
+            "databases.\(database.name).compatible.userVersionAtMost", "is \(most), less than the least, \(least)")
+    }
+
     private func references(_ manifest: Manifest) throws {
         let names = manifest.databases.map(\.name)
-        func known(_ name: String, _ place: String) throws {
-            guard names.contains(name) else {
-                throw fields.fail(
-                    place, "\"\(name)\" is no database of this release", now: didYouMean(name, among: names))
-            }
+        func known(_ name: String, _ place: String, _ why: String) throws {
+            guard names.contains(name) else { throw fields.fail(place, why, now: didYouMean(name, among: names)) }
         }
-        for (index, check) in manifest.checks.enumerated() { try known(check.on, "checks[\(index)].on") }
-        for budget in manifest.budget { try known(budget.database, "budget.\(budget.database).\(budget.table)") }
+        for (index, check) in manifest.checks.enumerated() {
+            try known(check.on, "checks[\(index)].on", "\"\(check.on)\" is no database of this release")
+        }
+        for budget in manifest.budget {
+            try known(
+                budget.database, "budget.\(budget.database).\(budget.table)", "is for no database of this release")
+        }
     }
 }

@@ -1,0 +1,53 @@
+internal import MoultBasics
+
+extension Database {
+    /// What a sealed manifest has under the database's name.
+    var json: JSON {
+        .compact([
+            "kind": .string(kind.rawValue),
+            "member": .string(member),
+            "size": .size(size),
+            "sha256": .string(sha256),
+            "path": path == member ? nil : .string(path),
+            "place": place == .generation ? nil : .string(place.rawValue),
+            "verify": verify == .quick ? nil : .string(verify.rawValue),
+            "attach": attach.alias == name ? nil : ["as": .string(attach.alias)],
+            "identity": .unlessEmpty([
+                "applicationID": .optional(identity.applicationID), "userVersion": .optional(identity.userVersion),
+                "schema": .optional(identity.schema),
+            ]),
+            "preserve": .unlessEmpty(preserve.map(\.json)),
+            "migrations": .unlessEmpty(migrations.map(\.json)),
+            "replace": .optional(replace?.rawValue),
+            "marker": marker ? nil : false,
+            "compatible": compatible?.json,
+        ])
+    }
+}
+
+extension Database.Preserve {
+    fileprivate var json: JSON {
+        .compact([
+            "table": .string(table),
+            "where": .optional(`where`),
+            "onConflict": onConflict == .keepUser ? nil : .string(onConflict.rawValue),
+            "onReject": onReject == .block ? nil : .string(onReject.rawValue),
+            "columns": .unlessEmpty(columns),
+        ])
+    }
+}
+
+extension Database.Migration {
+    fileprivate var json: JSON {
+        ["member": .string(member), "size": .size(size), "sha256": .string(sha256)]
+    }
+}
+
+extension Database.Compatible {
+    fileprivate var json: JSON {
+        .compact([
+            "applicationID": .optional(applicationID), "userVersionAtLeast": .optional(userVersionAtLeast),
+            "userVersionAtMost": .optional(userVersionAtMost),
+        ])
+    }
+}

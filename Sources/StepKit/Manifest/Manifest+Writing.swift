@@ -1,0 +1,90 @@
+package import MoultBasics
+
+extension Manifest {
+    /// The sealed manifest, with its fields in a fixed order; reading it gives an equal manifest.
+    ///
+    /// What is as it is without being said is left out, and so is what only drafts have.
+    package func sealedJSON() -> JSON {
+        .compact([
+            "manifest": .size(Self.format),
+            "product": .string(product),
+            "version": .string(version.description),
+            "sequence": .size(sequence),
+            "created": .optional(created?.description),
+            "expires": .optional(expires?.description),
+            "critical": .unlessEmpty(critical.map { .string($0) }),
+            "requires": .unlessEmpty([
+                "app": .optional(requires.app?.description), "moult": .optional(requires.moult?.description),
+                "from": .optional(requires.from?.description),
+            ]),
+            "bundle": bundle?.json,
+            "deltas": .unlessEmpty(deltas.map(\.json)),
+            "databases": .object(databases.map { JSON.Member($0.name, $0.json) }),
+            "checks": .unlessEmpty(checks.map(\.json)),
+            "budget": budget.isEmpty ? nil : .object(budget.map(\.member)),
+            "steps": .unlessEmpty(steps.map(\.json)),
+        ])
+    }
+}
+
+extension JSON {
+    /// A list, nil if nothing is in it.
+    static func unlessEmpty(_ values: [JSON]) -> JSON? { values.isEmpty ? nil : .array(values) }
+
+    /// An object of the members that have a value, nil if none has.
+    static func unlessEmpty(_ members: KeyValuePairs<String, JSON?>) -> JSON? {
+        let object = JSON.compact(members)
+        return object.members?.isEmpty == true ? nil : object
+    }
+
+    /// An object of texts in the order of their names.
+    static func unlessEmpty(_ texts: [String: String]) -> JSON? {
+        texts.isEmpty ? nil : .object(texts.sorted { $0.key < $1.key }.map { Member($0.key, .string($0.value)) })
+    }
+
+    static func optional(_ value: Int?) -> JSON? { value.map { .size($0) } }
+}
+
+extension Manifest.Bundle {
+    fileprivate var json: JSON {
+        .compact([
+            "file": .string(file), "size": .size(size), "sha256": .string(sha256),
+            "frames": frames.map { frames in
+                [
+                    "packed": .array(frames.packed.map { .size($0) }),
+                    "content": .array(frames.content.map { .size($0) }), "sha256": .string(frames.sha256),
+                ]
+            },
+        ])
+    }
+}
+
+extension Manifest.Delta {
+    fileprivate var json: JSON {
+        [
+            "from": .string(from.description), "file": .string(file), "size": .size(size), "sha256": .string(sha256),
+        ]
+    }
+}
+
+extension Manifest.GoldenQuery {
+    fileprivate var json: JSON {
+        ["on": .string(on), "sql": .string(sql), "expect": .string(expect.description)]
+    }
+}
+
+extension Manifest.Budget {
+    fileprivate var member: JSON.Member {
+        JSON.Member(
+            "\(database).\(table)",
+            .compact(["shrink": .optional(shrink?.written), "grow": .optional(grow?.written)]))
+    }
+}
+
+extension Manifest.StepUse {
+    fileprivate var json: JSON {
+        .compact([
+            "step": .string(step), when.rawValue: .string(phase.rawValue), "with": with == .object([]) ? nil : with,
+        ])
+    }
+}

@@ -1,0 +1,48 @@
+internal import MoultBasics
+
+extension ManifestReader {
+    mutating func bundle(_ fields: Fields) throws -> Manifest.Bundle? {
+        guard let part = try fields.optionalObject("bundle") else { return nil }
+        let bundle = Manifest.Bundle(
+            file: try plainName(part, "file"),
+            size: try sealed(part, "size", orDraft: 0, size),
+            sha256: try sealed(part, "sha256", orDraft: "", sha256),
+            frames: try frames(part))
+        try done(part)
+        return bundle
+    }
+
+    private mutating func frames(_ fields: Fields) throws -> Manifest.Frames? {
+        guard let part = try fields.optionalObject("frames") else { return nil }
+        func sizes(_ name: String) throws -> [Int] {
+            guard let json = part.json(name) else { throw part.fail(name, "is missing") }
+            guard let list = json.array else { throw part.fail(name, "must be a list, is \(json.kind)") }
+            return try list.enumerated().map { index, json in
+                guard let size = json.integer, (1...1 << 40).contains(size) else {
+                    throw part.fail("\(name)[\(index)]", "must be a whole number from 1 to \(1 << 40)")
+                }
+                return Int(size)
+            }
+        }
+        let frames = Manifest.Frames(
+            packed: try sizes("packed"), content: try sizes("content"), sha256: try part.string("sha256"))
+        guard frames.sha256.utf8.count % 64 == 0, frames.sha256.utf8.allSatisfy(Self.isHex) else {
+            throw part.fail("sha256", "must be digests of 64 hexadecimal digits in lower case, one after the other")
+        }
+        guard frames.packed.count == frames.content.count, frames.sha256.utf8.count == 64 * frames.packed.count else {
+            throw fields.fail("frames", "must have as many packed and content sizes as digests")
+        }
+        try done(part)
+        return frames
+    }
+
+    mutating func deltas(_ fields: Fields) throws -> [Manifest.Delta] {
+        try fields.objects("deltas").map { part in
+            let delta = Manifest.Delta(
+                from: try version(part, "from"), file: try plainName(part, "file"), size: try size(part, "size"),
+                sha256: try sha256(part, "sha256"))
+            try done(part)
+            return delta
+        }
+    }
+}

@@ -1,0 +1,144 @@
+internal import MoultBasics
+
+/// Reads the parts of a manifest, and remembers which fields it did not know.
+struct ManifestReader {
+    let form: Manifest.Form
+    let source: String
+    private(set) var unknown: [(name: String, path: String)] = []
+
+    init(form: Manifest.Form, source: String) {
+        self.form = form
+        self.source = source
+    }
+
+    /// Makes the error of a place in this manifest.
+    var failure: Fields.Failure {
+        { [source] place, why, now in MoultError(.manifest, what: "\(source): \(place) \(why)", now: now) }
+    }
+
+    mutating func manifest(_ fields: Fields) throws -> Manifest {
+        let format = try fields.integer("manifest")
+        guard format == Manifest.format else {
+            throw fields.fail(
+                "manifest", "is format \(format), and this moult reads format \(Manifest.format)",
+                now: format > Manifest.format ? "Install a newer moult." : nil)
+        }
+        let product = try fields.string("product")
+        if let fault = Self.productFault(product) { throw fields.fail("product", "\"\(product)\" \(fault)") }
+        // For editors, which find the schema of a draft by it.
+        if form == .draft { _ = try fields.optionalString("$schema") }
+        var manifest = Manifest(
+            product: product,
+            version: try version(fields, "version"),
+            sequence: try sealed(fields, "sequence", orDraft: 0) { try $0.count($1) },
+            created: try timestamp(fields, "created"),
+            expires: try timestamp(fields, "expires"),
+            critical: try fields.optionalStrings("critical") ?? [],
+            requires: try requires(fields),
+            bundle: try bundle(fields),
+            deltas: try deltas(fields),
+            databases: try fields.named("databases").map { try database($0.name, $0.fields) },
+            checks: try checks(fields),
+            budget: try budget(fields),
+            steps: try steps(fields),
+            warnings: [])
+        try done(fields)
+        try refuse(unknownAmong: manifest.critical, fields)
+        manifest.warnings = unknown.map { "\(source): \($0.path) is not known to this moult and was ignored" }
+        try ManifestRules(form: form, fields: fields).check(manifest)
+        return manifest
+    }
+
+    /// In a draft an unknown field is a slip of the pen; in a sealed manifest it may come from a newer moult.
+    mutating func done(_ fields: Fields) throws {
+        if form == .draft { try fields.refuseUnknown() }
+        unknown += fields.unknown
+    }
+
+    /// What to do where a field is missing that only drafts may leave out.
+    static let sealing = "A draft is sealed by: moult pack"
+
+    /// Reads a field that sealing adds; a draft may have it already, or leave it out.
+    func sealed<Value>(
+        _ fields: Fields, _ name: String, orDraft value: Value, _ read: (Fields, String) throws -> Value
+    ) throws -> Value {
+        if fields.json(name) != nil { return try read(fields, name) }
+        guard form == .draft else { throw fields.fail(name, "is missing", now: Self.sealing) }
+        return value
+    }
+
+    private func refuse(unknownAmong critical: [String], _ fields: Fields) throws {
+        for name in critical {
+            if let field = unknown.first(where: { $0.name == name || $0.path == name }) {
+                throw fields.fail(
+                    field.path, "is not known to this moult, and the manifest says that it is critical",
+                    now: "Install a newer moult.")
+            }
+        }
+    }
+
+    static func productFault(_ text: String) -> String? {
+        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count >= 2, parts.allSatisfy({ !$0.isEmpty && PlainName.fault(String($0)) == nil }) else {
+            return "must be a reverse-DNS name such as org.example.app"
+        }
+        return text.utf8.count > 255 ? "is longer than 255 characters" : nil
+    }
+
+    func version(_ fields: Fields, _ name: String) throws -> Version {
+        let text = try fields.string(name)
+        guard let version = Version(text) else {
+            throw fields.fail(name, "\"\(text)\" is not a version as SemVer has it", now: "Write it as in 2.1.0.")
+        }
+        // The name of a generation has the version in it, and file systems have a limit.
+        guard text.utf8.count <= 128 else { throw fields.fail(name, "is longer than 128 characters") }
+        return version
+    }
+
+    private func timestamp(_ fields: Fields, _ name: String) throws -> Timestamp? {
+        guard let text = try fields.optionalString(name) else { return nil }
+        guard let time = Timestamp(text) else {
+            throw fields.fail(name, "\"\(text)\" is not a time", now: "Write it as in 2026-11-20T10:00:00Z.")
+        }
+        return time
+    }
+
+    /// A number of bytes: at most what SQLite lets a database have, so that sums of them never overflow.
+    func size(_ fields: Fields, _ name: String) throws -> Int {
+        let size = try fields.count(name)
+        guard size <= 1 << 48 else { throw fields.fail(name, "must be at most \(1 << 48), is \(size)") }
+        return size
+    }
+
+    func sha256(_ fields: Fields, _ name: String) throws -> String {
+        let text = try fields.string(name)
+        guard text.utf8.count == 64, text.utf8.allSatisfy(Self.isHex) else {
+            throw fields.fail(name, "must be 64 hexadecimal digits in lower case")
+        }
+        return text
+    }
+
+    static func isHex(_ byte: UInt8) -> Bool { Version.isDigit(byte) || (0x61...0x66).contains(byte) }
+
+    func plainName(_ fields: Fields, _ name: String) throws -> String {
+        let text = try fields.string(name)
+        if let fault = PlainName.fault(text) { throw fields.fail(name, "\"\(text)\" \(fault)") }
+        return text
+    }
+
+    private mutating func requires(_ fields: Fields) throws -> Manifest.Requires {
+        guard let part = try fields.optionalObject("requires") else { return .init() }
+        func range(_ name: String) throws -> VersionRange? {
+            guard let text = try part.optionalString(name) else { return nil }
+            guard let range = VersionRange(text) else {
+                throw part.fail(
+                    name, "\"\(text)\" is not a version range",
+                    now: "Write it as in \">=1.4 <3\", \"^2.1\" or \"~2.1.3\".")
+            }
+            return range
+        }
+        let requires = Manifest.Requires(app: try range("app"), moult: try range("moult"), from: try range("from"))
+        try done(part)
+        return requires
+    }
+}
