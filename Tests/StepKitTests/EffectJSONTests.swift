@@ -23,6 +23,18 @@ import Testing
             .create(path: "user.db", member: "u.db", size: 7),
             #"{"do":"create","path":"user.db","member":"u.db","size":7}"#
         ),
+        (
+            .quarantine(path: "thumbs.db", why: "is no database"),
+            #"{"do":"quarantine","path":"thumbs.db","why":"is no database"}"#
+        ),
+        (
+            .replace(path: "pantry.db", member: "p.db", size: 7, way: .exchange, why: "newer"),
+            #"{"do":"replace","path":"pantry.db","member":"p.db","size":7,"way":"exchange","why":"newer"}"#
+        ),
+        (
+            .migrate(path: "user.db", members: ["1.sql", "2.sql"], from: 0, to: -2),
+            #"{"do":"migrate","path":"user.db","members":["1.sql","2.sql"],"from":0,"to":-2}"#
+        ),
         (.keep(why: "is \"there\""), #"{"do":"keep","why":"is \"there\""}"#),
         (
             .attach(main: "user", names: ["food", "pantry"]),
@@ -46,7 +58,7 @@ import Testing
     }
 
     @Test func theTableHasEveryChange() {
-        #expect(Set(Self.changes.map { Self.number($0.0) }) == Set(1...15))
+        #expect(Set(Self.changes.map { Self.number($0.0) }) == Set(1...18))
     }
 
     /// A switch over all, so that a new change cannot be added without coming by here.
@@ -67,6 +79,9 @@ import Testing
         case .attach: 13
         case .prove: 14
         case .custom: 15
+        case .quarantine: 16
+        case .replace: 17
+        case .migrate: 18
         }
     }
 
@@ -96,6 +111,7 @@ import Testing
             #"{"step":"s","phase":"copy","change":{"do":"seal","member":"m","size":-1}}"#,
             "change.size must not be negative, is -1"
         ),
+        (#"{"step":"s","phase":"copy","change":{"do":"replace"}}"#, "change.way is missing"),
         (
             #"{"step":"s","phase":"copy","change":{"do":"prove","methods":["a",1]}}"#,
             "change.methods[1] must be a text, is a whole number"
