@@ -31,6 +31,11 @@ public final class StoreConnection {
     /// Runs one or more statements.
     public func execute(_ sql: String) throws { try connection.execute(sql) }
 
+    /// Runs one statement with these values in the place of its `?`; nil stands for NULL.
+    public func execute(_ sql: String, _ values: [String?]) throws {
+        _ = try connection.query(sql, values.map { $0.map(Value.text) ?? .null })
+    }
+
     /// The rows of a query, each value as text; nil stands for NULL.
     public func rows(_ sql: String) throws -> [[String?]] { try table(sql).rows }
 

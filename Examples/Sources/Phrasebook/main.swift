@@ -1,0 +1,39 @@
+import Glibc
+import Moult
+
+// An app that ships its phrases as a sealed database and keeps the user's own notes in another one.
+//
+//     Phrasebook MANIFEST STORE [NOTE]
+//
+// MANIFEST is the release that came with the app, STORE the directory where the app may write.
+guard (3...4).contains(CommandLine.arguments.count) else {
+    print("usage: Phrasebook MANIFEST STORE [NOTE]")
+    exit(64)
+}
+let shipped = CommandLine.arguments[1]
+let store = Store(at: CommandLine.arguments[2])
+
+do {
+    // 1. Make the installed data match what came with this version of the app, older or newer. If it does already,
+    //    this costs a few system calls; if anything goes wrong, the data is what it was before.
+    let update = try store.update(to: shipped, follow: .match)
+    for sentence in update.settled { print(sentence) }
+    print(update.isInstalled ? "installed \(update.generation ?? "")" : "nothing new")
+
+    // 2. Open everything on one connection: the user's database is `main`, the shipped one has its name.
+    let connection = try store.connect()
+    print("phrases \(connection.lease.version):")
+    for row in try connection.rows("SELECT danish, english FROM phrases.phrase ORDER BY danish LIMIT 3") {
+        print("  \(row[0] ?? "") - \(row[1] ?? "")")
+    }
+
+    // 3. The user's rows stay, whatever release comes.
+    if CommandLine.arguments.count == 4 {
+        try connection.execute("INSERT INTO note (text) VALUES (?)", [CommandLine.arguments[3]])
+    }
+    for row in try connection.rows("SELECT text FROM note ORDER BY id") { print("note: \(row[0] ?? "")") }
+    try connection.close()
+} catch {
+    print("cannot open the phrases: \(error)")
+    exit(1)
+}
