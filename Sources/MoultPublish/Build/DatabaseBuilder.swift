@@ -30,7 +30,10 @@ package struct DatabaseBuilder {
             connection: connection, surroundings: surroundings, rule: rule, substitution: substitution,
             options: options, warnings: warnings)
         try prepare(connection)
+        try runner.acceptDoubleQuotes(false)
         try runner.run(path: scriptPath, file: script)
+        // What was accepted from the script is in the schema now.
+        try runner.acceptDoubleQuotes(true)
         try complete(connection, script: script)
         options.progress(.sealing)
         let layout = try seal(connection, workshop, warnings)
@@ -66,8 +69,6 @@ package struct DatabaseBuilder {
         ] {
             try connection.execute(sql)
         }
-        try connection.set(.doubleQuotedStringsInDML, false)
-        try connection.set(.doubleQuotedStringsInDDL, false)
     }
 
     private func complete(_ connection: Connection, script: String) throws {

@@ -22,7 +22,7 @@ struct ImportRequest {
         var skip = 0
         var schema: String?
         var isVerbose = false
-        var words = try command.texts[...]
+        var words = try command.names[...]
         while let word = words.popFirst() {
             // One dash does as well as two.
             let option = word.hasPrefix("--") ? String(word.dropFirst()) : word

@@ -21,7 +21,9 @@ extension ScriptRunner {
         case .nullvalue: settings.nullValue = try only(line, "STRING")
         case .print: options.output(Array(line.arguments.joined(separator: [0x20])) + [0x0A])
         case .read:
-            let name = String(decoding: try only(line, "FILE"), as: UTF8.self)
+            let names = try line.names
+            guard names.count == 1 else { throw usage(line, ".read FILE") }
+            let name = names[0]
             let path = try rule.resolve(name, at: line.place)
             try run(path: path, file: rule.shown(name), from: line.place)
         case .separator:

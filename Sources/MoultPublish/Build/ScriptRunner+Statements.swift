@@ -45,6 +45,7 @@ extension ScriptRunner {
         }
     }
 
+    /// Whether text in double quotes that is no name is taken for a string.
     func acceptDoubleQuotes(_ accept: Bool) throws {
         try connection.set(.doubleQuotedStringsInDML, accept)
         try connection.set(.doubleQuotedStringsInDDL, accept)

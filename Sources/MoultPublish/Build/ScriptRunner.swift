@@ -42,7 +42,10 @@ final class ScriptRunner {
                 why: "a script that reads itself never ends")
         }
         depth += 1
-        defer { depth -= 1 }
+        defer {
+            depth -= 1
+            isDone = false
+        }
         inputs.insert(path)
         let reader = try ScriptReader(path: path, file: file) { [substitution] in
             try substitution.value(of: $0, at: $1)
@@ -65,7 +68,7 @@ final class ScriptRunner {
         }
     }
 
-    /// No further line of any script is run.
+    /// No further line of the file that is being read is run.
     func finish() { isDone = true }
 
     func importRows(_ command: DotCommand) throws {

@@ -101,7 +101,7 @@ struct DotCommand {
 func isSpace(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || (9...13).contains(byte) }
 
 extension DotCommand {
-    /// The arguments as text, without the typographic quotes and the final `;` that a dot command does not know.
+    /// The arguments as text, of which none has typographic quotes.
     var texts: [String] {
         get throws {
             for argument in arguments {
@@ -112,12 +112,6 @@ extension DotCommand {
                         "web pages and word processors make such characters, and .\(self.name) would take them as they are",
                     now: "Replace the typographic characters of the script by plain ones.")
             }
-            if arguments.last?.last == UInt8(ascii: ";") {
-                throw MoultError(
-                    .script, what: "\(place): .\(name) ends with \";\"",
-                    why: "a dot command ends with its line, and the \";\" would be part of its last word",
-                    now: "Remove it.")
-            }
             return try arguments.map { bytes in
                 guard let text = String(validating: bytes, as: UTF8.self) else {
                     throw MoultError(
@@ -125,6 +119,18 @@ extension DotCommand {
                 }
                 return text
             }
+        }
+    }
+
+    /// The arguments of a command that names files and tables, where a `;` at the end is a mistake.
+    var names: [String] {
+        get throws {
+            let texts = try texts
+            guard texts.last?.last == ";" else { return texts }
+            throw MoultError(
+                .script, what: "\(place): .\(name) ends with \";\"",
+                why: "a dot command ends with its line, and the \";\" would be part of its last word",
+                now: "Remove it.")
         }
     }
 }

@@ -1,0 +1,28 @@
+import Testing
+
+/// Files with rows, imported by the sqlite3 shell and by the builder: same rows, same warnings.
+@Suite(.timeLimit(.minutes(5))) struct RowsTests {
+    @Test(
+        arguments: RowCases.csv.map { name, file in
+            DifferentialCase(name, "CREATE TABLE t(a, b);\n.import --csv t.csv t\n", ["t.csv": file])
+        })
+    func rows(_ it: DifferentialCase) throws {
+        try #expect(it.byBuilder() == it.byShell())
+    }
+
+    /// The same files as the source of a new table: its columns come from the first row.
+    @Test(
+        arguments: RowCases.csv.filter { !["empty file", "byte order mark alone"].contains($0.0) }.filter {
+            // Names that are not UTF-8: see `DifferenceTests`.
+            !["not UTF-8", "half a byte order mark", "a third of a byte order mark"].contains($0.0)
+        }.map { name, file in
+            DifferentialCase(name, ".mode csv\n.import t.csv new\n", ["t.csv": file])
+        })
+    func newTable(_ it: DifferentialCase) throws {
+        try #expect(it.byBuilder() == it.byShell())
+    }
+
+    @Test(arguments: RowCases.scripts) func scripts(_ it: DifferentialCase) throws {
+        try #expect(it.byBuilder() == it.byShell())
+    }
+}
