@@ -4,15 +4,23 @@ internal import Glibc
 package enum OpenFiles {
     /// The other processes that have one of the files open. Those of other users are seen by root only.
     package static func holders(of paths: [String]) throws -> [ProcessFacts] {
-        let files = try paths.compactMap { try Files.factsThroughLinks($0) }.map { Inode($0) }
+        let files = try inodes(paths)
         let own = getpid()
         return try Files.list("/proc").compactMap { Int32($0) }.sorted().filter { pid in
-            pid != own && opens(pid, Set(files))
+            pid != own && opens("\(pid)", files)
         }.map { ProcessFacts(pid: $0) }
     }
 
-    private static func opens(_ pid: Int32, _ files: Set<Inode>) -> Bool {
-        let directory = "/proc/\(pid)/fd"
+    /// Whether this process has the file open: then it must not open and close it behind SQLite's back, because closing
+    /// any descriptor of a file drops all POSIX locks of the process on it.
+    package static func isOpenHere(_ path: String) throws -> Bool { opens("self", try inodes([path])) }
+
+    private static func inodes(_ paths: [String]) throws -> Set<Inode> {
+        Set(try paths.compactMap { try Files.factsThroughLinks($0) }.map { Inode($0) })
+    }
+
+    private static func opens(_ process: String, _ files: Set<Inode>) -> Bool {
+        let directory = "/proc/\(process)/fd"
         // A process that ends meanwhile, or belongs to somebody else, cannot be looked into.
         let names = (try? Files.list(directory)) ?? []
         return names.contains { name in

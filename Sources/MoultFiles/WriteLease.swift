@@ -10,8 +10,13 @@ package final class WriteLease {
 
     private init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
 
-    /// Takes the lease; nil if somebody has the file open.
+    /// Lends the leased file for reading, while nobody else can have it open.
+    package func reading<R>(_ body: (borrowing Descriptor) throws -> R) rethrows -> R { try body(descriptor) }
+
+    /// Takes the lease; nil if somebody has the file open, this process too.
     package static func take(_ path: String) throws -> WriteLease? {
+        // Opening and closing it would drop this process's own locks on it.
+        if try OpenFiles.isOpenHere(path) { return nil }
         let descriptor = try Descriptor(path, .read)
         do { try Syscall.setLease(descriptor.number, Int32(F_WRLCK)) } catch {
             if error == .wouldBlock { return nil }

@@ -30,13 +30,14 @@ extension Change {
         case .adopt(let path, let generation):
             ["do": "adopt", "path": .string(path), "generation": .string(generation)]
         case .seal(let member, let size): ["do": "seal", "member": .string(member), "size": .size(size)]
+        case .stock(let member, let size): ["do": "stock", "member": .string(member), "size": .size(size)]
         case .refer(let target, let size): ["do": "refer", "target": .string(target), "size": .size(size)]
         case .restore(let generation): ["do": "restore", "generation": .string(generation)]
         case .seat(let generation): ["do": "seat", "generation": .string(generation)]
         case .point(let to, let from): .compact(["do": "point", "to": .string(to), "from": .optional(from)])
         case .link(let path, let member): ["do": "link", "path": .string(path), "member": .string(member)]
         case .create(let path, let member, let size):
-            ["do": "create", "path": .string(path), "member": .string(member), "size": .size(size)]
+            .compact(["do": "create", "path": .string(path), "member": .optional(member), "size": .size(size)])
         case .quarantine(let path, let why): ["do": "quarantine", "path": .string(path), "why": .string(why)]
         case .replace(let path, let member, let size, let way, let why):
             [
@@ -66,6 +67,7 @@ extension Change {
         case "adopt":
             self = .adopt(path: try fields.string("path"), generation: try fields.string("generation"))
         case "seal": self = .seal(member: try fields.string("member"), size: try fields.count("size"))
+        case "stock": self = .stock(member: try fields.string("member"), size: try fields.count("size"))
         case "refer": self = .refer(target: try fields.string("target"), size: try fields.count("size"))
         case "restore": self = .restore(generation: try fields.string("generation"))
         case "seat": self = .seat(generation: try fields.string("generation"))
@@ -73,7 +75,8 @@ extension Change {
         case "link": self = .link(path: try fields.string("path"), member: try fields.string("member"))
         case "create":
             self = .create(
-                path: try fields.string("path"), member: try fields.string("member"), size: try fields.count("size"))
+                path: try fields.string("path"), member: try fields.optionalString("member"),
+                size: try fields.count("size"))
         case "quarantine": self = .quarantine(path: try fields.string("path"), why: try fields.string("why"))
         case "replace":
             guard let way = try fields.word("way", Database.Replacement.self) else {

@@ -33,6 +33,8 @@ public enum Change: Sendable, Equatable {
     // copy
     /// A sealed file from the bundle goes into the new generation.
     case seal(member: String, size: Int)
+    /// The pristine content of a living database goes into the new generation, for a later rollback.
+    case stock(member: String, size: Int)
     /// The new generation points at a file that stays where it lies.
     case refer(target: String, size: Int)
     /// A database of a kept generation comes back into service.
@@ -43,8 +45,8 @@ public enum Change: Sendable, Equatable {
     case point(to: String, from: String?)
     /// A path of the store becomes a link through `current`.
     case link(path: String, member: String)
-    /// A living file is made from the staged one, where none is.
-    case create(path: String, member: String, size: Int)
+    /// A living file is made where none is: from a member of the bundle, or from the generation's pristine copy (nil).
+    case create(path: String, member: String?, size: Int)
     /// A living file gets the release's content; rows that the release preserves are carried over.
     case replace(path: String, member: String, size: Int, way: Database.Replacement, why: String)
     /// The user's database is brought to the release's schema by its migrations, in one transaction.
@@ -79,7 +81,7 @@ extension Effect {
         case .confirm, .attach, .prove: .none
         case .retire, .unlink, .quarantine: .removes
         case .adopt, .restore, .point, .replace, .migrate, .custom: .changes
-        case .seal, .refer, .seat, .link, .create: .adds
+        case .seal, .stock, .refer, .seat, .link, .create: .adds
         case .keep: .keeps
         }
     }
@@ -88,7 +90,7 @@ extension Effect {
     public var changesStore: Bool {
         switch change {
         case .confirm, .keep, .attach, .prove: false
-        case .retire, .unlink, .adopt, .seal, .refer, .restore, .seat, .point, .link, .create, .quarantine, .replace,
+        case .retire, .unlink, .adopt, .seal, .stock, .refer, .restore, .seat, .point, .link, .create, .quarantine, .replace,
             .migrate,
             .custom:
             true
@@ -98,7 +100,7 @@ extension Effect {
     /// Whether it only carries out what another line of the plan says already.
     public var isDetail: Bool {
         switch change {
-        case .seat, .point, .link: true
+        case .stock, .seat, .point, .link: true
         default: false
         }
     }
@@ -106,7 +108,7 @@ extension Effect {
     /// The bytes that it stages on the store's file system.
     public var stagedBytes: Int {
         switch change {
-        case .seal(_, let size), .create(_, _, let size), .replace(_, _, let size, _, _): size
+        case .seal(_, let size), .stock(_, let size), .create(_, _, let size), .replace(_, _, let size, _, _): size
         default: 0
         }
     }
@@ -114,7 +116,8 @@ extension Effect {
     /// The members of the bundle that it needs.
     public var members: [String] {
         switch change {
-        case .seal(let member, _), .create(_, let member, _): [member]
+        case .seal(let member, _), .stock(let member, _): [member]
+        case .create(_, let member, _): member.map { [$0] } ?? []
         case .migrate(_, let members, _, _): members
         default: []
         }
@@ -128,6 +131,7 @@ extension Effect {
         case .unlink(let path): "\(path) goes: the release no longer has it"
         case .adopt(let path, let generation): "\(path) was here before moult: kept as generation \(generation)"
         case .seal(_, let size): "\(ByteCount(size)) from the bundle, sealed"
+        case .stock(_, let size): "\(ByteCount(size)) kept as it came, for a rollback"
         case .refer(let target, let size): "\(ByteCount(size)) in place, not copied: \(target)"
         case .restore(let generation): "back from the kept generation \(generation)"
         case .seat(let generation): "generation \(generation)"

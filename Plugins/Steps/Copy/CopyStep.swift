@@ -19,11 +19,19 @@ public struct CopyStep: Step {
         for database in context.release.databases where database.kind == .user {
             effects.append(effect(.copy, database.name, try Template.change(for: database, context)))
         }
+        // What replaces a living file comes after the pointer: for a live replacement nothing may come after it.
+        var living: [Effect] = []
+        for database in context.release.databases where database.kind == .shared {
+            if source.isStaged {
+                effects.append(effect(.copy, database.name, .stock(member: database.member, size: database.size)))
+            }
+            living.append(effect(.copy, database.name, try SharedContent(database: database, context: context).change()))
+        }
         if source.isStaged { effects.append(effect(.copy, nil, .seat(generation: context.generation))) }
         if context.generation != context.installedGeneration {
             effects.append(effect(.copy, nil, .point(to: context.generation, from: context.installedGeneration)))
         }
-        return effects + (try links(context))
+        return try effects + links(context) + living
     }
 
     private func change(for database: Database, _ source: Source, _ context: PlanContext) throws -> Change {
@@ -59,12 +67,14 @@ public struct CopyStep: Step {
     public func prepare(_ effects: [Effect], _ context: PrepareContext) throws {
         for effect in effects {
             switch effect.change {
-            case .seal(let member, _):
+            case .seal(let member, _), .stock(let member, _):
                 try move(context.unpacked(member), to: "\(context.stagedGeneration)/\(member)", mode: 0o444)
             case .refer(let target, _):
                 guard let database = effect.database.flatMap(context.plan.release.database) else { continue }
                 try Files.symlink(to: target, at: "\(context.stagedGeneration)/\(database.member)")
-            case .create(let path, let member, _):
+            case .create(let path, nil, _), .replace(let path, _, _, _, _):
+                try SharedStaging(context: context).stage(effect.database, as: path)
+            case .create(let path, let member?, _):
                 try move(context.unpacked(member), to: context.waiting(path), mode: 0o644)
             default: continue
             }
@@ -92,7 +102,7 @@ enum Source {
 
     init(context: PlanContext) throws {
         guard
-            context.release.databases.contains(where: \.kind.isSealed)
+            context.release.databases.contains(where: \.kind.isStocked)
                 || context.installedGeneration != context.generation
         else {
             self = .installed

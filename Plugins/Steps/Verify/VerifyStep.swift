@@ -19,10 +19,10 @@ public struct VerifyStep: Step {
     }
 
     private func methods(_ database: Database, staged: Bool, _ context: PlanContext) throws -> [String] {
-        guard database.kind.isSealed else {
+        guard database.kind.isStocked else {
             return try context.store.look(database.path) == .nothing ? ["digest", "identity", "quick_check"] : []
         }
-        guard staged else { return ["the files that were proven: inode, size, time"] }
+        guard staged else { return database.kind.isSealed ? ["the files that were proven: inode, size, time"] : ["marker"] }
         var methods =
             database.place == .inPlace && database.verify == .quick ? ["header", "identity"] : ["digest", "identity"]
         if database.verify == .full { methods += ["integrity_check", "foreign_key_check"] }
@@ -38,7 +38,7 @@ public struct VerifyStep: Step {
         for effect in effects {
             guard let database = effect.database.flatMap(context.plan.release.database) else { continue }
             let path =
-                database.kind.isSealed
+                database.kind.isStocked
                 ? "\(context.stagedGeneration)/\(database.member)" : context.waiting(database.path)
             // What comes from a kept generation was proven when it was installed, and is the same file still.
             guard try Files.facts(path) != nil else { continue }

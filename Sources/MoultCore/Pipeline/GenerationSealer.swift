@@ -11,7 +11,7 @@ struct GenerationSealer {
     func finish() throws {
         let directory = transaction.generation
         var entries: [Seal.Entry] = []
-        for database in manifest.databases where database.kind.isSealed {
+        for database in manifest.databases where database.kind.isStocked {
             let path = "\(directory)/\(database.member)"
             guard let facts = try Files.factsThroughLinks(path) else {
                 throw MoultError(

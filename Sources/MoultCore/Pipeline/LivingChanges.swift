@@ -1,28 +1,99 @@
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultSQLite
 internal import StepKit
 
 /// Does the changes of living databases, to which apps write. What SQLite commits comes last, in `finish`.
 final class LivingChanges {
     let transaction: Transaction
     let plan: Plan
-    let inodes: [String: UInt64]
+    /// What was recorded with the decision: inodes of staged files, and change counters of new content.
+    var inodes: [String: UInt64]
+    let release: Manifest
+    private var exchanges: [String: Exchange] = [:]
+    /// The live replacements that `finish` does.
+    private var live: [LiveReplacement] = []
 
-    init(transaction: Transaction, plan: Plan, inodes: [String: UInt64]) {
-        (self.transaction, self.plan, self.inodes) = (transaction, plan, inodes)
+    init(transaction: Transaction, plan: Plan, inodes: [String: UInt64], release: Manifest) {
+        (self.transaction, self.plan, self.inodes, self.release) = (transaction, plan, inodes, release)
+    }
+
+    /// Takes what is replaced out of use; before the decision, or when an update is settled.
+    func engage() throws {
+        for effect in plan.effects {
+            guard case .replace(let path, _, _, let way, _) = effect.change, try !isReplaced(effect, path) else { continue }
+            switch way {
+            case .exchange:
+                let exchange = Exchange(path: place(path), waiting: waiting(path), carrier: try carrier(effect))
+                try exchange.engage()
+                exchanges[path] = exchange
+            case .live:
+                let replacement = LiveReplacement(path: place(path), waiting: waiting(path), carrier: try carrier(effect))
+                try replacement.prove()
+                live.append(replacement)
+            }
+        }
+    }
+
+    /// What an undo after a crash must know: whether somebody has written to new content.
+    func counters() throws -> [String: UInt64] {
+        try Dictionary(uniqueKeysWithValues: exchanges.map { ("counter/\($0)", try $1.counter()) })
     }
 
     func perform(_ effect: Effect) throws {
         switch effect.change {
+        case .replace(let path, _, _, .exchange, _): try exchanges[path]?.perform()
         default: break
         }
     }
 
     func revert(_ effect: Effect) throws {
         switch effect.change {
+        case .replace(let path, _, _, .exchange, _):
+            if let exchange = exchanges[path] { try exchange.revert() } else { try takeBack(effect, path) }
         default: break
         }
     }
 
-    func finish() throws {}
+    func finish() throws {
+        for replacement in live { try replacement.perform() }
+        live = []
+        for exchange in exchanges.values { try exchange.finish() }
+        exchanges = [:]
+    }
+
+    /// Whether the living file has this release's content already; a settling must not do it twice.
+    func isReplaced(_ effect: Effect, _ path: String) throws -> Bool {
+        guard let database = effect.database.flatMap(release.database), try Files.facts(place(path)) != nil else { return false }
+        let connection = try Connection(path: place(path), access: .readWrite)
+        let isThere =
+            try connection.int(ReleaseMarker.isThere) == 1
+            && connection.scalar(ReleaseMarker.digest) == .text(database.sha256)
+        try connection.close()
+        return isThere
+    }
+
+    /// Takes an exchange back that another process had done, if nobody has written to the new content since.
+    private func takeBack(_ effect: Effect, _ path: String) throws {
+        guard try isReplaced(effect, path), try Files.facts(waiting(path)) != nil else { return }
+        let exchange = Exchange(path: waiting(path), waiting: place(path), carrier: try carrier(effect))
+        guard try exchange.isUntouched(counter: inodes["counter/\(path)"]) else {
+            throw MoultError(
+                .stuck, .stuck, what: "\(place(path)) was written to after the update",
+                why: "going back to \(waiting(path)) would lose those rows",
+                now: "To keep them, remove \(waiting(path)) and run: moult recover --undo")
+        }
+        try Files.exchange(waiting(path), place(path))
+        try Files.syncDirectory(transaction.layout.root)
+    }
+
+    private func place(_ path: String) -> String { transaction.layout.file(path) }
+    private func waiting(_ path: String) -> String { "\(transaction.waiting)/\(path)" }
+
+    private func carrier(_ effect: Effect) throws -> RowCarrier {
+        guard let database = effect.database.flatMap(release.database) else {
+            throw MoultError(.stuck, what: "the plan names no database of the release", why: effect.text)
+        }
+        return RowCarrier(database: database, release: release.version)
+    }
 }

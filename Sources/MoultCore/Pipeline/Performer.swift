@@ -8,7 +8,7 @@ final class Performer: Changes, @unchecked Sendable {
     let transaction: Transaction
     let plan: Plan
     /// What the transaction staged, as recorded with the decision.
-    let inodes: [String: UInt64]
+    var inodes: [String: UInt64] { didSet { living.inodes = inodes } }
     /// The release that was installed before, whose links an undo must leave or bring back.
     let installed: Manifest?
     /// Leases on plain files that are being adopted: whoever opens one meanwhile waits for us.
@@ -16,12 +16,12 @@ final class Performer: Changes, @unchecked Sendable {
     /// The databases that the app writes to.
     private let living: LivingChanges
 
-    init(transaction: Transaction, plan: Plan, inodes: [String: UInt64], installed: Manifest?) {
+    init(transaction: Transaction, plan: Plan, inodes: [String: UInt64], installed: Manifest?, release: Manifest) {
         self.transaction = transaction
         self.plan = plan
         self.inodes = inodes
         self.installed = installed
-        living = LivingChanges(transaction: transaction, plan: plan, inodes: inodes)
+        living = LivingChanges(transaction: transaction, plan: plan, inodes: inodes, release: release)
     }
 
     private var layout: StoreLayout { transaction.layout }
@@ -33,7 +33,7 @@ final class Performer: Changes, @unchecked Sendable {
                 now: "Tell the step's author.")
         }
         switch effect.change {
-        case .confirm, .retire, .seal, .refer, .restore, .keep, .attach, .prove: break
+        case .confirm, .retire, .seal, .stock, .refer, .restore, .keep, .attach, .prove: break
         case .unlink(let path): try unlink(path)
         case .adopt(let path, let generation): try adopt(path, generation)
         case .seat(let generation): try seat(generation)
@@ -45,12 +45,17 @@ final class Performer: Changes, @unchecked Sendable {
         }
     }
 
+    /// What must come directly before the decision, because it keeps others out: locks, leases, rows to carry over.
+    func engage() throws { try living.engage() }
+    func counters() throws -> [String: UInt64] { try living.counters() }
+    func isReplaced(_ effect: Effect, _ path: String) throws -> Bool { try living.isReplaced(effect, path) }
+
     /// What must come last, because it cannot be taken back: SQLite's own commits. After it the update is done.
     func finish() throws { try living.finish() }
 
     func revert(_ effect: Effect) throws {
         switch effect.change {
-        case .confirm, .retire, .seal, .refer, .restore, .keep, .attach, .prove: break
+        case .confirm, .retire, .seal, .stock, .refer, .restore, .keep, .attach, .prove: break
         case .unlink(let path): try relink(path)
         case .adopt(let path, let generation): try releaseAdopted(path, generation)
         case .seat(let generation): try unseat(generation)
@@ -157,7 +162,13 @@ final class Performer: Changes, @unchecked Sendable {
     private func create(_ path: String) throws {
         // If the app has made the file meanwhile, it is the user's, and stays.
         let waiting = "\(transaction.waiting)/\(path)"
-        if try Files.facts(waiting) != nil { _ = try Files.renameIfFree(waiting, to: layout.file(path)) }
+        if try Files.facts(waiting) != nil {
+            _ = try Files.renameIfFree(waiting, to: layout.file(path))
+        } else if try Files.facts(layout.file(path)) == nil {
+            throw MoultError(
+                .stuck, what: "\(layout.file(path)) was not made", why: "what was staged for it is gone",
+                now: "Apply the release again.")
+        }
         try Files.syncDirectory(layout.root)
     }
 

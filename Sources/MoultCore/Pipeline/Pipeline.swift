@@ -15,19 +15,21 @@ struct Pipeline {
     /// Executes the plan; on an error everything is as it was before, or the error's outcome is `stuck`.
     func run() throws {
         try transaction.create(plan)
+        let performer = Performer(
+            transaction: transaction, plan: plan, inodes: [:], installed: made.context.installed, release: release)
         do {
             try prepare()
             try watcher.stopIfAsked()
+            try performer.engage()
+            try decide(performer)
         } catch {
-            // Before the decision nothing visible has changed, so removing what was staged undoes all of it. A failure
-            // of that is not the error to tell: the next command cleans up.
+            // Nothing visible has changed, so removing what was staged undoes all of it; if the decision's record had
+            // reached the disk although its sync failed, it goes first. A failure of that is not the error to tell: the
+            // next command cleans up.
             try? transaction.remove()
             throw error
         }
-        let inodes = try decide()
         watcher.tell(.decided)
-        let performer = Performer(
-            transaction: transaction, plan: plan, inodes: inodes, installed: made.context.installed)
         try Applier(
             transaction: transaction, plan: plan, steps: steps, context: made.context, performer: performer,
             tell: watcher.tell
@@ -62,16 +64,11 @@ struct Pipeline {
         }
     }
 
-    private func decide() throws -> [String: UInt64] {
-        do {
-            let inodes = try transaction.inodes()
-            try transaction.journal.decide(inodes: inodes)
-            return inodes
-        } catch {
-            // If the record reached the disk although the sync failed, the next command would go forward; without the
-            // journal it cannot.
-            try? transaction.remove()
-            throw error
-        }
+    private func decide(_ performer: Performer) throws {
+        let waiting = try Files.list(transaction.waiting)
+        // The names of what waits, for a power cut after the decision: their content is synced already.
+        if !waiting.isEmpty { try Files.syncDirectory(transaction.waiting) }
+        performer.inodes = try transaction.inodes().merging(performer.counters()) { $1 }
+        try transaction.journal.decide(inodes: performer.inodes)
     }
 }

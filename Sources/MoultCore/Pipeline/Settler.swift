@@ -56,17 +56,20 @@ package struct Settler {
         let state = try transaction.journal.read()
         func ended(_ ending: Result.Ending) throws -> Result {
             let result = Result(transaction: transaction.id, ending: ending, from: state.plan?.from, to: state.plan?.to)
-            if let plan = state.plan, !state.isOver { try record(plan, ending, result.text) }
+            if let plan = state.plan { try record(plan, ending, result.text) }
             try transaction.remove()
             return result
         }
         guard let plan = state.plan, let inodes = state.decided else { return try ended(.cleaned) }
         if state.isOver { return try ended(state.undoing == nil ? .finished : .undone) }
         if state.attempts >= Self.mostAttempts, !patiently { throw tooOften(plan, state.attempts) }
-        try transaction.journal.attempt()
         let applier = try applier(transaction, plan, inodes)
+        let isForward = state.undoing == nil && !back
+        // Whoever has a living file open is told to try later; that is no failed attempt.
+        if isForward { try engageAgain(transaction, applier) }
+        try transaction.journal.attempt()
         do {
-            if state.undoing != nil || back {
+            if !isForward {
                 if state.undoing == nil { try transaction.journal.undoing("the operator said so") }
                 try applier.back(plan.effects)
                 try transaction.journal.end("undone")
@@ -81,6 +84,21 @@ package struct Settler {
             try transaction.journal.end("committed")
             return try ended(.finished)
         } catch { throw stuck(plan, error) }
+    }
+
+    /// What the crash let go of is taken again, from the pristine content and the rows that are there now.
+    private func engageAgain(_ transaction: Transaction, _ applier: Applier) throws {
+        let context = PrepareContext(
+            plan: applier.context, staging: transaction.directory, stagedGeneration: transaction.generation,
+            progress: { _ in }, warn: { _ in })
+        for effect in applier.plan.effects {
+            guard case .replace(let path, _, _, _, _) = effect.change, try !applier.performer.isReplaced(effect, path) else {
+                continue
+            }
+            try Files.remove("\(transaction.waiting)/\(path)")
+            try steps.named(effect.step)?.prepare([effect], context)
+        }
+        try applier.performer.engage()
     }
 
     private func applier(_ transaction: Transaction, _ plan: Plan, _ inodes: [String: UInt64]) throws -> Applier {
@@ -101,12 +119,14 @@ package struct Settler {
             installedGeneration: plan.from?.generation,
             resources: plan.manifestPath.map(Files.directory(of:)) ?? directory, policy: policy,
             store: RecordingView(layout: layout))
-        let performer = Performer(transaction: transaction, plan: plan, inodes: inodes, installed: installed)
+        let performer = Performer(transaction: transaction, plan: plan, inodes: inodes, installed: installed, release: release)
         return Applier(
             transaction: transaction, plan: plan, steps: steps, context: context, performer: performer, tell: { _ in })
     }
 
     private func record(_ plan: Plan, _ ending: Result.Ending, _ text: String) throws {
+        // It may have died when all was done and told.
+        if try History.read(layout).entries.contains(where: { $0.transaction == plan.id && $0.outcome != .failed }) { return }
         let outcome: History.Entry.Outcome =
             switch ending {
             case .cleaned: .cleaned

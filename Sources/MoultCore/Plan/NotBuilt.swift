@@ -6,7 +6,8 @@ enum NotBuilt {
     static func refuse(_ manifest: Manifest) throws {
         for database in manifest.databases {
             let place = "databases.\(database.name)"
-            if database.kind == .shared || database.kind == .cache {
+            if !database.marker { throw error("\(place).marker: shared databases without a marker") }
+            if database.kind == .cache {
                 throw error("\(place).kind: databases of kind \"\(database.kind.rawValue)\"")
             }
             if !database.migrations.isEmpty { throw error("\(place).migrations: migrations") }

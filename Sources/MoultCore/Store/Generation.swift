@@ -69,7 +69,7 @@ package struct Generation: Sendable {
     /// Throws unless every sealed file is the very one that was proven; reads none of them.
     package func proveSeal() throws {
         let seal = try seal()
-        for database in manifest.databases where database.kind.isSealed {
+        for database in manifest.databases where database.kind.isStocked {
             let path = path(database.member)
             guard let entry = seal.entry(database.member) else {
                 throw MoultError(

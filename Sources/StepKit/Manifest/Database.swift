@@ -12,6 +12,8 @@ public struct Database: Sendable, Equatable {
         case cache
 
         public var isSealed: Bool { self == .reference }
+        /// Its file as it came is kept in the generation.
+        public var isStocked: Bool { self == .reference || self == .shared }
     }
 
     /// Where a reference database is kept.
