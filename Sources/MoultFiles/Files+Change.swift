@@ -87,6 +87,14 @@ extension Files {
         try file.close()
     }
 
+    /// Gives a file its final mode and makes content, mode and time of change survive a power cut.
+    package static func seal(_ path: String, mode: UInt32) throws {
+        let file = try Descriptor(path, .read)
+        try file.setMode(mode)
+        try file.sync()
+        try file.close()
+    }
+
     /// Replaces a file's content so that after a crash there is the old one or the new one, whole.
     package static func replace(_ path: String, with bytes: [UInt8], mode: UInt32 = 0o644) throws {
         let temporary = "\(path).new"

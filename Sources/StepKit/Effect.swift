@@ -90,7 +90,8 @@ extension Effect {
     public var changesStore: Bool {
         switch change {
         case .confirm, .keep, .attach, .prove: false
-        case .retire, .unlink, .adopt, .seal, .stock, .refer, .restore, .seat, .point, .link, .create, .quarantine, .replace,
+        case .retire, .unlink, .adopt, .seal, .stock, .refer, .restore, .seat, .point, .link, .create, .quarantine,
+            .replace,
             .migrate,
             .custom:
             true

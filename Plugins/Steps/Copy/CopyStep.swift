@@ -25,7 +25,8 @@ public struct CopyStep: Step {
             if source.isStaged {
                 effects.append(effect(.copy, database.name, .stock(member: database.member, size: database.size)))
             }
-            living.append(effect(.copy, database.name, try SharedContent(database: database, context: context).change()))
+            living.append(
+                effect(.copy, database.name, try SharedContent(database: database, context: context).change()))
         }
         if source.isStaged { effects.append(effect(.copy, nil, .seat(generation: context.generation))) }
         if context.generation != context.installedGeneration {
@@ -68,26 +69,18 @@ public struct CopyStep: Step {
         for effect in effects {
             switch effect.change {
             case .seal(let member, _), .stock(let member, _):
-                try move(context.unpacked(member), to: "\(context.stagedGeneration)/\(member)", mode: 0o444)
+                try Files.rename(context.unpacked(member), to: "\(context.stagedGeneration)/\(member)")
             case .refer(let target, _):
                 guard let database = effect.database.flatMap(context.plan.release.database) else { continue }
                 try Files.symlink(to: target, at: "\(context.stagedGeneration)/\(database.member)")
             case .create(let path, nil, _), .replace(let path, _, _, _, _):
                 try SharedStaging(context: context).stage(effect.database, as: path)
             case .create(let path, let member?, _):
-                try move(context.unpacked(member), to: context.waiting(path), mode: 0o644)
+                try Files.rename(context.unpacked(member), to: context.waiting(path))
+                try Files.seal(context.waiting(path), mode: 0o644)
             default: continue
             }
         }
-    }
-
-    /// The file's content must be on disk before the decision says so; its name is synced with the directory's others.
-    private func move(_ old: String, to new: String, mode: UInt32) throws {
-        try Files.rename(old, to: new)
-        let file = try Descriptor(new, .read)
-        try file.setMode(mode)
-        try file.sync()
-        try file.close()
     }
 }
 

@@ -40,7 +40,9 @@ struct SharedContent {
     private func examine() throws -> Facts {
         do {
             // Where this process has it open itself, looking behind SQLite's back would drop its locks.
-            guard try OpenFiles.isOpenHere(path) else { return try Peek.into(path) { connection, _ in try self.facts(connection) } }
+            guard try OpenFiles.isOpenHere(path) else {
+                return try Peek.into(path) { connection, _ in try self.facts(connection) }
+            }
             let connection = try Connection(path: path, access: .readOnly)
             let facts = try self.facts(connection)
             try connection.close()
@@ -60,10 +62,14 @@ struct SharedContent {
             { text } else { nil }
         let preserved = try database.preserve.compactMap { preserve -> (String, Int)? in
             let there = try connection.int(
-                "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE", [.text(preserve.table)])
+                "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE",
+                [.text(preserve.table)])
             guard there > 0 else { return nil }
             let condition = preserve.where.map { " WHERE (\($0))" } ?? ""
-            return (preserve.table, Int(try connection.int("SELECT count(*) FROM \(quoteIdentifier(preserve.table))\(condition)")))
+            return (
+                preserve.table,
+                Int(try connection.int("SELECT count(*) FROM \(quoteIdentifier(preserve.table))\(condition)"))
+            )
         }
         return Facts(digest: digest, pageSize: header.pageSize, isWAL: header.isWAL, preserved: preserved)
     }

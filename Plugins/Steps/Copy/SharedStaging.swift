@@ -23,9 +23,7 @@ struct SharedStaging {
         }
         try connection.close()
         // SQLite has synced what it wrote; the copy before it was not.
-        let file = try Descriptor(waiting, .read)
-        try file.sync()
-        try file.close()
+        try Files.seal(waiting, mode: 0o644)
     }
 
     /// From the staged generation, or from the kept one that a rollback goes to.

@@ -17,12 +17,17 @@ struct Proof {
     func prove(comparedWith old: String?) throws {
         // Bundle members were digested while they were unpacked; a file in place is read only if the release asks for it.
         if database.place == .inPlace, database.verify == .full { try proveDigest() }
-        let connection = try guarded()
-        if try connection.header().isWAL {
+        let header = try guarded(.immutable)
+        let isWAL = try header.header().isWAL
+        try header.close()
+        if isWAL {
             throw failed(
                 "it is in WAL mode, and would need sidecars to be read",
                 now: "Publish it in rollback mode: PRAGMA journal_mode=DELETE.")
         }
+        // SQLite does not even load the CHECK constraints of a file that it cannot write. What was staged is ours, and
+        // the guard lets nothing write to it.
+        let connection = try guarded(database.place == .inPlace ? .immutable : .readWrite)
         try proveIdentity(connection)
         if database.place == .generation || database.verify == .full { try proveHealth(connection) }
         try GoldenQueries(database: database, release: release).prove(on: connection)
@@ -30,8 +35,8 @@ struct Proof {
         try connection.close()
     }
 
-    private func guarded() throws -> Connection {
-        do { return try Connection.openGuarded(path: path, access: .immutable, deadline: Self.deadline) } catch {
+    private func guarded(_ access: Access) throws -> Connection {
+        do { return try Connection.openGuarded(path: path, access: access, deadline: Self.deadline) } catch {
             throw MoultError(
                 Self.code, what: "\(database.member) is no sound database",
                 why: (error as? MoultError)?.why ?? "\(error)",

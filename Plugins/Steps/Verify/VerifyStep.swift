@@ -22,7 +22,9 @@ public struct VerifyStep: Step {
         guard database.kind.isStocked else {
             return try context.store.look(database.path) == .nothing ? ["digest", "identity", "quick_check"] : []
         }
-        guard staged else { return database.kind.isSealed ? ["the files that were proven: inode, size, time"] : ["marker"] }
+        guard staged else {
+            return database.kind.isSealed ? ["the files that were proven: inode, size, time"] : ["marker"]
+        }
         var methods =
             database.place == .inPlace && database.verify == .quick ? ["header", "identity"] : ["digest", "identity"]
         if database.verify == .full { methods += ["integrity_check", "foreign_key_check"] }

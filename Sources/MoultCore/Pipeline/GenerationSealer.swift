@@ -13,6 +13,8 @@ struct GenerationSealer {
         var entries: [Seal.Entry] = []
         for database in manifest.databases where database.kind.isStocked {
             let path = "\(directory)/\(database.member)"
+            // After all checks, so that the disk has written most of it meanwhile, and before its time is recorded.
+            if database.place == .generation { try Files.seal(path, mode: 0o444) }
             guard let facts = try Files.factsThroughLinks(path) else {
                 throw MoultError(
                     .generation, what: "\(path) was not staged", why: "no step made it", now: "Report this.")

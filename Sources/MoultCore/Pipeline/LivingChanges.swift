@@ -21,14 +21,17 @@ final class LivingChanges {
     /// Takes what is replaced out of use; before the decision, or when an update is settled.
     func engage() throws {
         for effect in plan.effects {
-            guard case .replace(let path, _, _, let way, _) = effect.change, try !isReplaced(effect, path) else { continue }
+            guard case .replace(let path, _, _, let way, _) = effect.change, try !isReplaced(effect, path) else {
+                continue
+            }
             switch way {
             case .exchange:
                 let exchange = Exchange(path: place(path), waiting: waiting(path), carrier: try carrier(effect))
                 try exchange.engage()
                 exchanges[path] = exchange
             case .live:
-                let replacement = LiveReplacement(path: place(path), waiting: waiting(path), carrier: try carrier(effect))
+                let replacement = LiveReplacement(
+                    path: place(path), waiting: waiting(path), carrier: try carrier(effect))
                 try replacement.prove()
                 live.append(replacement)
             }
@@ -64,7 +67,9 @@ final class LivingChanges {
 
     /// Whether the living file has this release's content already; a settling must not do it twice.
     func isReplaced(_ effect: Effect, _ path: String) throws -> Bool {
-        guard let database = effect.database.flatMap(release.database), try Files.facts(place(path)) != nil else { return false }
+        guard let database = effect.database.flatMap(release.database), try Files.facts(place(path)) != nil else {
+            return false
+        }
         let connection = try Connection(path: place(path), access: .readWrite)
         let isThere =
             try connection.int(ReleaseMarker.isThere) == 1

@@ -92,7 +92,8 @@ package struct Settler {
             plan: applier.context, staging: transaction.directory, stagedGeneration: transaction.generation,
             progress: { _ in }, warn: { _ in })
         for effect in applier.plan.effects {
-            guard case .replace(let path, _, _, _, _) = effect.change, try !applier.performer.isReplaced(effect, path) else {
+            guard case .replace(let path, _, _, _, _) = effect.change, try !applier.performer.isReplaced(effect, path)
+            else {
                 continue
             }
             try Files.remove("\(transaction.waiting)/\(path)")
@@ -119,14 +120,17 @@ package struct Settler {
             installedGeneration: plan.from?.generation,
             resources: plan.manifestPath.map(Files.directory(of:)) ?? directory, policy: policy,
             store: RecordingView(layout: layout))
-        let performer = Performer(transaction: transaction, plan: plan, inodes: inodes, installed: installed, release: release)
+        let performer = Performer(
+            transaction: transaction, plan: plan, inodes: inodes, installed: installed, release: release)
         return Applier(
             transaction: transaction, plan: plan, steps: steps, context: context, performer: performer, tell: { _ in })
     }
 
     private func record(_ plan: Plan, _ ending: Result.Ending, _ text: String) throws {
         // It may have died when all was done and told.
-        if try History.read(layout).entries.contains(where: { $0.transaction == plan.id && $0.outcome != .failed }) { return }
+        if try History.read(layout).entries.contains(where: { $0.transaction == plan.id && $0.outcome != .failed }) {
+            return
+        }
         let outcome: History.Entry.Outcome =
             switch ending {
             case .cleaned: .cleaned

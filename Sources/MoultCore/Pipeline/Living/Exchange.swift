@@ -54,7 +54,9 @@ final class Exchange {
         wasWAL = try old.header().isWAL
         try old.execute("PRAGMA locking_mode = EXCLUSIVE")
         if wasWAL {
-            guard try !old.checkpoint(.truncate).isBusy, try old.scalar("PRAGMA journal_mode = DELETE") == .text("delete") else {
+            guard try !old.checkpoint(.truncate).isBusy,
+                try old.scalar("PRAGMA journal_mode = DELETE") == .text("delete")
+            else {
                 try old.close()
                 throw inUse()
             }

@@ -22,7 +22,8 @@ struct LiveReplacement {
         if there.isWAL, there.pageSize != new.pageSize {
             throw MoultError(
                 .inUse, .refused, what: "\(path) cannot be replaced while it is open",
-                why: "its pages have \(there.pageSize) bytes, those of the release \(new.pageSize), and it is in WAL mode",
+                why:
+                    "its pages have \(there.pageSize) bytes, those of the release \(new.pageSize), and it is in WAL mode",
                 now: "Publish the release with that page size, or with \"replace\": \"exchange\".")
         }
         // The rows that are there now fit; those that come until the end are carried over again.

@@ -43,7 +43,9 @@ struct RowCarrier {
             let name = preserve.columns[column] ?? column
             return after.first { $0.lowercased() == name.lowercased() }.map { (column, $0) }
         }
-        guard !pairs.isEmpty else { throw refused("table \(preserve.table) has no column in common with its predecessor") }
+        guard !pairs.isEmpty else {
+            throw refused("table \(preserve.table) has no column in common with its predecessor")
+        }
         let condition = preserve.where.map { " WHERE (\($0))" } ?? ""
         let select =
             "SELECT \(pairs.map { quoteIdentifier($0.old) }.joined(separator: ", ")) FROM \(quoteIdentifier(preserve.table))\(condition)"
@@ -63,7 +65,8 @@ struct RowCarrier {
         }
         // Counted again: every row that was found must have gone somewhere.
         guard result.found == result.carried + result.shippedKept + result.rejected else {
-            throw refused("\(result.found) rows of \(preserve.table) were found, and only \(result.carried) were carried over")
+            throw refused(
+                "\(result.found) rows of \(preserve.table) were found, and only \(result.carried) were carried over")
         }
         return result
     }
@@ -81,7 +84,11 @@ struct RowCarrier {
             case .keepNew: result.shippedKept += 1
             case .fail: throw refused("a row of \(preserve.table) conflicts with a shipped one: \(conflict.text)")
             case .keepUser:
-                if let other = try attempt(replace, row) { try reject(row, preserve, other.text, columns, new, &result) } else { result.carried += 1 }
+                if let other = try attempt(replace, row) {
+                    try reject(row, preserve, other.text, columns, new, &result)
+                } else {
+                    result.carried += 1
+                }
             }
         } else {
             try reject(row, preserve, conflict.text, columns, new, &result)
@@ -101,7 +108,8 @@ struct RowCarrier {
             try statement.run()
             return nil
         } catch let error as MoultError {
-            guard let sqlite = error.sqlite, [ResultCode.constraint, .mismatch].contains(sqlite.resultCode.primary) else { throw error }
+            guard let sqlite = error.sqlite, [ResultCode.constraint, .mismatch].contains(sqlite.resultCode.primary)
+            else { throw error }
             // SQLITE_CONSTRAINT_PRIMARYKEY, _UNIQUE and _ROWID
             let unique = [19 | 6 << 8, 19 | 8 << 8, 19 | 10 << 8].contains(sqlite.resultCode.rawValue)
             return Conflict(isUniqueness: unique, text: sqlite.message)
@@ -140,7 +148,9 @@ struct RowCarrier {
     }
 
     private func proveForeignKeys(_ new: Connection) throws {
-        if let finding = try new.foreignKeyCheck(limit: 1).first { throw refused("after carrying rows over, \(finding)") }
+        if let finding = try new.foreignKeyCheck(limit: 1).first {
+            throw refused("after carrying rows over, \(finding)")
+        }
     }
 
     private func refused(_ why: String) -> MoultError {
