@@ -13,6 +13,7 @@ import Testing
             #"{"do":"adopt","path":"food.db","generation":"0+adopted"}"#
         ),
         (.seal(member: "food.db", size: 1 << 33), #"{"do":"seal","member":"food.db","size":8589934592}"#),
+        (.stock(member: "p.db", size: 3), #"{"do":"stock","member":"p.db","size":3}"#),
         (.refer(target: "/usr/share/food.db", size: 0), #"{"do":"refer","target":"/usr/share/food.db","size":0}"#),
         (.restore(generation: "1.0.0+0badc0de"), #"{"do":"restore","generation":"1.0.0+0badc0de"}"#),
         (.seat(generation: "2.0.0+0badc0de"), #"{"do":"seat","generation":"2.0.0+0badc0de"}"#),
@@ -23,6 +24,7 @@ import Testing
             .create(path: "user.db", member: "u.db", size: 7),
             #"{"do":"create","path":"user.db","member":"u.db","size":7}"#
         ),
+        (.create(path: "p.db", member: nil, size: 7), #"{"do":"create","path":"p.db","size":7}"#),
         (
             .quarantine(path: "thumbs.db", why: "is no database"),
             #"{"do":"quarantine","path":"thumbs.db","why":"is no database"}"#
@@ -58,7 +60,7 @@ import Testing
     }
 
     @Test func theTableHasEveryChange() {
-        #expect(Set(Self.changes.map { Self.number($0.0) }) == Set(1...18))
+        #expect(Set(Self.changes.map { Self.number($0.0) }) == Set(1...19))
     }
 
     /// A switch over all, so that a new change cannot be added without coming by here.
@@ -82,6 +84,7 @@ import Testing
         case .quarantine: 16
         case .replace: 17
         case .migrate: 18
+        case .stock: 19
         }
     }
 

@@ -26,6 +26,9 @@ package struct ReleaseMaker {
         {
             Source(name: name, kind: "reference", sql: sql, inPlace: inPlace, more: more)
         }
+        package static func shared(_ name: String, _ sql: String, more: [JSON.Member]) -> Source {
+            Source(name: name, kind: "shared", sql: sql, more: more)
+        }
         package static func user(_ name: String, _ sql: String) -> Source { Source(name: name, kind: "user", sql: sql) }
     }
 

@@ -1,0 +1,166 @@
+import Glibc
+import Moult
+import MoultBasics
+import MoultFiles
+import StepKit
+import TestSupport
+import Testing
+
+/// Shared databases: the publisher ships, the app writes.
+@Suite(.timeLimit(.minutes(3))) struct SharedTests {
+    let scratch: Scratch
+    let maker: ReleaseMaker
+    let store: Store
+    var path: String { scratch.path("store/pantry.db") }
+
+    init() throws {
+        scratch = try Scratch()
+        maker = try ReleaseMaker(in: scratch.path("releases"))
+        store = Store(at: scratch.path("store"))
+    }
+
+    static let schema =
+        "CREATE TABLE food(id INTEGER PRIMARY KEY, name TEXT NOT NULL, editable INTEGER NOT NULL DEFAULT 0);"
+
+    private func release(
+        _ version: String, _ sequence: Int, _ sql: String, way: String? = nil, conflict: String = "keep-user",
+        more: [JSON.Member] = []
+    ) throws -> String {
+        var members: [JSON.Member] = [
+            .init(
+                "preserve",
+                [
+                    .object(
+                        [
+                            .init("table", "food"), .init("where", "editable = 1"),
+                            .init("onConflict", .string(conflict)),
+                        ] + more)
+                ])
+        ]
+        if let way { members.append(.init("replace", .string(way))) }
+        return try maker.make(version, sequence: sequence, [.shared("pantry", sql, more: members)])
+    }
+
+    private func sqlite(_ sql: String) throws -> String { try Shell.must(["sqlite3", path, sql]) }
+
+    @Test(arguments: ["exchange", "live"], ["delete", "wal"])
+    func newContentComesInAndPreservedRowsStay(way: String, mode: String) throws {
+        try store.update(to: release("1.0.0", 1, Self.schema + "INSERT INTO food VALUES(1,'egg',0),(2,'milk',0);"))
+        _ = try sqlite(
+            "PRAGMA journal_mode=\(mode); INSERT INTO food VALUES(100,'mine',1); UPDATE food SET name='hacked' WHERE id=1"
+        )
+        let two = try release("2.0.0", 2, Self.schema + "INSERT INTO food VALUES(1,'egg',0),(3,'rice',0);", way: way)
+        #expect(try store.isCurrent(two) == false)
+        try store.update(to: two)
+        #expect(try sqlite("SELECT id, name FROM food ORDER BY id") == "1|egg\n3|rice\n100|mine\n")
+        #expect(try sqlite("SELECT release FROM moult_release") == "2.0.0\n")
+        #expect(try sqlite("PRAGMA journal_mode") == "\(mode)\n")
+        #expect(try sqlite("PRAGMA integrity_check") == "ok\n")
+        #expect(try store.isCurrent(two))
+        // Back: the kept pristine content, and again the user's rows.
+        try store.rollback(reason: "test")
+        #expect(try sqlite("SELECT id, name FROM food ORDER BY id") == "1|egg\n2|milk\n100|mine\n")
+    }
+
+    @Test(arguments: [("keep-user", "7|mine\n"), ("keep-new", "7|shipped\n")])
+    func conflictsGoAsTheReleaseSays(policy: String, rows: String) throws {
+        try store.update(to: release("1.0.0", 1, Self.schema))
+        _ = try sqlite("INSERT INTO food VALUES(7,'mine',1)")
+        try store.update(
+            to: release("2.0.0", 2, Self.schema + "INSERT INTO food VALUES(7,'shipped',0);", conflict: policy))
+        #expect(try sqlite("SELECT id, name FROM food") == rows)
+    }
+
+    @Test func aConflictThatMustNotBeRefusesTheUpdate() throws {
+        try store.update(to: release("1.0.0", 1, Self.schema))
+        _ = try sqlite("INSERT INTO food VALUES(7,'mine',1)")
+        let before = try Tree(scratch.path("store"), skipping: [".moult/history.jsonl", ".moult/transactions"])
+        let two = try release("2.0.0", 2, Self.schema + "INSERT INTO food VALUES(7,'shipped',0);", conflict: "fail")
+        let error = #expect(throws: MoultError.self) { try store.update(to: two) }
+        #expect(error?.outcome == .refused)
+        #expect(error?.why == "a row of food conflicts with a shipped one: UNIQUE constraint failed: food.id")
+        #expect(try sqlite("SELECT id, name FROM food") == "7|mine\n")
+        #expect(
+            try Tree(scratch.path("store"), skipping: [".moult/history.jsonl", ".moult/transactions"]).lines.filter {
+                !$0.contains("pantry.db")
+            } == before.lines.filter { !$0.contains("pantry.db") })
+    }
+
+    @Test func aRowThatNoLongerFitsBlocksOrIsKeptAside() throws {
+        try store.update(to: release("1.0.0", 1, Self.schema))
+        _ = try sqlite("INSERT INTO food VALUES(7,'x',1),(8,'long enough',1)")
+        let strict =
+            "CREATE TABLE food(id INTEGER PRIMARY KEY, name TEXT CHECK(length(name) > 3), editable INTEGER, unit TEXT DEFAULT 'g');"
+        let error = #expect(throws: MoultError.self) { try store.update(to: release("2.0.0", 2, strict)) }
+        #expect(
+            error?.why == "a row of food does not fit into release 2.0.0: CHECK constraint failed: length(name) > 3")
+        try store.update(to: release("2.0.1", 3, strict, more: [.init("onReject", "table")]))
+        #expect(try sqlite("SELECT id, name, unit FROM food") == "8|long enough|g\n")
+        #expect(
+            try sqlite("SELECT \"table\", row FROM moult_rejected") == "food|{\"id\":7,\"name\":\"x\",\"editable\":1}\n"
+        )
+    }
+
+    @Test func somebodyWhoHasItOpenGetsItLiveAndSeesNoError() throws {
+        try store.update(to: release("1.0.0", 1, Self.schema + "INSERT INTO food VALUES(1,'one',0),(2,'one',0);"))
+        _ = try sqlite("PRAGMA journal_mode=wal")
+        let stop = scratch.path("stop")
+        let ready = scratch.path("ready")
+        let reader = try Background([
+            "python3", "-c",
+            """
+            import os, sqlite3, sys
+            c = sqlite3.connect(sys.argv[1], timeout=5)
+            seen = []
+            while not os.path.exists(sys.argv[2]):
+                names = set(r[0] for r in c.execute("select distinct name from food where editable = 0"))
+                assert len(names) == 1, names
+                if not seen or seen[-1] != names: seen.append(names)
+                open(sys.argv[3], "w").close()
+            print(" ".join(next(iter(s)) for s in seen))
+            """, path, stop, ready,
+        ])
+        try reader.wait { try Files.facts(ready) != nil }
+        let two = try release("2.0.0", 2, Self.schema + "INSERT INTO food VALUES(1,'two',0),(2,'two',0);")
+        let plan = try store.plan(two)
+        #expect(
+            plan.effects.contains {
+                if case .replace(_, _, _, .live, let why) = $0.change {
+                    why.hasPrefix("pid \(reader.pid)")
+                } else {
+                    false
+                }
+            })
+        try store.update(to: two)
+        try Files.remove(ready)
+        try reader.wait { try Files.facts(ready) != nil }
+        try Files.writeNew([], to: stop)
+        #expect(try reader.end() == "one two\n")
+    }
+
+    @Test func anIdleConnectionKeepsAnExchangeFromHappening() throws {
+        try store.update(to: release("1.0.0", 1, Self.schema + "INSERT INTO food VALUES(1,'one',0);"))
+        let ready = scratch.path("ready")
+        let stop = scratch.path("stop")
+        let idler = try Background([
+            "python3", "-c",
+            """
+            import os, sqlite3, sys, time
+            c = sqlite3.connect(sys.argv[1])
+            c.execute("select * from food").fetchall()
+            open(sys.argv[2], "w").close()
+            while not os.path.exists(sys.argv[3]): time.sleep(0.01)
+            """, path, ready, stop,
+        ])
+        try idler.wait { try Files.facts(ready) != nil }
+        let two = try release("2.0.0", 2, Self.schema + "INSERT INTO food VALUES(1,'two',0);", way: "exchange")
+        let error = #expect(throws: MoultError.self) { try store.update(to: two) }
+        #expect(error?.outcome == .busy)
+        #expect(error?.why?.contains("pid \(idler.pid) (") == true)
+        #expect(try sqlite("SELECT name FROM food") == "one\n")
+        try Files.writeNew([], to: stop)
+        _ = try idler.end()
+        try store.update(to: two)
+        #expect(try sqlite("SELECT name FROM food") == "two\n")
+    }
+}

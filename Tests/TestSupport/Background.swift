@@ -1,0 +1,66 @@
+import CLinux
+import Glibc
+import MoultBasics
+import MoultFiles
+
+/// A program that runs beside the test.
+package final class Background {
+    package let pid: Int32
+    private let scratch: Scratch
+    private var status: Int32?
+
+    package init(_ arguments: [String]) throws {
+        scratch = try Scratch()
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        posix_spawn_file_actions_addopen(&actions, 1, scratch.path("out"), O_WRONLY | O_CREAT, 0o600)
+        posix_spawn_file_actions_addopen(&actions, 2, scratch.path("err"), O_WRONLY | O_CREAT, 0o600)
+        var argv = arguments.map { strdup($0) } + [nil]
+        defer { for word in argv { free(word) } }
+        var envp = ["PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8"].map { (word: String) in strdup(word) } + [nil]
+        defer { for word in envp { free(word) } }
+        var pid: pid_t = 0
+        let code = posix_spawnp(&pid, arguments[0], &actions, nil, &argv, &envp)
+        guard code == 0 else { throw Errno(code).error("cannot run \(arguments[0])") }
+        self.pid = pid
+    }
+
+    deinit { if status == nil { kill(pid, SIGKILL); _ = collect() } }
+
+    /// Waits until something is so; fails if the program ends first.
+    package func wait(until isSo: () throws -> Bool) throws {
+        while try !isSo() {
+            var now: Int32 = 0
+            if waitpid(pid, &now, WNOHANG) == pid {
+                status = now
+                throw MoultError(.system, what: "the program ended early", why: try text("err"))
+            }
+            usleep(1000)
+        }
+    }
+
+    package func signal(_ number: Int32) { kill(pid, number) }
+
+    /// Waits for its end, and gives what it printed; fails unless it ended well.
+    package func end() throws -> String {
+        let status = collect()
+        guard moult_exited(status) != 0, moult_exit_status(status) == 0 else {
+            throw MoultError(.system, what: "the program ended with status \(status)", why: try text("err"))
+        }
+        return try text("out")
+    }
+
+    private func collect() -> Int32 {
+        if let status { return status }
+        var now: Int32 = 0
+        while waitpid(pid, &now, 0) < 0 && moult_errno() == EINTR {}
+        status = now
+        return now
+    }
+
+    private func text(_ name: String) throws -> String {
+        String(decoding: try Files.read(scratch.path(name), limit: 1 << 28) ?? [], as: UTF8.self)
+    }
+}
