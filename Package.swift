@@ -101,7 +101,11 @@ let package = Package(
             name: "MoultPublishTests",
             dependencies: ["MoultPublish", "MoultBasics", "MoultFiles", "MoultSQLite", "TestSupport"]),
         .testTarget(name: "MoultTrustTests", dependencies: ["MoultTrust", "MoultBasics", "MoultFiles"]),
-        .testTarget(name: "MoultCommandTests", dependencies: ["MoultCommand", "MoultBasics", "CLinux"]),
+        .testTarget(
+            name: "MoultCommandTests",
+            dependencies: [
+                "MoultCommand", "Moult", "MoultCore", "StepKit", "MoultBasics", "MoultFiles", "TestSupport", "CLinux",
+            ]),
     ]
 )
 

@@ -64,7 +64,7 @@ public struct Store: Sendable {
     /// The connection holds a lease: its generation stays while it is open, whatever is installed meanwhile.
     public func connect() throws -> StoreConnection {
         try settle()
-        return try StoreConnection(lease: lease(), in: StoreLayout(root: directory))
+        return try StoreConnection(lease: lease())
     }
 
     /// Holds the installed generation in place, for those who open its files themselves.

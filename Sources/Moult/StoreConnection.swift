@@ -1,7 +1,7 @@
 internal import MoultBasics
 internal import MoultCore
 internal import MoultFiles
-internal import MoultSQLite
+package import MoultSQLite
 internal import StepKit
 
 /// One connection with all databases of a release: the user's as `main`, the others under their names.
@@ -9,19 +9,16 @@ internal import StepKit
 /// Used by one thread at a time. Sealed databases are read-only, whatever the SQL says.
 public final class StoreConnection {
     public let lease: StoreLease
-    private let connection: Connection
+    package let connection: Connection
 
-    init(lease: StoreLease, in layout: StoreLayout) throws {
+    init(lease: StoreLease) throws {
         self.lease = lease
-        let databases = lease.installed.manifest.databases
-        let main = databases.first { $0.kind == .user }
-        connection =
-            try main.map { try Connection(path: layout.file($0.path), access: .readWrite) } ?? Connection.inMemory()
-        for database in databases where database.name != main?.name {
+        let databases = try lease.databases()
+        let main = databases.first { $0.schema == "main" }
+        connection = try main.map { try Connection(path: $0.path, access: .readWrite) } ?? Connection.inMemory()
+        for (database, schema, path) in databases where schema != "main" {
             // Sealed files have no sidecars and never change: only so they can be read without locks.
-            try connection.attach(
-                lease.path(of: database.name), as: database.attach.alias,
-                access: database.kind.isSealed ? .immutable : .readWrite)
+            try connection.attach(path, as: schema, access: database.kind.isSealed ? .immutable : .readWrite)
         }
     }
 

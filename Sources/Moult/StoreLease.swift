@@ -1,6 +1,6 @@
 internal import MoultBasics
 internal import MoultCore
-internal import StepKit
+package import StepKit
 
 /// Keeps one generation in place while it is alive, and knows where its files are.
 public final class StoreLease: Sendable {
@@ -22,6 +22,14 @@ public final class StoreLease: Sendable {
     public func path(of name: String) throws -> String {
         let database = try installed.database(name)
         return database.kind.isSealed ? installed.path(database.member) : layout.file(database.path)
+    }
+
+    /// Every database as a connection has it: the name of its schema (`main` for the first one of the user's), and its file.
+    package func databases() throws -> [(database: Database, schema: String, path: String)] {
+        let main = installed.manifest.databases.first { $0.kind == .user }
+        return try installed.manifest.databases.map { database in
+            (database, database == main ? "main" : database.attach.alias, try path(of: database.name))
+        }
     }
 
     /// Whether another generation is current by now.

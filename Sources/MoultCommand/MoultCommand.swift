@@ -1,12 +1,20 @@
 internal import Glibc
+internal import Moult
+internal import MoultCore
+public import StepKit
 
-/// The command `moult`.
+/// The command `moult`; with other steps it is another command in one line.
+///
+///     MoultCommand.run(steps: [Reindex()])
 public enum MoultCommand {
-    /// Does what the process's command line says, and ends the process with the status of that.
-    public static func run() -> Never {
+    /// Does what the process's command line says, and ends the process with the status of that. `steps` come in beside
+    /// the built-in ones, as manifests name them.
+    public static func run(steps: [any Step] = []) -> Never {
         StandardDescriptors.secure()
         let environment = Environment.process
-        let runner = Runner(commands: Command.all, environment: environment, console: Console(environment: environment))
+        let runner = Runner(
+            commands: Command.all, environment: environment, console: Console(environment: environment),
+            steps: StepSet.builtIn.adding(steps))
         exit(runner.run(ProcessArguments.all).rawValue)
     }
 }

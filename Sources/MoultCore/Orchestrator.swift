@@ -38,6 +38,12 @@ package struct Orchestrator: Sendable {
     /// Whether a command that writes would have something to settle first.
     package func isUnfinished() throws -> Bool { try !Settler.unfinished(layout).isEmpty }
 
+    /// What a command that writes would have to settle first.
+    package func unfinished() throws -> Unfinished { try Unfinished(in: layout) }
+
+    /// The bytes that are free where the store is.
+    package func freeSpace() throws -> Int { try Files.freeSpace(layout.root) }
+
     // MARK: changing
 
     /// Brings a release in; nothing is locked or written if it is installed already.
@@ -84,14 +90,16 @@ package struct Orchestrator: Sendable {
     /// Settles what is unfinished, however often that was tried; back instead of forward if asked.
     package func recover(back: Bool = false, wait: Int = 0) throws -> [Settler.Result] {
         _ = try Settings.read(layout)
-        let lock = try StoreLock.take(layout, wait: wait)
+        let lock = try StoreLock.take(layout, wait: wait, stop: watcher.stopIfAsked)
         defer { withExtendedLifetime(lock) {} }
         return try Settler(layout: layout, steps: steps, tell: watcher.tell).settle(patiently: true, back: back)
     }
 
     /// Settles what is unfinished if nobody else is at work; for readers that are about to open the databases.
     package func settleIfIdle() throws {
-        guard try isUnfinished(), let lock = try FileLock.take(layout.lock, .exclusive) else { return }
+        guard try isUnfinished(), let lock = try FileLock.take(layout.lock, .exclusive) else {
+            return
+        }
         defer { withExtendedLifetime(lock) {} }
         _ = try Settler(layout: layout, steps: steps, tell: watcher.tell).settle()
     }
@@ -106,18 +114,23 @@ package struct Orchestrator: Sendable {
         }
     }
 
-    package func hold(_ hold: Settings.Hold?, wait: Int = 0) throws {
+    /// Puts a release or all of them on hold, or lets them in again with nil; gives the hold that was there before.
+    package func hold(_ hold: Settings.Hold?, wait: Int = 0) throws -> Settings.Hold? {
+        var before = try Settings.read(layout).hold
+        if before == nil, hold == nil { return nil }
         _ = try locked(wait) { settled in
+            before = try Settings.read(layout).hold
             try Settings.rewrite(layout, "hold", hold?.json)
             return Result(settled: settled)
         }
+        return before
     }
 
     // MARK: parts
 
     private func locked(_ wait: Int, _ body: ([Settler.Result]) throws -> Result) throws -> Result {
         _ = try Settings.read(layout)
-        let lock = try StoreLock.take(layout, wait: wait)
+        let lock = try StoreLock.take(layout, wait: wait, stop: watcher.stopIfAsked)
         defer { withExtendedLifetime(lock) {} }
         return try body(Settler(layout: layout, steps: steps, tell: watcher.tell).settle())
     }

@@ -29,6 +29,15 @@ public enum PlainName {
         return nil
     }
 
+    /// What is wrong with a product's name, which is in reverse-DNS form: `org.example.app`.
+    public static func productFault(_ name: String) -> String? {
+        let parts = name.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count >= 2, parts.allSatisfy({ fault(String($0)) == nil }) else {
+            return "must be a reverse-DNS name such as org.example.app"
+        }
+        return name.utf8.count > 255 ? "is longer than 255 characters" : nil
+    }
+
     /// The name of a database: a letter, then letters, digits and '_', '-'.
     public static func databaseFault(_ name: String) -> String? {
         guard let first = name.utf8.first, (first | 0x20) >= 0x61, (first | 0x20) <= 0x7A else {

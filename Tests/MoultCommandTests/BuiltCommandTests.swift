@@ -1,5 +1,7 @@
 import MoultBasics
 import MoultCommand
+import MoultCore
+import StepKit
 import Testing
 
 /// The command that was built, as a shell runs it.

@@ -32,11 +32,25 @@ import Testing
     @Test(arguments: Command.all.flatMap { $0.examples.map(\.line) })
     func examplesAreUnderstood(_ line: String) throws {
         for part in line.split(separator: "moult ").dropFirst(line.hasPrefix("moult ") ? 0 : 1) {
-            let words = part.split(separator: " ").map(String.init)
-                .prefix { !["|", ">", ">>", "&&", ";"].contains($0) }
-                .map { $0.hasSuffix(")") ? String($0.dropLast()) : $0 }
-            _ = try LineParser.parse(Array(words), commands: Command.all)
+            _ = try LineParser.parse(Self.words(String(part)), commands: Command.all)
         }
+    }
+
+    /// The words of the first command as a shell reads them, as far as examples go: single quotes, and what ends it.
+    private static func words(_ line: String) -> [String] {
+        var words: [String] = []
+        for (index, piece) in line.split(separator: "'", omittingEmptySubsequences: false).enumerated() {
+            if index % 2 == 1 {
+                words.append(String(piece))
+                continue
+            }
+            for word in piece.split(separator: " ") {
+                if ["|", ">", "<", "&&", ";"].contains(word) { return words }
+                words.append(word.hasSuffix(")") || word.hasSuffix(";") ? String(word.dropLast()) : String(word))
+                if word.hasSuffix(";") { return words }
+            }
+        }
+        return words
     }
 
     /// Examples must stay on one line to be copied.

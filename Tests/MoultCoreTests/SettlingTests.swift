@@ -37,7 +37,7 @@ import Testing
         let idle = CopyingStep(phase: phase, pass: .plan) {}
         let crashed = try Orchestrator(root: copy, steps: .builtIn.adding([idle]))
         #expect(try crashed.isUnfinished())
-        #expect(try Status(of: crashed.layout).unfinished == ["update to 2.0.0"])
+        #expect(try Status(of: crashed.layout).unfinished.updates == ["an update to 2.0.0"])
         let settled = try crashed.recover()
         #expect(settled.map(\.ending) == [pass == .prepare ? .cleaned : .finished])
         #expect(try !crashed.isUnfinished())

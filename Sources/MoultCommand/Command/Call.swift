@@ -1,17 +1,21 @@
 package import MoultBasics
+package import MoultCore
 
 /// One call of a verb: what was asked, and the ways to answer.
 package struct Call: Sendable {
     package let command: Command
     package let output: Output
     package let environment: Environment
+    /// The steps that this command has.
+    package let steps: StepSet
     private let line: ParsedLine
 
-    init(_ command: Command, line: ParsedLine, output: Output, environment: Environment) {
+    init(_ command: Command, line: ParsedLine, output: Output, environment: Environment, steps: StepSet) {
         self.command = command
         self.line = line
         self.output = output
         self.environment = environment
+        self.steps = steps
     }
 
     package func has(_ flag: Option) -> Bool { line.has(flag) }

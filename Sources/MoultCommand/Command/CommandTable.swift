@@ -1,6 +1,20 @@
 extension Command {
     /// Every verb, in the order of the overview.
     package static let all: [Command] = [
+        InitVerb.command,
+        PlanVerb.command,
+        ApplyVerb.command,
+        StatusVerb.command,
+        HistoryVerb.command,
+        VerifyVerb.command,
+        RollbackVerb.command,
+        HoldVerb.command,
+        UnholdVerb.command,
+        RecoverVerb.command,
+        CleanVerb.command,
+        SQLVerb.command,
+        AttachVerb.command,
+        StepsVerb.command,
         HelpVerb.command,
         CompletionsVerb.command,
     ]

@@ -1,5 +1,7 @@
 internal import Glibc
+internal import Moult
 package import MoultBasics
+package import MoultCore
 
 extension MoultError.Code {
     /// The results could not be written.
@@ -11,11 +13,13 @@ package struct Runner {
     private let commands: [Command]
     private let environment: Environment
     private let console: Console
+    private let steps: StepSet
 
-    package init(commands: [Command], environment: Environment, console: Console) {
+    package init(commands: [Command], environment: Environment, console: Console, steps: StepSet = .builtIn) {
         self.commands = commands
         self.environment = environment
         self.console = console
+        self.steps = steps
     }
 
     package func run(_ words: [String?]) -> ExitCode {
@@ -86,6 +90,6 @@ package struct Runner {
             output.print(CommandHelp(command))
             return .done
         }
-        return try command.run(Call(command, line: line, output: output, environment: environment))
+        return try command.run(Call(command, line: line, output: output, environment: environment, steps: steps))
     }
 }

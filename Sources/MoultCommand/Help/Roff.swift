@@ -1,3 +1,6 @@
+internal import MoultCore
+internal import StepKit
+
 /// Text in the man macros of roff while it is written.
 struct Roff {
     private(set) var text = ""

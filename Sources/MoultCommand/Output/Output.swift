@@ -35,8 +35,17 @@ package struct Output: Sendable {
         }
     }
 
-    /// Writes out what was printed so far: a verb that prints line by line while it works calls it after each.
+    /// Writes out what was printed so far.
     package func flush() { console.flush() }
+
+    /// Lines of a result that go out at once, because more of it comes later; in JSON events tell the same.
+    package func lines(_ write: (inout Page) -> Void) {
+        guard !isQuiet, format == .text else { return }
+        var page = Page(for: console.out)
+        write(&page)
+        console.write(page.text)
+        console.flush()
+    }
 
     /// What happens in a long verb, as one line of JSON that goes out at once; in text the progress bar shows it.
     package func event(_ name: String, _ members: KeyValuePairs<String, JSON?> = [:]) {
@@ -76,6 +85,6 @@ package struct Output: Sendable {
 
     /// The object with the number of the JSON contract, so that a reader knows what it reads.
     static func numbered(_ json: JSON) -> JSON {
-        .object([JSON.Member("format", 1)] + (json.members ?? []))
+        .object([JSON.Member("format", 1)] + (json.members ?? []).filter { $0.name != "format" })
     }
 }

@@ -13,6 +13,12 @@ package struct Page {
         for part in paragraph.wrapped(to: terminal.proseWidth - indent) { line(spaces(indent) + part) }
     }
 
+    /// One line, wrapped and indented on a terminal; whole in a pipe, as programs like it.
+    package mutating func wrapped(_ line: StyledText, indent: Int = 0) {
+        guard let width = terminal.width else { return self.line(spaces(indent) + line) }
+        for part in line.wrapped(to: max(width - indent, 20)) { self.line(spaces(indent) + part) }
+    }
+
     package mutating func table(_ table: Table) {
         for part in table.lines(width: terminal.width) { line(part) }
     }

@@ -43,6 +43,8 @@ struct ProgressLine {
     }
 
     private var amount: String? {
+        // Work that nobody can measure is named and no more.
+        if progress.total == nil, progress.done == 0 { return nil }
         switch progress.unit {
         case .bytes:
             let done = ByteCount(progress.done)

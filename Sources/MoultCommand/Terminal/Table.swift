@@ -16,14 +16,17 @@ package struct Table: Sendable {
     private let indent: Int
     private var rows: [[StyledText]] = []
 
-    package init(_ columns: Column..., indent: Int = 0) {
+    package init(_ columns: Column..., indent: Int = 0) { self.init(columns, indent: indent) }
+
+    package init(_ columns: [Column], indent: Int = 0) {
         self.columns = columns
         self.indent = indent
     }
 
     package var isEmpty: Bool { rows.isEmpty }
 
-    package mutating func row(_ cells: StyledText...) { rows.append(cells) }
+    package mutating func row(_ cells: StyledText...) { row(cells) }
+    package mutating func row(_ cells: [StyledText]) { rows.append(cells) }
     package mutating func header(_ titles: String...) { rows.append(titles.map { StyledText($0, .heading) }) }
 
     /// The lines for a terminal of this width; nil: no wrapping, one line a row, as programs like it.

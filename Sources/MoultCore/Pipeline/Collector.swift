@@ -14,6 +14,8 @@ package struct Collector {
     }
     package struct Report: Sendable, Equatable {
         package var removed: [String] = []
+        /// The bytes of what was removed.
+        package var freed = 0
         package var kept: [Kept] = []
     }
 
@@ -38,6 +40,7 @@ package struct Collector {
             if age < settings.minimumAge {
                 report.kept.append(Kept(generation: candidate.name, why: "younger than \(settings.minimumAge) s"))
             } else if let lease = try FileLock.take(directory, .exclusive, directory: true) {
+                report.freed += try Generation.size(candidate.name, layout)
                 if !dry { try remove(candidate.name, holding: lease) }
                 report.removed.append(candidate.name)
             } else {

@@ -22,16 +22,16 @@ package struct Settler {
         }
         package let transaction: String
         package let ending: Ending
+        /// What it was, in words.
+        package let update: String
         package let from: Plan.Side?
         package let to: Plan.Side?
 
         package var text: String {
-            let version = to.map { "\($0.version)" } ?? "a release"
-            return switch ending {
-            case .cleaned:
-                "an update to \(version) had been interrupted before its decision; what it had staged was removed"
-            case .finished: "an update to \(version) had been interrupted after its decision; it was finished"
-            case .undone: "an update to \(version) had been interrupted while it was undone; undoing was finished"
+            switch ending {
+            case .cleaned: "\(update) had been interrupted before it changed anything; what it had staged was removed"
+            case .finished: "\(update) had been interrupted halfway; it was finished"
+            case .undone: "\(update) had been interrupted halfway; it was undone"
             }
         }
     }
@@ -55,7 +55,9 @@ package struct Settler {
     private func settle(_ transaction: Transaction, patiently: Bool, back: Bool) throws -> Result {
         let state = try transaction.journal.read()
         func ended(_ ending: Result.Ending) throws -> Result {
-            let result = Result(transaction: transaction.id, ending: ending, from: state.plan?.from, to: state.plan?.to)
+            let result = Result(
+                transaction: transaction.id, ending: ending, update: state.plan?.words ?? "an update",
+                from: state.plan?.from, to: state.plan?.to)
             if let plan = state.plan { try record(plan, ending, result.text) }
             try transaction.remove()
             return result

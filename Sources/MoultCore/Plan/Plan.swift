@@ -65,17 +65,33 @@ package struct Plan: Sendable, Equatable {
         return members
     }
 
-    /// The databases that are replaced or made, and those that stay.
-    package var counts: (replaced: Int, created: Int, unchanged: Int) {
-        var counts = (replaced: 0, created: 0, unchanged: 0)
+    /// How many databases become what; each counts once.
+    package struct Counts: Sendable, Equatable {
+        package var replaced = 0
+        package var added = 0
+        package var changed = 0
+        package var removed = 0
+        package var unchanged = 0
+    }
+
+    package var counts: Counts {
+        var (outgoing, incoming, changed, kept) = (Set<String>(), Set<String>(), Set<String>(), Set<String>())
         for effect in effects {
+            guard let database = effect.database else { continue }
             switch effect.change {
-            case .seal, .refer, .restore, .replace, .migrate: counts.replaced += 1
-            case .create: counts.created += 1
-            case .keep: counts.unchanged += 1
+            case .retire, .adopt, .quarantine: outgoing.insert(database)
+            case .seal, .refer, .restore, .create: incoming.insert(database)
+            case .replace:
+                outgoing.insert(database)
+                incoming.insert(database)
+            case .migrate: changed.insert(database)
+            case .keep: kept.insert(database)
             default: break
             }
         }
-        return counts
+        let replaced = incoming.intersection(outgoing)
+        return Counts(
+            replaced: replaced.count, added: incoming.subtracting(outgoing).count, changed: changed.count,
+            removed: outgoing.subtracting(incoming).subtracting(kept).count, unchanged: kept.count)
     }
 }

@@ -54,6 +54,20 @@ package struct Generation: Sendable {
         try currentName(layout).map { try load($0, in: layout) }
     }
 
+    /// The version that the name of a generation begins with: what stands before its last `+`.
+    package static func version(of name: String) -> String {
+        name.lastIndex(of: "+").map { String(name[..<$0]) } ?? name
+    }
+
+    /// The bytes of its own files; what it only points at lies elsewhere.
+    static func size(_ name: String, _ layout: StoreLayout) throws -> Int {
+        let directory = layout.generation(name)
+        return try Files.list(directory).reduce(0) { sum, file in
+            guard let facts = try Files.facts("\(directory)/\(file)"), facts.kind == .file else { return sum }
+            return sum + facts.size
+        }
+    }
+
     package static func names(_ layout: StoreLayout) throws -> [String] { try Files.list(layout.generations) }
 
     package func path(_ member: String) -> String { "\(directory)/\(member)" }

@@ -32,8 +32,7 @@ package struct Status: Sendable {
     package let since: Timestamp?
     package let databases: [File]
     package let generations: [Kept]
-    /// The updates that wait to be settled.
-    package let unfinished: [String]
+    package let unfinished: Unfinished
     package let last: History.Entry?
 
     package init(of layout: StoreLayout) throws {
@@ -45,24 +44,15 @@ package struct Status: Sendable {
         current = generations.first(where: \.isCurrent)
         since = try Files.facts(layout.current).map { Timestamp(seconds: $0.changed.seconds) }
         databases = try name.map { try Self.files(Generation.load($0, in: layout), layout) } ?? []
-        unfinished = try Transaction.all(layout).filter { !$0.isTrash }.map { transaction in
-            guard let plan = try transaction.journal.read().plan else { return transaction.id }
-            return "\(plan.purpose.rawValue) to \(plan.to.version)"
-        }
+        unfinished = try Unfinished(in: layout)
         last = try History.read(layout).entries.last
     }
 
     private static func kept(_ name: String, current: String?, _ layout: StoreLayout) throws -> Kept {
-        var size = 0
-        for file in try Files.list(layout.generation(name)) {
-            if let facts = try Files.facts("\(layout.generation(name))/\(file)"), facts.kind == .file {
-                size += facts.size
-            }
-        }
         // A generation that cannot be read is told by `verify`; here it is only listed.
         let manifest = try? Generation.load(name, in: layout).manifest
         return Kept(
-            name: name, version: manifest?.version, size: size, isCurrent: name == current,
+            name: name, version: manifest?.version, size: try Generation.size(name, layout), isCurrent: name == current,
             holders: try LockHolders.of(layout.generation(name)))
     }
 

@@ -4,12 +4,15 @@ package import MoultFiles
 
 /// One updater at a time.
 package enum StoreLock {
-    /// Takes the store's lock; waits as long as told, then says who has it (exit 75).
-    package static func take(_ layout: StoreLayout, wait seconds: Int = 0) throws -> FileLock {
+    /// Takes the store's lock; waits as long as told, then says who has it (exit 75). `stop` may end the waiting.
+    package static func take(
+        _ layout: StoreLayout, wait seconds: Int = 0, stop: () throws -> Void = {}
+    ) throws -> FileLock {
         let until = Timestamp.now.seconds + seconds
         while true {
             if let lock = try FileLock.take(layout.lock, .exclusive) { return lock }
             if Timestamp.now.seconds >= until { break }
+            try stop()
             usleep(20_000)
         }
         // Who holds it may end while we ask; then there is nobody to name.

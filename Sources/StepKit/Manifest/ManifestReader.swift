@@ -24,7 +24,7 @@ struct ManifestReader {
                 now: format > Manifest.format ? "Install a newer moult." : nil)
         }
         let product = try fields.string("product")
-        if let fault = Self.productFault(product) { throw fields.fail("product", "\"\(product)\" \(fault)") }
+        if let fault = PlainName.productFault(product) { throw fields.fail("product", "\"\(product)\" \(fault)") }
         // For editors, which find the schema of a draft by it.
         if form == .draft { _ = try fields.optionalString("$schema") }
         var manifest = Manifest(
@@ -75,14 +75,6 @@ struct ManifestReader {
                     now: "Install a newer moult.")
             }
         }
-    }
-
-    static func productFault(_ text: String) -> String? {
-        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
-        guard parts.count >= 2, parts.allSatisfy({ !$0.isEmpty && PlainName.fault(String($0)) == nil }) else {
-            return "must be a reverse-DNS name such as org.example.app"
-        }
-        return text.utf8.count > 255 ? "is longer than 255 characters" : nil
     }
 
     func version(_ fields: Fields, _ name: String) throws -> Version {

@@ -1,0 +1,30 @@
+internal import CLinux
+internal import Glibc
+internal import MoultBasics
+
+/// What is piped into the command.
+enum StandardInput {
+    static var isTerminal: Bool { isatty(STDIN_FILENO) == 1 }
+
+    /// All of it as text, at most `limit` bytes.
+    static func text(limit: Int) throws -> String {
+        var bytes: [UInt8] = []
+        var block = [UInt8](repeating: 0, count: 65_536)
+        while bytes.count <= limit {
+            let count = read(STDIN_FILENO, &block, block.count)
+            if count < 0, moult_errno() == EINTR { continue }
+            guard count >= 0 else {
+                throw MoultError(.system, what: "cannot read stdin", why: String(cString: strerror(moult_errno())))
+            }
+            guard count == 0 else {
+                bytes += block[..<count]
+                continue
+            }
+            guard let text = String(validating: bytes, as: UTF8.self) else {
+                throw MoultError(.system, .usage, what: "cannot read stdin", why: "it is not valid UTF-8")
+            }
+            return text
+        }
+        throw MoultError(.system, .usage, what: "cannot read stdin", why: "it has more than \(ByteCount(limit))")
+    }
+}

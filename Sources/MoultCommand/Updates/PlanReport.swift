@@ -1,0 +1,73 @@
+internal import MoultBasics
+internal import MoultCore
+internal import StepKit
+
+/// What `plan` and the dry run of a rollback print.
+struct PlanReport: Report {
+    let plan: Plan
+    /// The store, as the user named it.
+    let store: String
+    /// The bytes that are free where the store is.
+    let free: Int
+    /// What was begun and is not over.
+    let unfinished: Unfinished
+    let details: Bool
+    /// The command that does it.
+    let command: [String]
+
+    /// Nothing would happen if the plan were applied.
+    var isEmpty: Bool { !plan.changesStore && unfinished.isEmpty }
+
+    func write(to page: inout Page) {
+        guard plan.changesStore else {
+            page.line(
+                StyledText(isEmpty ? nothingToDo(plan.to.version.description) : "\(plan.to.version) is installed"))
+            return
+        }
+        page.title(of: plan, store: store)
+        let lines = PlanLines(plan, details: details)
+        for effect in lines.effects {
+            for line in lines.lines(of: effect, on: page.terminal) { page.line(line) }
+        }
+        page.line()
+        page.wrapped(
+            "disk: needs \(ByteCount(plan.needs)), \(ByteCount(free)) free \(page.terminal.symbols.dot) \(counts)")
+        page.line("apply with: \(shellLine(command), .heading)")
+    }
+
+    private var counts: String {
+        let counts = plan.counts
+        let parts = [
+            (counts.replaced, "to replace"), (counts.added, "to add"), (counts.changed, "to change"),
+            (counts.removed, "to take out of service"),
+            (counts.unchanged, "unchanged"),
+        ]
+        return parts.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }.joined(separator: ", ")
+    }
+
+    var json: JSON {
+        plan.json.setting("free", to: .size(free))
+            .setting("unfinished", to: .array(unfinished.updates.map { .string($0) }))
+    }
+}
+
+/// The one line for a release that is there already.
+func nothingToDo(_ version: String) -> String { "nothing to do: \(version) is installed" }
+
+extension Call {
+    /// Prints a plan with all that belongs to it; the exit status says whether there is anything to do.
+    func show(_ plan: Plan, store: String, command: [String], in orchestrator: Orchestrator) throws -> ExitCode {
+        let report = PlanReport(
+            plan: plan, store: store, free: try orchestrator.freeSpace(), unfinished: try orchestrator.unfinished(),
+            details: output.isVerbose, command: command)
+        output.print(report)
+        if output.format == .text {
+            output.flush()
+            for warning in plan.warnings { output.warn("\(warning)") }
+            for sentence in report.unfinished.sentences {
+                output.warn("\(sentence); the next command that writes settles it first, and this plan may change")
+            }
+        }
+        return report.isEmpty ? .done : .changes
+    }
+}

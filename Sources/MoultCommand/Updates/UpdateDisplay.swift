@@ -1,0 +1,125 @@
+internal import MoultBasics
+internal import MoultCore
+internal import StepKit
+internal import Synchronization
+
+/// Shows an update while it is made: the plan's lines, each when it is done; or events, for who asked for JSON.
+///
+/// Sendable without a promise: all that changes is inside of a mutex.
+final class UpdateDisplay: Sendable {
+    private let output: Output
+    private let bar: ProgressBar
+    /// The store, as the user named it; nil where the plan says it.
+    private let store: String?
+    private let state = Mutex(State())
+
+    private struct State {
+        var lines: PlanLines?
+        var start = monotonicSeconds()
+        var lastProgress = -Double.infinity
+    }
+
+    init(_ call: Call, store: String?) {
+        output = call.output
+        bar = call.progressBar()
+        self.store = store
+    }
+
+    var watcher: Watcher {
+        Watcher(tell: { [self] in tell($0) }, shouldStop: { Interruption.isRequested })
+    }
+
+    /// The plan is known and will now be done.
+    func announce(_ plan: Plan) {
+        state.withLock {
+            $0.lines = PlanLines(plan, details: output.isVerbose)
+            $0.start = monotonicSeconds()
+        }
+        output.event("plan", ["plan": plan.json])
+        output.lines { $0.title(of: plan, store: store ?? plan.store) }
+    }
+
+    func tell(_ event: Event) {
+        switch event {
+        case .phase(let pass, let phase):
+            output.event("phase", ["pass": .string(pass.rawValue), "phase": .string(phase.rawValue)])
+        case .progress(let progress): show(progress)
+        case .done(let pass, let effect):
+            output.event("done", ["pass": .string(pass.rawValue), "effect": effect.json])
+            show(effect, isUndone: pass == .undo)
+        case .decided:
+            bar.end()
+            output.event("decided")
+        case .settled(let result):
+            output.event("settled", result.eventMembers)
+            output.lines { $0.wrapped(StyledText(result.text)) }
+        case .warning(let text): output.warn(StyledText(text))
+        }
+    }
+
+    private func show(_ progress: PrepareContext.Progress) {
+        bar.show(Progress(progress.what, done: progress.done, of: progress.total > 0 ? progress.total : nil))
+        guard output.format == .json else { return }
+        // Ten times a second is enough for any reader.
+        let isDue = state.withLock { state in
+            let now = monotonicSeconds()
+            guard now - state.lastProgress >= 0.1 else { return false }
+            state.lastProgress = now
+            return true
+        }
+        guard isDue else { return }
+        output.event(
+            "progress",
+            ["what": .string(progress.what), "done": .size(progress.done), "total": .size(progress.total)])
+    }
+
+    private func show(_ effect: Effect, isUndone: Bool) {
+        guard let lines = state.withLock({ $0.lines }), lines.effects.contains(effect) else { return }
+        output.lines { page in
+            let symbols = page.terminal.symbols
+            let width = max(symbols.tick.count, symbols.cross.count)
+            let sign: StyledText = isUndone ? "\(symbols.cross, .bad)" : "\(symbols.tick, .good)"
+            let before = sign + spaces(width - sign.width + 1)
+            for line in lines.lines(
+                of: effect, after: before, note: isUndone ? "undone: " : "", on: page.terminal)
+            {
+                page.line(line)
+            }
+        }
+    }
+
+    /// How it came out, with what the user may want to do next.
+    func finish(_ result: Orchestrator.Result, storeWords: [String]) {
+        bar.end()
+        let seconds = monotonicSeconds() - state.withLock { $0.start }
+        let generation = result.generation ?? ""
+        let version = Generation.version(of: generation)
+        output.event(
+            "result",
+            [
+                "changed": .bool(result.plan != nil), "version": .string(version), "generation": .string(generation),
+                "from": result.plan?.from?.json, "hold": result.plan?.hold?.json,
+                "removed": .array(result.collected.removed.map { .string($0) }),
+                "milliseconds": result.plan.map { _ in .size(Int(seconds * 1000)) },
+            ])
+        output.lines { page in
+            guard let plan = result.plan else { return page.line(StyledText(nothingToDo(version))) }
+            page.line()
+            page.line(
+                "\("\(version) is installed", .good) (generation \(generation)) in \(durationText(seconds: seconds))")
+            if let hold = plan.hold { page.hold(hold, storeWords: storeWords) }
+            if output.isVerbose { page.collected(result.collected) }
+        }
+    }
+}
+
+extension Settler.Result {
+    var eventMembers: KeyValuePairs<String, JSON?> {
+        [
+            "transaction": .string(transaction), "ending": .string(ending.rawValue), "from": from?.json, "to": to?.json,
+            "text": .string(text),
+        ]
+    }
+
+    var json: JSON { .compact(eventMembers) }
+}

@@ -1,0 +1,51 @@
+internal import MoultBasics
+internal import MoultCore
+internal import StepKit
+
+/// The options of the verbs that bring a release in, or only say how.
+enum UpdateOptions {
+    static let app = Option("app", value: .text("VERSION"), "The app's version, if a release requires one")
+    static let follow = Option(
+        "follow", value: .choice("HOW", of: Policy.Follow.allCases.map(\.rawValue)),
+        "What to let in: newer, only upward; match, whatever differs; else as moult.json says")
+    static let allowDowngrade = Option("allow-downgrade", "Let in an older release, too")
+    static let wait = Option(
+        "wait", value: .number("SECONDS", in: 0...604_800), "How long to wait if another moult is at work; else 0")
+
+    static let all = [app, follow, allowDowngrade]
+}
+
+extension Call {
+    /// What is asked for by a manifest and these options.
+    func request(_ manifest: String) throws -> UpdateRequest {
+        UpdateRequest(
+            manifest: manifest, follow: value(UpdateOptions.follow).flatMap { Policy.Follow(rawValue: $0) },
+            allowDowngrade: has(UpdateOptions.allowDowngrade), app: try version(UpdateOptions.app))
+    }
+
+    /// The options of a request as they were given, for a command line that does the same.
+    var requestWords: [String] {
+        UpdateOptions.all.flatMap { option in
+            guard has(option) else { return [String]() }
+            return ["--\(option.name)"] + (value(option).map { [$0] } ?? [])
+        }
+    }
+
+    /// `--store DIR`, if it was given.
+    var storeWords: [String] { value(.store).map { ["--store", $0] } ?? [] }
+
+    func version(_ option: Option) throws -> Version? {
+        guard let text = value(option) else { return nil }
+        if let version = Version(text) { return version }
+        throw wrongUsage("--\(option.name) is a version such as 3.4.0, not \"\(text)\"")
+    }
+
+    var wait: Int { number(UpdateOptions.wait) ?? 0 }
+
+    /// The orchestrator of the store that is meant.
+    func orchestrator(_ watcher: Watcher = Watcher()) throws -> Orchestrator {
+        try Orchestrator(root: store(), steps: steps, watcher: watcher)
+    }
+
+    func layout() throws -> StoreLayout { try StoreLayout(root: store()) }
+}

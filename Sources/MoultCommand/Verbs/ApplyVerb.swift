@@ -1,0 +1,72 @@
+internal import MoultBasics
+internal import MoultCore
+internal import MoultFiles
+
+/// `moult apply`: brings a release in, or does a saved plan.
+enum ApplyVerb {
+    static let manifest = Argument(
+        .file("MANIFEST"), presence: .optional, "The sealed manifest of a release; its bundle lies beside it")
+    static let plan = Option("plan", value: .file(), "Do exactly this saved plan, once, instead of a manifest")
+
+    static let command = Command(
+        "apply", .operators, "bring a release in: all of it, or nothing",
+        discussion: [
+            """
+            Everything is unpacked and proven beside the store first. Until that has succeeded nothing visible \
+            changes, and Ctrl-C ends it without a trace; what comes then takes a moment, and is undone exactly if it \
+            fails. If the release is installed already nothing is locked or written.
+            """
+        ],
+        arguments: [manifest], options: [plan] + UpdateOptions.all + [UpdateOptions.wait], changesStore: true,
+        examples: [
+            .init("Bring a release in:", "moult apply releases/dailyvalue-2.1.0.json"),
+            .init("From cron, silent when all is well:", "moult apply -q --wait 60 /srv/releases/latest.json"),
+            .init("Do what was approved:", "moult apply --plan approved.plan"),
+        ],
+        exits: [
+            .init(.done, "it is installed, or was already"),
+            .init(.failure(.failed), "it failed before anything was changed"),
+            .init(.failure(.refused), "the release is refused; the message says why"),
+            .init(.failure(.stale), "the saved plan was used, or no longer fits; the message says what changed"),
+            .init(.failure(.undone), "it failed and was undone"),
+            .init(.failure(.busy), "somebody else is at work; the message names them"),
+        ],
+        run: run)
+
+    static func run(_ call: Call) throws -> ExitCode {
+        switch (call.value(manifest), call.value(plan)) {
+        case (let path?, nil): try update(call, path)
+        case (nil, let file?): try apply(call, file)
+        case (nil, nil): throw call.wrongUsage("apply needs the argument MANIFEST, or --plan FILE")
+        case (_?, _?): throw call.wrongUsage("a manifest and a saved plan cannot both be applied", why: "name one")
+        }
+        return .done
+    }
+
+    private static func update(_ call: Call, _ path: String) throws {
+        Interruption.watch()
+        let display = UpdateDisplay(call, store: try call.store())
+        let result = try call.orchestrator(display.watcher).update(
+            call.request(path), wait: call.wait, announce: display.announce)
+        display.finish(result, storeWords: call.storeWords)
+    }
+
+    private static func apply(_ call: Call, _ file: String) throws {
+        if let word = call.requestWords.first {
+            throw call.wrongUsage("\(word) and --plan cannot both be given", why: "the plan was made for one answer")
+        }
+        guard let bytes = try Files.read(file, limit: 1 << 26) else {
+            throw MoultError(
+                .stale, what: "there is no plan at \(file)", why: "no such file",
+                now: "Make one with: moult plan --out FILE MANIFEST")
+        }
+        let plan = try Plan(json: JSON(parsing: bytes, source: file), source: file)
+        Interruption.watch()
+        let display = UpdateDisplay(call, store: nil)
+        // The plan says which store it was made for; another one must not be taken because it happens to be here.
+        let root = call.value(.store) ?? plan.store
+        let result = try Orchestrator(root: root, steps: call.steps, watcher: display.watcher).apply(
+            plan, wait: call.wait, announce: display.announce)
+        display.finish(result, storeWords: ["--store", root])
+    }
+}

@@ -1,0 +1,80 @@
+internal import MoultBasics
+internal import MoultCore
+
+/// `moult history`: what was done to a store.
+enum HistoryVerb {
+    static let number = Option("number", letter: "n", value: .number(in: 1...1_000_000), "Only the last N; else 20")
+
+    static let command = Command(
+        "history", .operators, "show what was done to a store, the newest first",
+        options: [number],
+        examples: [
+            .init("See the last updates:", "moult history"),
+            .init("All of it for a program:", "moult history --json -n 1000000"),
+        ],
+        run: run)
+
+    static func run(_ call: Call) throws -> ExitCode {
+        let layout = try call.layout()
+        // Else a directory that is no store would have an empty history.
+        _ = try Settings.read(layout)
+        let (entries, torn) = try History.read(layout)
+        call.output.print(HistoryReport(entries: entries.suffix(call.number(number) ?? 20).reversed(), torn: torn))
+        if torn > 0, call.output.format == .text {
+            call.output.flush()
+            call.output.warn(
+                "\(counted(torn, "line")) of \(layout.history) cannot be read; a crash may have torn \(torn == 1 ? "it" : "them")"
+            )
+        }
+        return .done
+    }
+}
+
+private struct HistoryReport: Report {
+    let entries: [History.Entry]
+    let torn: Int
+
+    func write(to page: inout Page) {
+        if entries.isEmpty { page.line("nothing was done to this store yet") }
+        var table = Table(.left, .left)
+        for entry in entries {
+            let reason = entry.reason.map { ": \($0)" } ?? ""
+            table.row(
+                "\(page.terminal.isTerminal ? entry.time.local : entry.time.description)",
+                "\(entry.sentence, entry.outcome.style)\(reason)")
+        }
+        page.table(table)
+    }
+
+    var json: JSON { ["entries": .array(entries.map(\.json)), "torn": .size(torn)] }
+}
+
+extension History.Entry {
+    /// What was done and how it ended, in a few words: `update 2.0.0 -> 2.1.0 done in 1.2 s`.
+    var sentence: String {
+        let from = self.from.map { Generation.version(of: $0) } ?? "nothing"
+        let time = milliseconds.map { " in \(durationText(seconds: Double($0) / 1000))" } ?? ""
+        return "\(action) \(from) -> \(Generation.version(of: to)) \(outcome.words)\(time)"
+    }
+}
+
+extension History.Entry.Outcome {
+    var words: String {
+        switch self {
+        case .done: "done"
+        case .failed: "failed, nothing was changed"
+        case .undone: "failed and undone"
+        case .finished: "finished after an interruption"
+        case .cleaned: "interrupted, nothing was changed"
+        case .stuck: "failed, and could not be undone"
+        }
+    }
+
+    fileprivate var style: Style? {
+        switch self {
+        case .done, .finished: nil
+        case .failed, .undone, .cleaned: .warning
+        case .stuck: .bad
+        }
+    }
+}

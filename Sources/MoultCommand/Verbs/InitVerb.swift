@@ -1,0 +1,78 @@
+internal import MoultBasics
+internal import MoultCore
+internal import StepKit
+
+/// `moult init`: makes a store.
+enum InitVerb {
+    static let directory = Argument(
+        .directory(), presence: .optional, "The store's directory, made if it is not there; else ./store")
+    static let product = Option("product", value: .text("NAME"), "What its data belongs to: org.example.dailyvalue")
+
+    static let command = Command(
+        "init", .operators, "make a store, the directory that holds the databases",
+        discussion: [
+            """
+            A store holds the databases of one product. Files that are in the directory already stay; one that is \
+            where a release has a database is kept as a generation of its own when that release is applied. The \
+            settings are in moult.json, which you may edit.
+            """
+        ],
+        arguments: [directory], options: [product, UpdateOptions.app, UpdateOptions.follow], changesStore: true,
+        examples: [
+            .init("Make ./store:", "moult init --product org.example.dailyvalue"),
+            .init(
+                "For an app whose releases come with it:",
+                "moult init /var/lib/app --product org.example.app --follow match"),
+        ],
+        run: run)
+
+    static func run(_ call: Call) throws -> ExitCode {
+        guard let product = call.value(product) else {
+            throw call.wrongUsage("init needs --product NAME", why: "a store holds the databases of one product")
+        }
+        if let fault = PlainName.productFault(product) {
+            throw call.wrongUsage("--product \(fault), not \"\(product)\"")
+        }
+        if call.value(directory) != nil, call.has(.store) {
+            throw call.wrongUsage("the store is named twice", why: "give DIR or --store, not both")
+        }
+        let store =
+            call.value(directory) ?? call.value(.store) ?? call.environment["MOULT_STORE"] ?? "./store"
+        let follow = call.value(UpdateOptions.follow).flatMap { Policy.Follow(rawValue: $0) } ?? .newer
+        let settings = Settings(product: product, app: try call.version(UpdateOptions.app), follow: follow)
+        try Orchestrator.create(at: store, settings)
+        call.output.print(
+            InitReport(store: store, settings: settings, isFoundWithoutBeingNamed: try isDefault(store, call)))
+        return .done
+    }
+
+    /// The verbs find it on their own, so that the next command need not name it.
+    private static func isDefault(_ store: String, _ call: Call) throws -> Bool {
+        guard let found = try? StoreLocation.find(option: nil, environment: call.environment) else { return false }
+        return try StoreLayout(root: found) == StoreLayout(root: store)
+    }
+}
+
+private struct InitReport: Report {
+    let store: String
+    let settings: Settings
+    let isFoundWithoutBeingNamed: Bool
+
+    func write(to page: inout Page) {
+        let follows =
+            switch settings.follow {
+            case .newer: "lets in newer releases only"
+            case .match: "takes whatever release it is given"
+            }
+        page.wrapped("\("+", .added) \(store): a store for \(settings.product), which \(follows)")
+        let words = ["moult", "apply", "MANIFEST"] + (isFoundWithoutBeingNamed ? [] : ["--store", store])
+        page.line("bring a release in with: \(shellLine(words), .heading)")
+    }
+
+    var json: JSON {
+        .compact([
+            "store": .string(store), "product": .string(settings.product), "app": .optional(settings.app?.description),
+            "follow": .string(settings.follow.rawValue),
+        ])
+    }
+}

@@ -1,0 +1,120 @@
+internal import Moult
+internal import MoultBasics
+internal import MoultSQLite
+
+/// `moult sql`: asks the databases, all on one connection, as the app has them.
+enum SQLVerb {
+    static let sql = Argument(
+        .text("SQL"), presence: .optional, "One or more statements; else they are read from stdin")
+    static let write = Option("write", "Let statements write to the user's databases; sealed ones stay as they are")
+
+    static let command = Command(
+        "sql", .operators, "run SQL on the databases, all on one connection",
+        discussion: [
+            """
+            The user's database is main, the others have their names: SELECT count(*) FROM food.food. The connection \
+            holds a lease, so that all of it is of one release whatever is installed meanwhile.
+            """
+        ],
+        arguments: [sql], options: [write],
+        examples: [
+            .init("Ask something:", "moult sql 'SELECT count(*) FROM food.food'"),
+            .init("Rows for a program:", "moult sql --json 'SELECT * FROM food.food LIMIT 3'"),
+            .init("Run a script:", "moult sql --write < script.sql"),
+        ],
+        run: run)
+
+    static func run(_ call: Call) throws -> ExitCode {
+        let text = try call.value(sql) ?? standardInput(call)
+        let mayWrite = call.has(write)
+        let store = try Store(at: call.store()).connect()
+        let connection = store.connection
+        if !mayWrite { try connection.execute("PRAGMA query_only = 1") }
+        var count = 0
+        try connection.forEachStatement(in: text) { statement in
+            count += 1
+            // `query_only` can be switched off by SQL itself; what SQLite says of a statement cannot.
+            if !mayWrite, !statement.isReadOnly { throw refused(statement.sql) }
+            call.output.print(try RowsReport(of: statement, on: connection))
+        }
+        if count == 0 { throw call.wrongUsage("there is no statement in the SQL") }
+        try store.close()
+        return .done
+    }
+
+    private static func refused(_ sql: String) -> MoultError {
+        MoultError(
+            .guarded, .refused, what: "moult sql only reads", why: "this statement writes: \(sql.trimmed)",
+            now: "Say --write if you mean it.")
+    }
+
+    private static func standardInput(_ call: Call) throws -> String {
+        if StandardInput.isTerminal { throw call.wrongUsage("sql needs the argument SQL, or statements on stdin") }
+        return try StandardInput.text(limit: 16 << 20)
+    }
+}
+
+/// What one statement gave: rows, or how many it changed.
+private struct RowsReport: Report {
+    let columns: [String]
+    let rows: [[MoultSQLite.Value]]
+    let changes: Int
+
+    init(of statement: borrowing Statement, on connection: Connection) throws {
+        let before = try connection.totalChanges
+        columns = statement.columnNames
+        var rows: [[MoultSQLite.Value]] = []
+        while try statement.step() { rows.append(try statement.row()) }
+        self.rows = rows
+        changes = Int(try connection.totalChanges - before)
+    }
+
+    func write(to page: inout Page) {
+        if columns.isEmpty {
+            if changes > 0 { page.line("\(counted(changes, "row")) changed") }
+            return
+        }
+        // A column of numbers stands to the right, as in every ledger.
+        var table = Table(
+            columns.indices.map { column in rows.contains { $0[column].isNumber } ? .right : .left })
+        table.row(columns.map { StyledText($0, .heading) })
+        for row in rows { table.row(row.map(\.shown)) }
+        for line in table.lines(width: nil) { page.line(line) }
+    }
+
+    var json: JSON {
+        if columns.isEmpty { return ["changes": .size(changes)] }
+        return [
+            "columns": .array(columns.map { .string($0) }),
+            "rows": .array(rows.map { .array($0.map(\.json)) }),
+        ]
+    }
+}
+
+extension MoultSQLite.Value {
+    fileprivate var isNumber: Bool {
+        switch self {
+        case .integer, .real: true
+        case .null, .text, .blob: false
+        }
+    }
+
+    fileprivate var shown: StyledText {
+        switch self {
+        case .null: StyledText("NULL", .dim)
+        case .integer, .real, .blob: StyledText(description)
+        case .text(let text): StyledText(text)
+        }
+    }
+
+    fileprivate var json: JSON {
+        switch self {
+        case .null: .null
+        case .integer(let number): .integer(number)
+        case .real(let number): .number(number)
+        case .text(let text): .string(text)
+        // JSON has no bytes: hexadecimal, and told from a text by its place.
+        case .blob: ["blob": .string(String(description.dropFirst(2).dropLast()))]
+        }
+    }
+}

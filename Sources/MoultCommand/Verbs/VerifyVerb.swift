@@ -1,0 +1,56 @@
+internal import MoultBasics
+internal import MoultCore
+
+/// `moult verify`: whether a store is what its records say.
+enum VerifyVerb {
+    static let deep = Option("deep", "Also read every sealed database: its digest, and SQLite's integrity_check")
+
+    static let command = Command(
+        "verify", .operators, "check that what is installed is what was proven",
+        discussion: [
+            """
+            For each sealed database: its path leads to the generation in service (path), it is the very file that \
+            was proven (seal), and nothing lies beside it that would change what is read (sidecars). Nothing is \
+            changed or repaired; apply the release again to replace what is damaged.
+            """
+        ],
+        options: [deep],
+        examples: [
+            .init("A quick look, at any size:", "moult verify"), .init("Read everything:", "moult verify --deep"),
+        ],
+        exits: [.init(.done, "everything is sound"), .init(.failure(.failed), "something is not")],
+        run: run)
+
+    static func run(_ call: Call) throws -> ExitCode {
+        let layout = try call.layout()
+        _ = try Settings.read(layout)
+        let report = VerifyReport(checks: try Verifier(layout).verify(deep: call.has(deep)))
+        call.output.print(report)
+        return report.isSound ? .done : .failure(.failed)
+    }
+}
+
+private struct VerifyReport: Report {
+    let checks: [Verifier.Check]
+
+    var findings: Int { checks.count { $0.finding != nil } }
+    var isSound: Bool { findings == 0 }
+
+    func write(to page: inout Page) {
+        var table = Table(.left(gap: 1), .left, .left, .left)
+        for check in checks {
+            table.row(
+                check.finding == nil
+                    ? "\(page.terminal.symbols.tick, .good)" : "\(page.terminal.symbols.cross, .bad)",
+                "\(check.subject)", "\(check.method)", "\(check.finding ?? "sound")")
+        }
+        page.table(table)
+        page.line()
+        page.line(
+            isSound
+                ? "\("\(counted(checks.count, "check")): all sound", .good)"
+                : "\("\(counted(checks.count, "check")): \(findings) found something wrong", .bad)")
+    }
+
+    var json: JSON { ["sound": .bool(isSound), "checks": .array(checks.map(\.json))] }
+}
