@@ -14,6 +14,7 @@ package struct DatabaseBuilder {
         guard try Files.factsThroughLinks(script)?.kind == .file else {
             throw MoultError(.script, what: "cannot read the script \(script)", why: "there is no such file")
         }
+        if let old = options.from { try Evolution.check(old) }
         let clock = try fixedClock()
         let rule = try PathRule(script: script, allowsOutside: options.allowOutside)
         let scriptPath = try PathRule.real(script)
@@ -35,14 +36,14 @@ package struct DatabaseBuilder {
         // What was accepted from the script is in the schema now.
         try runner.acceptDoubleQuotes(true)
         try complete(connection, script: script)
-        options.progress(.sealing)
-        let layout = try seal(connection, workshop, warnings)
         let sqlite = try connection.query("SELECT sqlite_version(), sqlite_source_id()").first ?? []
-        try connection.close()
+        let layout = try seal(connection, workshop, warnings)
         warnings.settle(Warnings.Kind.ofScripts, of: script)
         let size = try workshop.deliver(inputs: runner.inputs)
         return BuildReport(
-            output: output, size: size, inputs: runner.inputs.sorted(), imports: runner.imports, layout: layout,
+            output: output, size: size,
+            inputs: (runner.inputs.union(try options.from.map { [try PathRule.real($0)] } ?? [])).sorted(),
+            imports: runner.imports, layout: layout,
             sqliteVersion: sqlite.first?.text ?? "", sqliteSource: sqlite.last?.text ?? "",
             revision: substitution.revision, unrepeatable: runner.unrepeatable, warnings: warnings.total)
     }
@@ -83,11 +84,32 @@ package struct DatabaseBuilder {
         if let version = options.userVersion { try connection.execute("PRAGMA user_version = \(version)") }
     }
 
+    /// Writes the final bytes, and closes the draft.
     private func seal(
         _ connection: Connection, _ workshop: Workshop, _ warnings: Warnings
     ) throws -> BuildReport.Layout {
-        _ = try connection.query("VACUUM INTO ?1", [.text(workshop.sealed)])
-        return .vacuumed
+        options.progress(.sealing)
+        var reason: String?
+        if let old = options.from {
+            try connection.close()
+            switch try Evolution(old: old, new: workshop.draft, result: workshop.sealed).run() {
+            case .evolved(let changes, let free, let pages):
+                if free * 5 > pages {
+                    warnings.add(
+                        .note, nil,
+                        "\(free) of \(pages) pages are free since rows went away: build once without --from to pack it")
+                }
+                return .kept(changes)
+            case .unfit(let why):
+                try Files.remove(workshop.sealed)
+                warnings.add(.note, nil, "the layout of \(old) is not kept: \(why)")
+                reason = why
+            }
+        }
+        let draft = try reason == nil ? connection : Connection(path: workshop.draft, access: .readWrite)
+        _ = try draft.query("VACUUM INTO ?1", [.text(workshop.sealed)])
+        try draft.close()
+        return reason.map { .repacked(because: $0) } ?? .vacuumed
     }
 }
 
