@@ -77,13 +77,20 @@ let package = Package(
         // Tests: one target a room, and the built command from outside
         .target(
             name: "TestSupport",
-            dependencies: ["StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust", "CLinux"],
+            dependencies: [
+                "Moult", "MoultCore", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust", "CLinux",
+            ],
             path: "Tests/TestSupport"),
         .testTarget(
             name: "MoultTests",
             dependencies: [
                 "Moult", "MoultCore", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust",
                 "TestSupport",
+            ]),
+        .testTarget(
+            name: "ProofTests",
+            dependencies: [
+                "Moult", "MoultCore", "MoultTool", "StepKit", "MoultBasics", "MoultFiles", "TestSupport",
             ]),
         .testTarget(
             name: "MoultCoreTests",

@@ -1,20 +1,19 @@
 import Moult
-import MoultBasics
-import MoultCore
+package import MoultBasics
+package import MoultCore
 import MoultFiles
 import MoultSQLite
-import StepKit
-import TestSupport
+package import StepKit
 
 /// Two releases to go from one to the other: two sealed databases and, with a bundle, a user's.
-struct Releases {
-    let scratch: Scratch
-    let product: String
-    let first: String
-    let second: String
+package struct Releases {
+    package let scratch: Scratch
+    package let product: String
+    package let first: String
+    package let second: String
 
     /// With `inPlace` no archive takes part; `top` comes into the second manifest only.
-    init(inPlace: Bool = false, top: [JSON.Member] = []) throws {
+    package init(inPlace: Bool = false, top: [JSON.Member] = []) throws {
         scratch = try Scratch()
         var manifests: [String] = []
         var product = ""
@@ -34,18 +33,18 @@ struct Releases {
 }
 
 /// A store with the first release installed.
-struct World {
-    let scratch: Scratch
-    let releases: Releases
-    let store: String
-    var first: String { releases.first }
-    var second: String { releases.second }
+package struct World {
+    package let scratch: Scratch
+    package let releases: Releases
+    package let store: String
+    package var first: String { releases.first }
+    package var second: String { releases.second }
 
-    init(inPlace: Bool = false, installed: Bool = true, top: [JSON.Member] = []) throws {
+    package init(inPlace: Bool = false, installed: Bool = true, top: [JSON.Member] = []) throws {
         try self.init(Releases(inPlace: inPlace, top: top), installed: installed)
     }
 
-    init(_ releases: Releases, installed: Bool = true) throws {
+    package init(_ releases: Releases, installed: Bool = true) throws {
         scratch = try Scratch()
         self.releases = releases
         store = scratch.path("store")
@@ -53,7 +52,7 @@ struct World {
         if installed { _ = try orchestrator().update(UpdateRequest(manifest: first)) }
     }
 
-    static func table(_ name: String, _ version: String) -> String {
+    package static func table(_ name: String, _ version: String) -> String {
         """
         CREATE TABLE \(name)(id INTEGER PRIMARY KEY, release TEXT);
         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200)
@@ -61,12 +60,12 @@ struct World {
         """
     }
 
-    func orchestrator(_ steps: [any Step] = [], watcher: Watcher = Watcher()) throws -> Orchestrator {
+    package func orchestrator(_ steps: [any Step] = [], watcher: Watcher = Watcher()) throws -> Orchestrator {
         try Orchestrator(root: store, steps: .builtIn.adding(steps), watcher: watcher)
     }
 
     /// The releases that a reader finds when it opens each database by its path.
-    func versions() throws -> Set<String> {
+    package func versions() throws -> Set<String> {
         var versions: Set<String> = []
         for name in ["food", "codes"] {
             guard try Files.factsThroughLinks("\(store)/\(name).db") != nil else {
@@ -83,7 +82,7 @@ struct World {
     }
 
     /// What people see of a store: everything but the history, whose lines tell what happened.
-    func visible(skipping more: Set<String> = []) throws -> Tree {
+    package func visible(skipping more: Set<String> = []) throws -> Tree {
         try Tree(store, times: false, skipping: more.union([".moult/history.jsonl", ".moult/lock"]))
     }
 }

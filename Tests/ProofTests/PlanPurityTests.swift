@@ -1,0 +1,71 @@
+import Glibc
+import Moult
+import MoultBasics
+import MoultCore
+import MoultFiles
+import StepKit
+import TestSupport
+import Testing
+
+/// `plan` and the other commands that only look leave the whole tree identical.
+@Suite(.timeLimit(.minutes(2))) struct PlanPurityTests {
+    static let looking: [[String]] = [
+        ["plan", "MANIFEST"], ["status"], ["verify", "--deep"], ["history"], ["attach"],
+        ["rollback", "--dry-run"], ["clean", "--dry-run"],
+    ]
+
+    @Test func nothingChangesAlsoBesideAWriterInWALMode() throws {
+        let world = try World()
+        let moult = try BuiltMoult.path()
+        _ = try Shell.must([
+            "sqlite3", "\(world.store)/user.db", "PRAGMA journal_mode=wal; INSERT INTO note VALUES('x')",
+        ])
+        let before = try Tree(world.store)
+        for arguments in Self.looking {
+            let line = arguments.map { $0 == "MANIFEST" ? world.second : $0 }
+            let ended = try Shell.run([moult] + line + ["--store", world.store])
+            #expect([0, 2, 3].contains(ended.status), "\(line): \(ended.errors)")
+            #expect(try Tree(world.store) == before, "\(line)")
+        }
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root may mount")) func readsAStoreOnAReadOnlyMount() throws {
+        let world = try World()
+        let moult = try BuiltMoult.path()
+        let place = try world.scratch.directory("mounted")
+        try Shell.must(["mount", "--bind", world.store, place])
+        defer { _ = try? Shell.run(["umount", place]) }
+        try Shell.must(["mount", "-o", "remount,ro,bind", place])
+        let before = try Tree(world.store)
+        let plan = try Shell.run([moult, "plan", world.second, "--store", place])
+        #expect(plan.status == 2, "\(plan.errors)")
+        #expect(try Shell.run([moult, "status", "--store", place]).status == 0)
+        #expect(try Shell.must([moult, "sql", "SELECT count(*) FROM food.food", "--store", place]).contains("200"))
+        let apply = try Shell.run([moult, "apply", world.second, "--store", place])
+        #expect(apply.status == 1)
+        #expect(apply.errors.contains("Read-only file system"))
+        #expect(try Tree(world.store) == before)
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root may mount")) func noRoomIsFoundBeforeAnythingIsTouched() throws {
+        let scratch = try Scratch()
+        let small = try scratch.directory("small")
+        try Shell.must(["mount", "-t", "tmpfs", "-o", "size=1M", "tmpfs", small])
+        defer { _ = try? Shell.run(["umount", small]) }
+        let maker = try ReleaseMaker(in: scratch.path("release"))
+        let manifest = try maker.make(
+            "1.0.0", sequence: 1,
+            [.reference("food", "CREATE TABLE food(x); INSERT INTO food VALUES(zeroblob(2000000));")])
+        let moult = try BuiltMoult.path()
+        try Shell.must([moult, "init", "\(small)/store", "--product", maker.product])
+        let before = try Tree(small)
+        for verb in ["plan", "apply"] {
+            let ended = try Shell.run([moult, verb, manifest, "--store", "\(small)/store"])
+            #expect(ended.status == 3)
+            #expect(
+                ended.errors.contains("there is not enough room in \(small)/store: the update needs 2.16 MiB, and "),
+                "\(ended.errors)")
+        }
+        #expect(try Tree(small) == before)
+    }
+}

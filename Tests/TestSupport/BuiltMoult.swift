@@ -1,0 +1,22 @@
+import Glibc
+import MoultBasics
+import MoultFiles
+
+/// The command as it was built with these tests.
+package enum BuiltMoult {
+    package static func path() throws -> String {
+        // The tests' own program lies beside it.
+        let own = try Files.target(ofLink: "/proc/self/exe") ?? ""
+        for directory in [Files.directory(of: own), Files.directory(of: CommandLine.arguments[0])] {
+            var up = directory
+            for _ in 0..<4 {
+                let candidate = "\(up)/moult"
+                if let facts = try Files.factsThroughLinks(candidate), facts.kind == .file { return candidate }
+                up = Files.directory(of: up)
+            }
+        }
+        let fromArguments = CommandLine.arguments.first { $0.contains(".xctest") }.map(Files.directory(of:))
+        if let directory = fromArguments { return "\(directory)/moult" }
+        throw MoultError(.system, what: "the built command was not found", why: "looked beside \(own)")
+    }
+}
