@@ -1,5 +1,5 @@
 # The commands of this project. `make demo` shows it at work, `make test` proves it; each installs what it needs.
-.PHONY: demo test deps build release lint install bench clean
+.PHONY: demo test deps test-deps build release lint install bench clean
 
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PREFIX ?= /usr/local
@@ -35,11 +35,12 @@ demo: release
 	@scripts/demo .build/release/moult
 
 lint:
-	swift format lint --strict --recursive Package.swift Sources Plugins Tests
+	swift format lint --strict --recursive Package.swift Sources Plugins Tests Examples
 	scripts/check-arrows
 
 test: test-deps lint
 	swift build --build-tests $(SWIFT_FLAGS)
+	swift build --package-path Examples --scratch-path .build/examples
 	swift test --skip-build
 	swift build -c release --build-tests -Xswiftc -enable-testing $(SWIFT_FLAGS)
 	swift test -c release --skip-build -Xswiftc -enable-testing

@@ -2,12 +2,15 @@
 import PackageDescription
 
 // Small apps that use moult as a library, each built and run by the tests of moult itself.
+func app(_ name: String) -> Target {
+    .executableTarget(name: name, dependencies: [.product(name: "Moult", package: "moult")])
+}
+
 let package = Package(
     name: "examples",
     dependencies: [.package(name: "moult", path: "..")],
     targets: [
-        .executableTarget(
-            name: "Phrasebook",
-            dependencies: [.product(name: "Moult", package: "moult")])
+        app("Phrasebook"),
+        app("TenLines"),
     ]
 )
