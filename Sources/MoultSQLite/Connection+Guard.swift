@@ -31,7 +31,27 @@ extension Connection {
         try execute("PRAGMA cell_size_check = 1; PRAGMA mmap_size = 0; PRAGMA query_only = 1")
         for (limit, value) in Self.guardLimits { try setLimit(limit, to: value) }
         try install(DeadlineWatch(seconds: deadline))
-        let fence = Fence()
+        try raise(Fence(.reading))
+    }
+
+    /// From here on statements may change this database and nothing else: no other file, no transaction, no code that
+    /// is loaded, no setting that outlives them. Their deadline counts from here.
+    package func raiseScriptGuard(deadline: Double) throws {
+        try set(.trustedSchema, false)
+        try set(.defensive, true)
+        try set(.loadExtension, false)
+        try install(DeadlineWatch(seconds: deadline))
+        try raise(Fence(.changing))
+    }
+
+    /// Takes down what `raiseScriptGuard` put up.
+    package func lowerScriptGuard() throws {
+        try install(nil)
+        try check(sqlite3_set_authorizer(try handle, nil, nil), doing: "guard \(path)")
+        fence = nil
+    }
+
+    private func raise(_ fence: Fence) throws {
         try check(fence.stand(on: handle), doing: "guard \(path)")
         self.fence = fence
     }

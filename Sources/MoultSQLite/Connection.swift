@@ -107,7 +107,7 @@ package final class Connection {
         if let denied = fence?.denied {
             thrown.code = .guarded
             thrown.outcome = .refused
-            thrown.why = "the guard allows reading only, and this needs \(denied)"
+            thrown.why = fence?.reason(denied)
         }
         return thrown
     }

@@ -4,13 +4,51 @@ import CSQLite
 ///
 /// SQLite resolves the expressions of a table's own constraints without asking: for those `trusted_schema` is off.
 final class Fence {
+    /// What the statements are for.
+    enum Purpose {
+        /// To look at a database that may mean harm.
+        case reading
+        /// To change one database, and nothing around it: neither another file nor the transaction that the caller has
+        /// begun.
+        case changing
+    }
+
+    let purpose: Purpose
     /// True while the program itself attaches or detaches; SQL alone never may.
     var isAttaching = false
     /// What the statement that is being prepared wanted and may not do. SQLite itself does not always say so: it reports
     /// a denied function as unknown, and a failed schema change as a changed schema.
     var denied: String?
 
+    init(_ purpose: Purpose) { self.purpose = purpose }
+
+    /// Why something was denied, for people.
+    func reason(_ denied: String) -> String {
+        switch purpose {
+        case .reading: "the guard allows reading only, and this needs \(denied)"
+        case .changing: "a script may change this database and nothing else, and this needs \(denied)"
+        }
+    }
+
     private func permits(_ action: Int32, _ first: String, _ second: String?) -> Bool {
+        switch purpose {
+        case .reading: permitsReading(action, first, second)
+        case .changing: permitsChanging(action, first, second)
+        }
+    }
+
+    private func permitsChanging(_ action: Int32, _ first: String, _ second: String?) -> Bool {
+        switch action {
+        case SQLITE_TRANSACTION, SQLITE_ATTACH, SQLITE_DETACH: false
+        // SQLite's own way to change a table uses functions of its own, so what must not be called is listed instead.
+        case SQLITE_FUNCTION: !Self.reachingOut.contains((second ?? "").lowercased())
+        case SQLITE_PRAGMA:
+            Self.scriptPragmas.contains(first.lowercased()) || permitsReading(action, first, second)
+        default: true
+        }
+    }
+
+    private func permitsReading(_ action: Int32, _ first: String, _ second: String?) -> Bool {
         switch action {
         case SQLITE_SELECT, SQLITE_READ, SQLITE_RECURSIVE, SQLITE_TRANSACTION: true
         case SQLITE_FUNCTION: Self.functions.contains((second ?? "").lowercased())
@@ -46,6 +84,7 @@ final class Fence {
         switch action {
         case SQLITE_FUNCTION: "the function \(second ?? "")"
         case SQLITE_PRAGMA: "PRAGMA \(first)" + (second.map { " = \($0)" } ?? "")
+        case SQLITE_TRANSACTION: first
         case SQLITE_ATTACH: "ATTACH"
         case SQLITE_DETACH: "DETACH"
         case SQLITE_INSERT: "INSERT into \(first)"
@@ -68,6 +107,17 @@ final class Fence {
         "application_id", "auto_vacuum", "collation_list", "compile_options", "data_version", "database_list",
         "encoding", "foreign_keys", "freelist_count", "journal_mode", "page_count", "page_size", "schema_version",
         "user_version",
+    ]
+
+    /// What a script may set: its version, and how it wants its own statements to be understood. Foreign keys are off
+    /// already, and SQLite's recipe for changing a table begins with turning them off.
+    private static let scriptPragmas: Set<String> = [
+        "application_id", "user_version", "foreign_keys", "defer_foreign_keys", "legacy_alter_table",
+    ]
+
+    /// Functions that load code or reach other files, in the SQLites and shells that have them.
+    private static let reachingOut: Set<String> = [
+        "load_extension", "fts3_tokenizer", "readfile", "writefile", "edit", "sqlite_dbpage",
     ]
 
     /// Functions that compute from their arguments and nothing else; the query functions of FTS; no writers of files,

@@ -39,6 +39,8 @@ extension MoultError.Code {
     package static let databaseRequest = Self(409)
     /// A journal must be rolled back before the database can be read.
     package static let hotJournal = Self(410)
+    /// A migration does not do what it must.
+    package static let migration = Self(411)
 }
 
 extension MoultError {

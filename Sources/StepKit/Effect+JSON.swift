@@ -36,8 +36,7 @@ extension Change {
         case .seat(let generation): ["do": "seat", "generation": .string(generation)]
         case .point(let to, let from): .compact(["do": "point", "to": .string(to), "from": .optional(from)])
         case .link(let path, let member): ["do": "link", "path": .string(path), "member": .string(member)]
-        case .create(let path, let member, let size):
-            .compact(["do": "create", "path": .string(path), "member": .optional(member), "size": .size(size)])
+        case .create(let path, let size): ["do": "create", "path": .string(path), "size": .size(size)]
         case .quarantine(let path, let why): ["do": "quarantine", "path": .string(path), "why": .string(why)]
         case .replace(let path, let member, let size, let way, let why):
             [
@@ -73,10 +72,7 @@ extension Change {
         case "seat": self = .seat(generation: try fields.string("generation"))
         case "point": self = .point(to: try fields.string("to"), from: try fields.optionalString("from"))
         case "link": self = .link(path: try fields.string("path"), member: try fields.string("member"))
-        case "create":
-            self = .create(
-                path: try fields.string("path"), member: try fields.optionalString("member"),
-                size: try fields.count("size"))
+        case "create": self = .create(path: try fields.string("path"), size: try fields.count("size"))
         case "quarantine": self = .quarantine(path: try fields.string("path"), why: try fields.string("why"))
         case "replace":
             guard let way = try fields.word("way", Database.Replacement.self) else {

@@ -33,7 +33,7 @@ public enum Change: Sendable, Equatable {
     // copy
     /// A sealed file from the bundle goes into the new generation.
     case seal(member: String, size: Int)
-    /// The pristine content of a living database goes into the new generation, for a later rollback.
+    /// The file of which a living database is made goes into the new generation, for a later rollback or reset.
     case stock(member: String, size: Int)
     /// The new generation points at a file that stays where it lies.
     case refer(target: String, size: Int)
@@ -45,8 +45,8 @@ public enum Change: Sendable, Equatable {
     case point(to: String, from: String?)
     /// A path of the store becomes a link through `current`.
     case link(path: String, member: String)
-    /// A living file is made where none is: from a member of the bundle, or from the generation's pristine copy (nil).
-    case create(path: String, member: String?, size: Int)
+    /// A living file is made where none is, from the one that is kept in the generation.
+    case create(path: String, size: Int)
     /// A living file gets the release's content; rows that the release preserves are carried over.
     case replace(path: String, member: String, size: Int, way: Database.Replacement, why: String)
     /// The user's database is brought to the release's schema by its migrations, in one transaction.
@@ -109,7 +109,7 @@ extension Effect {
     /// The bytes that it stages on the store's file system.
     public var stagedBytes: Int {
         switch change {
-        case .seal(_, let size), .stock(_, let size), .create(_, _, let size), .replace(_, _, let size, _, _): size
+        case .seal(_, let size), .stock(_, let size), .create(_, let size), .replace(_, _, let size, _, _): size
         default: 0
         }
     }
@@ -118,7 +118,6 @@ extension Effect {
     public var members: [String] {
         switch change {
         case .seal(let member, _), .stock(let member, _): [member]
-        case .create(_, let member, _): member.map { [$0] } ?? []
         case .migrate(_, let members, _, _): members
         default: []
         }
@@ -132,13 +131,13 @@ extension Effect {
         case .unlink(let path): "\(path) goes: the release no longer has it"
         case .adopt(let path, let generation): "\(path) was here before moult: kept as generation \(generation)"
         case .seal(_, let size): "\(ByteCount(size)) from the bundle, sealed"
-        case .stock(_, let size): "\(ByteCount(size)) kept as it came, for a rollback"
+        case .stock(_, let size): "\(ByteCount(size)) kept as it came, for a rollback or reset"
         case .refer(let target, let size): "\(ByteCount(size)) in place, not copied: \(target)"
         case .restore(let generation): "back from the kept generation \(generation)"
         case .seat(let generation): "generation \(generation)"
         case .point(let to, let from): "current: \(from ?? "nothing") -> \(to)"
         case .link(let path, _): "\(path) through current"
-        case .create(let path, _, let size): "\(path) from the template, \(ByteCount(size))"
+        case .create(let path, let size): "\(path) from the template, \(ByteCount(size))"
         case .quarantine(let path, let why): "\(path) and all beside it to quarantine: \(why)"
         case .replace(let path, _, let size, let way, let why):
             "\(path), \(ByteCount(size)), by \(way.rawValue): \(why)"

@@ -20,11 +20,7 @@ import Testing
         (.point(to: "b", from: "a"), #"{"do":"point","to":"b","from":"a"}"#),
         (.point(to: "b", from: nil), #"{"do":"point","to":"b"}"#),
         (.link(path: "food.db", member: "f.db"), #"{"do":"link","path":"food.db","member":"f.db"}"#),
-        (
-            .create(path: "user.db", member: "u.db", size: 7),
-            #"{"do":"create","path":"user.db","member":"u.db","size":7}"#
-        ),
-        (.create(path: "p.db", member: nil, size: 7), #"{"do":"create","path":"p.db","size":7}"#),
+        (.create(path: "p.db", size: 7), #"{"do":"create","path":"p.db","size":7}"#),
         (
             .quarantine(path: "thumbs.db", why: "is no database"),
             #"{"do":"quarantine","path":"thumbs.db","why":"is no database"}"#

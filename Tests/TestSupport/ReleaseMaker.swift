@@ -1,5 +1,6 @@
 package import MoultBasics
 import MoultFiles
+import MoultSQLite
 import MoultTrust
 import StepKit
 
@@ -20,6 +21,8 @@ package struct ReleaseMaker {
         package var sql: String
         package var inPlace = false
         package var more: [JSON.Member] = []
+        /// Members of the bundle, each with its SQL.
+        package var migrations: KeyValuePairs<String, String> = [:]
 
         package static func reference(_ name: String, _ sql: String, inPlace: Bool = false, more: [JSON.Member] = [])
             -> Source
@@ -29,7 +32,18 @@ package struct ReleaseMaker {
         package static func shared(_ name: String, _ sql: String, more: [JSON.Member]) -> Source {
             Source(name: name, kind: "shared", sql: sql, more: more)
         }
-        package static func user(_ name: String, _ sql: String) -> Source { Source(name: name, kind: "user", sql: sql) }
+        package static func user(
+            _ name: String, _ sql: String, migrations: KeyValuePairs<String, String> = [:], more: [JSON.Member] = []
+        ) -> Source {
+            Source(name: name, kind: "user", sql: sql, more: more, migrations: migrations)
+        }
+        /// With the fingerprint of its schema, as a sealed manifest has it.
+        package static func cache(_ name: String, _ sql: String, more: [JSON.Member] = []) throws -> Source {
+            let shape = try SchemaShape(madeBy: sql).canonicalText
+            let schema = "sha256:\(try SHA256.digest(of: Array(shape.utf8)).hex)"
+            let identity = JSON.Member("identity", ["schema": .string(schema)])
+            return Source(name: name, kind: "cache", sql: sql, more: [identity] + more)
+        }
     }
 
     package enum Format: String, CaseIterable, Sendable {
@@ -63,6 +77,9 @@ package struct ReleaseMaker {
                 .init("sha256", .string(try SHA256.digest(ofFileAt: path).hex)),
             ]
             if source.inPlace { members.append(.init("place", "in-place")) }
+            if !source.migrations.isEmpty {
+                members.append(.init("migrations", try migrations(source.migrations, &packed, work)))
+            }
             databases.append(.init(source.name, .object(members + source.more)))
         }
         var manifest: [JSON.Member] = [
@@ -82,6 +99,21 @@ package struct ReleaseMaker {
         try Files.remove(path)
         try Files.writeNew(Array(JSON.object(manifest).pretty.utf8), to: path)
         return path
+    }
+
+    private func migrations(
+        _ scripts: KeyValuePairs<String, String>, _ packed: inout [String], _ work: String
+    ) throws -> JSON {
+        .array(
+            try scripts.map { member, sql in
+                try Shell.must(["mkdir", "-p", Files.directory(of: "\(work)/\(member)")])
+                try Files.writeNew(Array(sql.utf8), to: "\(work)/\(member)")
+                packed.append(member)
+                return [
+                    "member": .string(member), "size": .size(sql.utf8.count),
+                    "sha256": .string(try SHA256.digest(of: Array(sql.utf8)).hex),
+                ]
+            })
     }
 
     private func bundle(_ version: String, _ files: [String], _ work: String, _ format: Format) throws -> JSON {

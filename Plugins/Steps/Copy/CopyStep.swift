@@ -3,10 +3,10 @@ internal import MoultFiles
 public import StepKit
 
 /// Copy: brings the release's files in. Sealed ones make a generation that goes into service by one rename; a user's
-/// database is made from its template where none is.
+/// database is made from its template where none is, or brought to the new schema by migrations.
 public struct CopyStep: Step {
     public let name = "copy"
-    public let summary = "stages the new generation, moves the pointer, makes missing user databases"
+    public let summary = "stages the new generation, moves the pointer, makes or migrates user databases"
 
     public init() {}
 
@@ -16,15 +16,15 @@ public struct CopyStep: Step {
         for database in context.release.databases where database.kind.isSealed {
             effects.append(effect(.copy, database.name, try change(for: database, source, context)))
         }
+        for database in context.release.databases where !database.kind.isSealed && source.isStaged {
+            effects.append(effect(.copy, database.name, .stock(member: database.member, size: database.size)))
+        }
         for database in context.release.databases where database.kind == .user {
             effects.append(effect(.copy, database.name, try Template.change(for: database, context)))
         }
         // What replaces a living file comes after the pointer: for a live replacement nothing may come after it.
         var living: [Effect] = []
         for database in context.release.databases where database.kind == .shared {
-            if source.isStaged {
-                effects.append(effect(.copy, database.name, .stock(member: database.member, size: database.size)))
-            }
             living.append(
                 effect(.copy, database.name, try SharedContent(database: database, context: context).change()))
         }
@@ -73,11 +73,11 @@ public struct CopyStep: Step {
             case .refer(let target, _):
                 guard let database = effect.database.flatMap(context.plan.release.database) else { continue }
                 try Files.symlink(to: target, at: "\(context.stagedGeneration)/\(database.member)")
-            case .create(let path, nil, _), .replace(let path, _, _, _, _):
-                try SharedStaging(context: context).stage(effect.database, as: path)
-            case .create(let path, let member?, _):
-                try Files.rename(context.unpacked(member), to: context.waiting(path))
-                try Files.seal(context.waiting(path), mode: 0o644)
+            case .create(let path, _), .replace(let path, _, _, _, _):
+                try LivingStaging(context: context).stage(effect.database, as: path)
+            case .migrate(let path, let members, _, _):
+                guard let database = effect.database.flatMap(context.plan.release.database) else { continue }
+                try MigrationTrial(database: database, context: context).run(members, path: path)
             default: continue
             }
         }
@@ -94,13 +94,6 @@ enum Source {
     case staged
 
     init(context: PlanContext) throws {
-        guard
-            context.release.databases.contains(where: \.kind.isStocked)
-                || context.installedGeneration != context.generation
-        else {
-            self = .installed
-            return
-        }
         guard try context.store.look(".moult/generations/\(context.generation)") == .directory else {
             self = .staged
             return

@@ -18,7 +18,7 @@ struct SharedContent {
 
     func change() throws -> Change {
         switch try context.store.look(database.path) {
-        case .nothing, .link: return .create(path: database.path, member: nil, size: database.size)
+        case .nothing, .link: return .create(path: database.path, size: database.size)
         case .directory, .other:
             throw MoultError(
                 Template.code, .refused, what: "\(path) is in the way",

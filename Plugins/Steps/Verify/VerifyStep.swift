@@ -19,11 +19,12 @@ public struct VerifyStep: Step {
     }
 
     private func methods(_ database: Database, staged: Bool, _ context: PlanContext) throws -> [String] {
-        guard database.kind.isStocked else {
-            return try context.store.look(database.path) == .nothing ? ["digest", "identity", "quick_check"] : []
-        }
         guard staged else {
-            return database.kind.isSealed ? ["the files that were proven: inode, size, time"] : ["marker"]
+            switch database.kind {
+            case .reference: return ["the files that were proven: inode, size, time"]
+            case .shared: return ["marker"]
+            case .user, .cache: return []
+            }
         }
         var methods =
             database.place == .inPlace && database.verify == .quick ? ["header", "identity"] : ["digest", "identity"]
@@ -39,9 +40,7 @@ public struct VerifyStep: Step {
     public func prepare(_ effects: [Effect], _ context: PrepareContext) throws {
         for effect in effects {
             guard let database = effect.database.flatMap(context.plan.release.database) else { continue }
-            let path =
-                database.kind.isStocked
-                ? "\(context.stagedGeneration)/\(database.member)" : context.waiting(database.path)
+            let path = "\(context.stagedGeneration)/\(database.member)"
             // What comes from a kept generation was proven when it was installed, and is the same file still.
             guard try Files.facts(path) != nil else { continue }
             try context.progress(.init("check \(database.name)", done: 0, total: 0))

@@ -17,13 +17,14 @@ struct Rollback {
 
     /// An app of the older release must still be able to read what the user has.
     private func readable(_ database: Database) throws {
-        guard let known = database.identity.userVersion, case .file = try context.store.look(database.path) else {
+        guard let known = database.knownUserVersion, case .file = try context.store.look(database.path) else { return }
+        let path = context.store.path(database.path)
+        let version: Int64
+        do { version = try Look.into(path) { try $0.int("PRAGMA user_version") } } catch {
+            // No release can read what is no database.
+            if (error as? MoultError)?.outcome == .busy { throw error }
             return
         }
-        let path = context.store.path(database.path)
-        let connection = try Connection(path: path, access: .readOnlySharedMemory)
-        let version = try connection.int("PRAGMA user_version")
-        try connection.close()
         if version > known {
             throw MoultError.refusal(
                 what: "\(path) is too new for release \(context.release.version)",

@@ -43,6 +43,7 @@ struct Applier {
             try forward { begun.append($0) }
             try performer.finish()
         } catch {
+            if performer.isIrrevocable { throw Self.halfway(plan, error) }
             try undo(begun, because: error)
             throw Self.undone(plan, error)
         }
@@ -71,6 +72,13 @@ struct Applier {
             why: parts.map { [$0.what, $0.why].compactMap(\.self).joined(separator: ": ") } ?? "\(reason)",
             now: parts?.now,
             cause: reason)
+    }
+
+    /// Part of it is committed: what is left is done by the next command, and nothing is taken back.
+    static func halfway(_ plan: Plan, _ reason: any Error) -> MoultError {
+        MoultError(
+            .stuck, .stuck, what: "the update to \(plan.to.version) is not finished, and cannot be taken back any more",
+            why: "\(reason)", now: "Mend that, then run: moult recover", cause: reason)
     }
 
     static func stuck(_ plan: Plan, undoing reason: any Error, failed: any Error) -> MoultError {

@@ -11,7 +11,7 @@ struct GenerationSealer {
     func finish() throws {
         let directory = transaction.generation
         var entries: [Seal.Entry] = []
-        for database in manifest.databases where database.kind.isStocked {
+        for database in manifest.databases {
             let path = "\(directory)/\(database.member)"
             // After all checks, so that the disk has written most of it meanwhile, and before its time is recorded.
             if database.place == .generation { try Files.seal(path, mode: 0o444) }

@@ -13,6 +13,10 @@ final class LivingChanges {
     private var exchanges: [String: Exchange] = [:]
     /// The live replacements that `finish` does.
     private var live: [LiveReplacement] = []
+    /// The migrations that `finish` commits.
+    private var migrations: [UserMigration] = []
+    /// Whether something was done that cannot be taken back: from then on there is only forward.
+    private(set) var isIrrevocable = false
 
     init(transaction: Transaction, plan: Plan, inodes: [String: UInt64], release: Manifest) {
         (self.transaction, self.plan, self.inodes, self.release) = (transaction, plan, inodes, release)
@@ -20,6 +24,12 @@ final class LivingChanges {
 
     /// Takes what is replaced out of use; before the decision, or when an update is settled.
     func engage() throws {
+        // First what only waits for others to end their transactions; leases are for moments.
+        for effect in plan.effects {
+            guard let migration = try migration(effect), try !migration.isDone() else { continue }
+            try migration.engage()
+            migrations.append(migration)
+        }
         for effect in plan.effects {
             guard case .replace(let path, _, _, let way, _) = effect.change, try !isReplaced(effect, path) else {
                 continue
@@ -54,13 +64,22 @@ final class LivingChanges {
         switch effect.change {
         case .replace(let path, _, _, .exchange, _):
             if let exchange = exchanges[path] { try exchange.revert() } else { try takeBack(effect, path) }
+        case .migrate: for migration in migrations { try migration.revert() }
         default: break
         }
     }
 
     func finish() throws {
-        for replacement in live { try replacement.perform() }
+        for replacement in live {
+            try replacement.perform()
+            isIrrevocable = true
+        }
         live = []
+        for migration in migrations {
+            try migration.commit()
+            isIrrevocable = true
+        }
+        migrations = []
         for exchange in exchanges.values { try exchange.finish() }
         exchanges = [:]
     }
@@ -90,6 +109,35 @@ final class LivingChanges {
         }
         try Files.exchange(waiting(path), place(path))
         try Files.syncDirectory(transaction.layout.root)
+    }
+
+    /// Throws if something was committed that going back would leave behind: for an undo after a crash.
+    func proveRevocable() throws {
+        for effect in plan.effects {
+            let isCommitted =
+                switch effect.change {
+                case .migrate: try migration(effect)?.isDone() == true
+                case .replace(let path, _, _, .live, _): try isReplaced(effect, path)
+                default: false
+                }
+            guard isCommitted else { continue }
+            throw MoultError(
+                .stuck, .stuck, what: "the update to \(release.version) cannot be taken back any more",
+                why: "it is done in \(effect.database ?? "a database") already, and apps may have written since",
+                now: "Finish it: moult recover. Then go back with: moult rollback")
+        }
+    }
+
+    private func migration(_ effect: Effect) throws -> UserMigration? {
+        guard case .migrate(let path, let members, _, let target) = effect.change,
+            let database = effect.database.flatMap(release.database)
+        else { return nil }
+        var migrations = Migrations(
+            try database.migrations.filter { members.contains($0.member) }.map {
+                try .init(name: $0.member, number: $0.number, file: "\(transaction.unpacked)/\($0.member)")
+            })
+        migrations.mayShrink = { [release] in release.mayShrink(database.name, table: $0, from: $1, to: $2) }
+        return UserMigration(path: place(path), migrations: migrations, target: target)
     }
 
     private func place(_ path: String) -> String { transaction.layout.file(path) }

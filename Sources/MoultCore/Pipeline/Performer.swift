@@ -39,7 +39,7 @@ final class Performer: Changes, @unchecked Sendable {
         case .seat(let generation): try seat(generation)
         case .point(let to, _): try point(to)
         case .link(let path, let member): try link(path, member)
-        case .create(let path, _, _): try create(path)
+        case .create(let path, _): try create(path)
         case .quarantine, .replace, .migrate: try living.perform(effect)
         case .custom(let name, _, _): throw customIsTheSteps(effect, name)
         }
@@ -49,6 +49,9 @@ final class Performer: Changes, @unchecked Sendable {
     func engage() throws { try living.engage() }
     func counters() throws -> [String: UInt64] { try living.counters() }
     func isReplaced(_ effect: Effect, _ path: String) throws -> Bool { try living.isReplaced(effect, path) }
+
+    var isIrrevocable: Bool { living.isIrrevocable }
+    func proveRevocable() throws { try living.proveRevocable() }
 
     /// What must come last, because it cannot be taken back: SQLite's own commits. After it the update is done.
     func finish() throws { try living.finish() }
@@ -61,7 +64,7 @@ final class Performer: Changes, @unchecked Sendable {
         case .seat(let generation): try unseat(generation)
         case .point(_, let from): try unpoint(from)
         case .link(let path, let member): try undoLink(path, member)
-        case .create(let path, _, _): try uncreate(path)
+        case .create(let path, _): try uncreate(path)
         case .quarantine, .replace, .migrate: try living.revert(effect)
         case .custom(let name, _, _): throw customIsTheSteps(effect, name)
         }

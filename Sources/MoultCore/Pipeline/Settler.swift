@@ -69,6 +69,7 @@ package struct Settler {
         let isForward = state.undoing == nil && !back
         // Whoever has a living file open is told to try later; that is no failed attempt.
         if isForward { try engageAgain(transaction, applier) }
+        if back, state.undoing == nil { try applier.performer.proveRevocable() }
         try transaction.journal.attempt()
         do {
             if !isForward {

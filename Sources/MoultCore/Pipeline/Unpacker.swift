@@ -27,7 +27,7 @@ struct Unpacker {
         } onMember: { name, part in
             switch part {
             case .begin:
-                sink = try MemberSink(path: members.contains(name) ? "\(transaction.unpacked)/\(name)" : nil)
+                sink = try MemberSink(path: members.contains(name) ? place(name) : nil)
             case .bytes(let bytes):
                 try sink?.write(bytes)
                 done += bytes.count
@@ -38,6 +38,16 @@ struct Unpacker {
             }
         }
         try proveBundle(whole.finish())
+    }
+
+    /// Where a member goes; the names of migrations have directories.
+    private func place(_ member: String) throws -> String {
+        var directory = transaction.unpacked
+        for part in member.split(separator: "/").dropLast() {
+            directory += "/\(part)"
+            try Files.ensureDirectory(directory, mode: 0o700)
+        }
+        return "\(transaction.unpacked)/\(member)"
     }
 
     private struct Expected {

@@ -10,7 +10,6 @@ enum NotBuilt {
             if database.kind == .cache {
                 throw error("\(place).kind: databases of kind \"\(database.kind.rawValue)\"")
             }
-            if !database.migrations.isEmpty { throw error("\(place).migrations: migrations") }
         }
         if !manifest.deltas.isEmpty { throw error("deltas: patches") }
     }

@@ -125,7 +125,7 @@ struct Planner {
         guard let manifestPath = plan.manifestPath else {
             throw MoultError(
                 .refused, .refused, what: "\(plan.members.joined(separator: ", ")) is not there any more",
-                why: "a kept generation has sealed databases only, and the bundle is not at hand",
+                why: "a kept generation has the databases as they came and nothing else, and the bundle is not at hand",
                 now: "Bring the release in from its manifest: moult apply MANIFEST")
         }
         let path = "\(Files.directory(of: manifestPath))/\(bundle.file)"

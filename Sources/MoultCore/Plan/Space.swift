@@ -9,7 +9,7 @@ enum Space {
 
     static func need(for plan: inout Plan, _ manifest: Manifest, bytes: Int, in layout: StoreLayout) throws {
         guard plan.changesStore else { return }
-        plan.needs = plan.effects.reduce(0) { $0 + $1.stagedBytes } + bytes
+        plan.needs = try plan.effects.reduce(0) { try $0 + $1.stagedBytes + migrated($1, layout) } + bytes
         let free = try Files.freeSpace(layout.root)
         if plan.needs + overhead > free {
             throw MoultError(
@@ -17,5 +17,12 @@ enum Space {
                 why: "the update needs \(ByteCount(plan.needs + overhead)), and \(ByteCount(free)) is free",
                 now: "Free some space, or remove kept generations with: moult clean --keep 1")
         }
+    }
+
+    /// A migration is tried on a copy; in the file itself it may write every page once more.
+    private static func migrated(_ effect: Effect, _ layout: StoreLayout) throws -> Int {
+        guard case .migrate(let path, _, _, _) = effect.change else { return 0 }
+        let sizes = try [path, "\(path)-wal"].map { try Files.factsThroughLinks(layout.file($0))?.size ?? 0 }
+        return 2 * sizes.reduce(0, +)
     }
 }

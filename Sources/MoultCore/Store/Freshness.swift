@@ -12,18 +12,19 @@ package enum Freshness {
         return try isWhole(Generation.load(name, in: layout), in: layout)
     }
 
-    /// Whether every path of a generation is there, and its sealed files are the ones that were proven.
+    /// Whether every path of a generation is there, and its files are the ones that were proven.
     static func isWhole(_ generation: Generation, in layout: StoreLayout) throws -> Bool {
         let seal = try generation.seal()
         for database in generation.manifest.databases {
-            guard database.kind.isSealed else {
-                if try Files.facts(layout.file(database.path)) == nil { return false }
-                continue
-            }
-            guard try Files.target(ofLink: layout.file(database.path)) == StoreLayout.link(to: database.member),
-                let entry = seal.entry(database.member),
+            guard let entry = seal.entry(database.member),
                 entry.difference(to: try Files.factsThroughLinks(generation.path(database.member))) == nil
             else { return false }
+            let path = layout.file(database.path)
+            let isThere =
+                database.kind.isSealed
+                ? try Files.target(ofLink: path) == StoreLayout.link(to: database.member)
+                : try Files.facts(path) != nil
+            if !isThere { return false }
         }
         return true
     }

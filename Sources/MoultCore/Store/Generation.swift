@@ -80,10 +80,10 @@ package struct Generation: Sendable {
         return try Seal(parsing: bytes, source: path)
     }
 
-    /// Throws unless every sealed file is the very one that was proven; reads none of them.
+    /// Throws unless every file of the generation is the very one that was proven; reads none of them.
     package func proveSeal() throws {
         let seal = try seal()
-        for database in manifest.databases where database.kind.isStocked {
+        for database in manifest.databases {
             let path = path(database.member)
             guard let entry = seal.entry(database.member) else {
                 throw MoultError(

@@ -23,6 +23,16 @@ extension SchemaShape {
         return words
     }
 
+    /// What this schema lacks or has otherwise than the expected one; what it has besides does not matter.
+    package func lacks(of expected: SchemaShape) -> [String] {
+        let tableNames = Set(expected.tables.map(\.name))
+        let itemNames = Set(expected.items.map { "\($0.kind) \($0.name)" })
+        let wanted = SchemaShape(
+            tables: tables.filter { tableNames.contains($0.name) },
+            items: items.filter { itemNames.contains("\($0.kind) \($0.name)") })
+        return wanted.diff(against: expected)
+    }
+
     /// Calls the body with what has the same key on both sides, or is on one side only, in the order of the expected.
     fileprivate static func pair<Part>(
         _ found: [Part], _ expected: [Part], by key: (Part) -> String, _ body: (Part?, Part?) -> Void

@@ -12,8 +12,6 @@ public struct Database: Sendable, Equatable {
         case cache
 
         public var isSealed: Bool { self == .reference }
-        /// Its file as it came is kept in the generation.
-        public var isStocked: Bool { self == .reference || self == .shared }
     }
 
     /// Where a reference database is kept.
@@ -100,6 +98,12 @@ public struct Database: Sendable, Equatable {
         public var sha256: String
         /// The number that its file name begins with.
         public var number: Int
+    }
+
+    /// The newest `user_version` that the release knows; nil if it says nothing about it.
+    public var knownUserVersion: Int? {
+        let known = max(identity.userVersion ?? 0, migrations.last?.number ?? 0)
+        return known > 0 ? known : nil
     }
 
     /// What a cache must have, besides its schema, to be kept.

@@ -27,6 +27,14 @@ public struct Manifest: Sendable, Equatable {
     /// What was found and does not stop the reading: fields that this version does not know.
     public var warnings: [String]
 
+    /// Whether the release's budget lets a table lose so many rows; what it does not mention must not lose any.
+    public func mayShrink(_ database: String, table: String, from old: Int, to new: Int) -> Bool {
+        budget.contains {
+            $0.database == database && $0.table.lowercased() == table.lowercased()
+                && $0.shrink?.allows(old - new, of: old) == true
+        }
+    }
+
     public func database(_ name: String) -> Database? { databases.first { $0.name == name } }
 
     /// What must be there already.

@@ -3,14 +3,20 @@ internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
 
-/// Makes the file that will become a shared database: a copy of the pristine one, with the release's marker in it.
-struct SharedStaging {
+/// Makes the file that will become a living database: a copy of the pristine one; a shared one gets the release's marker.
+struct LivingStaging {
     let context: PrepareContext
 
     func stage(_ name: String?, as path: String) throws {
         guard let database = name.flatMap(context.plan.release.database) else { return }
         let waiting = context.waiting(path)
         try Files.copy(pristine(database.member), to: waiting, mode: 0o644)
+        if database.kind == .shared { try mark(waiting, database) }
+        // SQLite has synced what it wrote; the copy before it was not.
+        try Files.seal(waiting, mode: 0o644)
+    }
+
+    private func mark(_ waiting: String, _ database: Database) throws {
         let connection = try Connection(path: waiting, access: .readWrite)
         try connection.transaction(.immediate) {
             try connection.execute(ReleaseMarker.create)
@@ -22,12 +28,10 @@ struct SharedStaging {
                 ])
         }
         try connection.close()
-        // SQLite has synced what it wrote; the copy before it was not.
-        try Files.seal(waiting, mode: 0o644)
     }
 
-    /// From the staged generation, or from the kept one that a rollback goes to.
-    private func pristine(_ member: String) throws -> String {
+    /// From the staged generation, or from the one that is kept.
+    func pristine(_ member: String) throws -> String {
         let staged = "\(context.stagedGeneration)/\(member)"
         if try Files.facts(staged) != nil { return staged }
         return context.plan.store.path(ofMember: member, in: context.plan.generation)

@@ -1,0 +1,18 @@
+internal import CLinux
+internal import Glibc
+internal import MoultBasics
+
+extension Files {
+    /// Lends a new directory outside of every store, which only this user may look into and which is gone afterwards.
+    package static func withScratchDirectory<R>(_ body: (String) throws -> R) throws -> R {
+        let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+        var template = Array("\(parent)/moult-XXXXXX".utf8CString)
+        guard let made = mkdtemp(&template) else {
+            throw Errno(moult_errno()).error("cannot make a scratch directory in \(parent)")
+        }
+        let path = String(cString: made)
+        let result = Result { try body(path) }
+        try removeTree(path)
+        return try result.get()
+    }
+}

@@ -1,0 +1,105 @@
+import MoultBasics
+import MoultFiles
+
+/// The scripts that bring a database's schema forward, each to the `user_version` of its number, in one transaction.
+package struct Migrations: Sendable {
+    package struct Script: Sendable {
+        package let name: String
+        /// The `user_version` that it leads to.
+        package let number: Int
+        package let sql: String
+
+        package init(name: String, number: Int, sql: String) {
+            (self.name, self.number, self.sql) = (name, number, sql)
+        }
+
+        package init(name: String, number: Int, file: String) throws {
+            guard let bytes = try Files.read(file, limit: 1 << 26) else {
+                throw MoultError(.migration, what: "the migration \(name) is not there", why: "no file \(file)")
+            }
+            guard let sql = String(validating: bytes, as: UTF8.self), !bytes.contains(0) else {
+                throw MoultError(.migration, .refused, what: "the migration \(name) is no text", why: "it is not UTF-8")
+            }
+            self.init(name: name, number: number, sql: sql)
+        }
+    }
+
+    /// In ascending order.
+    package let scripts: [Script]
+    /// Seconds that all of them may take together.
+    package var deadline: Double = 600
+    /// Asked before rows are lost: the table, and how many rows it had and would have.
+    package var mayShrink: @Sendable (String, Int, Int) -> Bool = { _, _, _ in false }
+
+    package init(_ scripts: [Script]) { self.scripts = scripts }
+
+    /// Runs the scripts that are still to come and proves what they leave; **the transaction stays open**, for the caller
+    /// to commit or to roll back. On an error it is rolled back, and the file is what it was.
+    package func begin(on connection: Connection) throws {
+        // SQLite's recipe for changing tables: foreign keys are looked at when all is done, and cannot be turned off
+        // inside the transaction.
+        try connection.set(.foreignKeys, false)
+        // Exclusive, so that no reader can make the commit wait.
+        try connection.execute("BEGIN EXCLUSIVE")
+        do {
+            try run(on: connection)
+        } catch {
+            try connection.lowerScriptGuard()
+            if try connection.isInTransaction { try connection.execute("ROLLBACK") }
+            throw error
+        }
+    }
+
+    private func run(on connection: Connection) throws {
+        let dangling = Set(try connection.foreignKeyCheck(limit: Self.mostFindings))
+        let before = try RowCounts(of: connection)
+        var version = Int(try connection.int("PRAGMA user_version"))
+        try connection.raiseScriptGuard(deadline: deadline)
+        for script in scripts where script.number > version {
+            try run(script, on: connection)
+            version = script.number
+        }
+        try connection.lowerScriptGuard()
+        // What dangled before is the user's, and no reason to keep the release from him.
+        let findings = try connection.foreignKeyCheck(limit: Self.mostFindings)
+        if let finding = findings.first(where: { !dangling.contains($0) }) {
+            throw failed("they leave a reference that leads nowhere", finding, on: connection)
+        }
+        if let loss = try RowCounts(of: connection).loss(since: before, mayShrink: mayShrink) {
+            throw failed("they lose rows", loss, on: connection)
+        }
+    }
+
+    private static let mostFindings = 10_000
+
+    private func run(_ script: Script, on connection: Connection) throws {
+        do {
+            try connection.forEachStatement(in: script.sql) { statement in
+                try statement.run()
+                // A conflict clause can roll back what is not its own.
+                guard try connection.isInTransaction else {
+                    throw failed("a statement ended the transaction", statement.sql, on: connection)
+                }
+            }
+        } catch {
+            let error = error as? MoultError
+            throw MoultError(
+                .migration, .refused, what: "the migration \(script.name) fails on \(connection.path)",
+                why: error?.why ?? error.map { "\($0)" },
+                now: "Nothing was changed. The release's publisher must mend it"
+                    + (error?.code == .guarded
+                        ? ": moult runs all migrations in one transaction of its own." : "."),
+                cause: error)
+        }
+        let reached = Int(try connection.int("PRAGMA user_version"))
+        guard reached == script.number else {
+            throw failed("\(script.name) must set user_version to \(script.number)", "it is \(reached)", on: connection)
+        }
+    }
+
+    private func failed(_ what: String, _ why: String, on connection: Connection) -> MoultError {
+        MoultError(
+            .migration, .refused, what: "the migrations of \(connection.path) are not right: \(what)", why: why,
+            now: "Nothing was changed. The release's publisher must mend them.")
+    }
+}

@@ -1,0 +1,34 @@
+/// How many rows each table has, to see whether a change loses any.
+package struct RowCounts: Equatable, Sendable {
+    package let tables: [String: Int]
+
+    /// Counts the ordinary tables, without those that SQLite and the modules of virtual tables keep for themselves.
+    package init(of connection: Connection) throws {
+        var tables: [String: Int] = [:]
+        for row in try connection.query("PRAGMA main.table_list") {
+            guard case .text(let name) = row[1], row[2] == .text("table"), !name.hasPrefix("sqlite_") else { continue }
+            tables[name] = Int(try connection.int("SELECT count(*) FROM main.\(quoteIdentifier(name))"))
+        }
+        self.tables = tables
+    }
+
+    /// Which rows are gone, as a sentence; nil if none are.
+    ///
+    /// A table may be renamed, split or merged: rows of a table that is gone may be in one that is new. A table that
+    /// stays must not shrink.
+    package func loss(since before: RowCounts, mayShrink: (String, Int, Int) -> Bool) -> String? {
+        var homeless = 0
+        var gone: [String] = []
+        for (table, old) in before.tables.sorted(by: { $0.key < $1.key }) {
+            let now = tables[table]
+            if let now, now >= old { continue }
+            if old == 0 || mayShrink(table, old, now ?? 0) { continue }
+            if let now { return "table \(table) has \(now) of \(old) rows" }
+            homeless += old
+            gone.append(table)
+        }
+        let added = tables.filter { before.tables[$0.key] == nil }.values.reduce(0, +)
+        guard homeless > added else { return nil }
+        return "\(gone.joined(separator: ", ")) had \(homeless) rows, and the new tables have \(added)"
+    }
+}

@@ -1,0 +1,64 @@
+import MoultBasics
+import MoultFiles
+
+/// Reads a living database as it is, whoever has it open and however it was left, and changes nothing of it.
+package enum Look {
+    /// Lends a connection that reads the database.
+    ///
+    /// Where this process has the file open itself, an ordinary connection reads it, because `Peek` would drop this
+    /// process's locks. A journal that somebody left is rolled back in a copy, which is gone afterwards.
+    package static func into<R>(
+        _ path: String, deadline: Double? = nil, busyTimeout: Int32 = 5000, _ body: (Connection) throws -> R
+    ) throws -> R {
+        if try OpenFiles.isOpenHere(path) {
+            let connection = try Connection(path: path, access: .readOnly, busyTimeout: busyTimeout)
+            let result = try body(connection)
+            try connection.close()
+            return result
+        }
+        do {
+            return try Peek.into(path, deadline: deadline, busyTimeout: busyTimeout) { connection, _ in
+                try body(connection)
+            }
+        } catch let error as MoultError where error.code == .hotJournal {
+            return try Files.withScratchDirectory { scratch in
+                let copy = "\(scratch)/copy.db"
+                try copySet(path, to: copy)
+                return try read(copy, deadline, body)
+            }
+        }
+    }
+
+    /// Makes a file of its own with all that is committed in the database.
+    package static func copy(_ path: String, to copy: String) throws {
+        do {
+            try into(path) { connection in
+                let target = try Connection(path: copy, access: .readWriteCreate)
+                try connection.backup(to: target)
+                try target.close()
+            }
+        } catch {
+            try Files.remove(copy)
+            throw error
+        }
+    }
+
+    /// Copies a database that nobody uses with what SQLite needs to bring it to its last commit.
+    package static func copySet(_ path: String, to copy: String) throws {
+        try Files.copy(path, to: copy, mode: 0o600)
+        let sidecars = try Sidecars.of(path)
+        for (sidecar, suffix) in [(sidecars.journal, "-journal"), (sidecars.wal, "-wal")] {
+            guard let sidecar, sidecar.facts.kind == .file else { continue }
+            try Files.copy(sidecar.path, to: copy + suffix, mode: 0o600)
+        }
+    }
+
+    private static func read<R>(_ path: String, _ deadline: Double?, _ body: (Connection) throws -> R) throws -> R {
+        let connection = try Connection(path: path, access: .readWrite)
+        _ = try connection.int("PRAGMA schema_version")
+        if let deadline { try connection.raiseGuard(deadline: deadline) }
+        let result = try body(connection)
+        try connection.close()
+        return result
+    }
+}
