@@ -24,6 +24,12 @@ struct MemberSet {
         self.directories = directories
     }
 
+    /// Refuses to pack names that the strict reader would not take.
+    static func check(packed names: [String]) throws {
+        var set = try MemberSet(Dictionary(names.map { ($0, 0) }, uniquingKeysWith: { first, _ in first }))
+        for name in names { _ = try set.take(name) }
+    }
+
     /// Takes the next entry: its member's name and declared size, or why it is refused.
     ///
     /// A leading `./`, which `tar -C directory .` writes, is not part of the name.

@@ -27,7 +27,7 @@ package struct BundleLayout: Hashable, Sendable {
     ///
     /// `frameSize` is how much content a frame has at most; left out, 1 MiB, or what makes 4,096 frames of it all.
     package init(members: [(name: String, size: Int)], modified: Int, frameSize: Int? = nil) throws {
-        try packing { try Self.check(members.map(\.name)) }
+        try packing { try MemberSet.check(packed: members.map(\.name)) }
         let frameSize = frameSize ?? Self.frameSize(for: members.map(\.size))
         var parts: [Part] = []
         var placed: [Member] = []
@@ -50,12 +50,6 @@ package struct BundleLayout: Hashable, Sendable {
         self.frameSize = frameSize
         self.modified = modified
         self.parts = parts
-    }
-
-    /// Refuses names that the strict reader would not take.
-    private static func check(_ names: [String]) throws {
-        var set = try MemberSet(Dictionary(names.map { ($0, 0) }, uniquingKeysWith: { first, _ in first }))
-        for name in names { _ = try set.take(name) }
     }
 
     /// How much content each frame has.

@@ -1,5 +1,3 @@
-internal import MoultBasics
-
 /// Packs members into a bundle of ours: `.tar.zst` that every tar reads, and that `BundleReader` reads in parallel.
 package struct BundleWriter {
     private let layout: BundleLayout
@@ -41,19 +39,11 @@ package struct BundleWriter {
     }
 
     private func write(_ index: Int, to writer: inout FrameWriter, from source: Source) throws {
-        let member = layout.members[index]
-        var count = 0
+        var counter = MemberCounter(name: layout.members[index].name, size: layout.members[index].size)
         try source(index) { bytes in
-            count += bytes.count
-            guard count <= member.size else { throw wrongSize(member, "more") }
+            try counter.add(bytes.count)
             try writer.write(bytes)
         }
-        guard count == member.size else { throw wrongSize(member, "\(count)") }
-    }
-
-    private func wrongSize(_ member: BundleLayout.Member, _ found: String) -> MoultError {
-        MoultError(
-            .archivePacking, what: "cannot pack \(member.name)",
-            why: "it gave \(found) bytes instead of \(member.size)", now: "Let nothing write to it while it is packed.")
+        try counter.finish()
     }
 }

@@ -4,16 +4,10 @@ package import MoultFiles
 
 /// Decodes the frames of a bundle on several threads at once.
 package final class FrameReader: Sendable {
-    private let file: SharedFile
+    private let file: Descriptor
     private let frames: [Frame]
     private let packedOffsets: [Int]
     private let contentOffsets: [Int]
-
-    /// The descriptor is only read from, at given offsets, which the system allows from every thread.
-    private final class SharedFile: @unchecked Sendable {
-        let descriptor: Descriptor
-        init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
-    }
 
     /// Takes a file whose frames are declared; refuses it unless they and their seek table are the whole file.
     package init(_ file: consuming Descriptor, frames: [Frame]) throws {
@@ -29,7 +23,7 @@ package final class FrameReader: Sendable {
                 throw Refusal.memory("its largest frame", now: "Pack it again with smaller frames.")
             }
         }
-        self.file = SharedFile(file)
+        self.file = file
         self.frames = frames
         packedOffsets = Self.offsets(frames.map(\.packedSize))
         contentOffsets = Self.offsets(frames.map(\.contentSize))
@@ -53,13 +47,13 @@ package final class FrameReader: Sendable {
         let packed = frames.reduce(1) { max($0, $1.packedSize) }
         let content = frames.reduce(1) { max($0, $1.contentSize) }
         let threads = min(threads, decoderMemoryLimit / (packed + content))
-        try reading(file.descriptor.path) {
+        try reading(file.path) {
             try withoutActuallyEscaping(onFrame) { onFrame in
                 try Workers.run(jobs: frames.count, threads: threads) {
                     let decoder = try FrameDecoder(packedSize: packed, contentSize: content)
                     return { index in
                         let bytes = try decoder.decode(
-                            self.frames[index], from: self.file.descriptor, at: self.packedOffsets[index])
+                            self.frames[index], from: self.file, at: self.packedOffsets[index])
                         try onFrame(index, self.contentOffsets[index], bytes)
                     }
                 }

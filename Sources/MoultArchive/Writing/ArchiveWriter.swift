@@ -1,0 +1,79 @@
+/// Writes archives for programs that do not know zstd: tar plain, with gzip or with xz, and zip.
+///
+/// One thread, one stream; `BundleWriter` makes what unpacks fast.
+package struct ArchiveWriter {
+    private let kind: ArchiveKind
+    private let members: [(name: String, size: Int)]
+    private let modified: Int
+    private let level: Int
+
+    /// Prepares an archive with these members in this order; `modified` is the time that all of them get, in seconds
+    /// since 1970. The same members give the same bytes.
+    package init(_ kind: ArchiveKind, members: [(name: String, size: Int)], modified: Int, level: Int = 6) throws {
+        try packing {
+            try MemberSet.check(packed: members.map(\.name))
+            let levels: ClosedRange<Int>
+            switch kind {
+            case .tar(.zstd), .sevenZip:
+                throw Refusal(
+                    .archivePacking, "a \(kind) is not written this way", now: "Choose tar.gz, tar.xz or zip.")
+            case .tar(.none): levels = level...level
+            case .tar(let compression): levels = compression.levels
+            case .zip: levels = 1...9
+            }
+            guard levels.contains(level) else {
+                throw Refusal(
+                    .archivePacking, "level \(level) is not one of a \(kind)",
+                    now: "Choose one from \(levels.lowerBound) to \(levels.upperBound).")
+            }
+        }
+        self.kind = kind
+        self.members = members
+        self.modified = modified
+        self.level = level
+    }
+
+    /// Writes the archive; `source` is called for each member in turn and must give exactly as many bytes as declared.
+    package func write(output: (UnsafeRawBufferPointer) throws -> Void, source: BundleWriter.Source) throws {
+        try packing {
+            try withoutActuallyEscaping(output) { output in
+                switch kind {
+                case .tar(.gzip): try writeTar(DeflateEncoder(.gzip, level: level, output), source)
+                case .tar(.xz): try writeTar(XzEncoder(level: level, output), source)
+                case .tar: try writeTar(PlainEncoder(output), source)
+                case .zip, .sevenZip: try writeZip(ZipWriter(modified: modified, level: level, output), source)
+                }
+            }
+        }
+    }
+
+    private func writeTar(_ encoder: any Encoder, _ source: BundleWriter.Source) throws {
+        func put(_ bytes: [UInt8]) throws { try bytes.withUnsafeBytes(encoder.encode) }
+        for (index, member) in members.enumerated() {
+            try put(TarHeader.block(name: member.name, size: member.size, modified: modified))
+            var counter = MemberCounter(name: member.name, size: member.size)
+            try source(index) { bytes in
+                try counter.add(bytes.count)
+                try encoder.encode(bytes)
+            }
+            try counter.finish()
+            try put(TarHeader.padding(member.size))
+        }
+        try put(TarHeader.end)
+        try encoder.finish()
+    }
+
+    private func writeZip(_ zip: ZipWriter, _ source: BundleWriter.Source) throws {
+        for (index, member) in members.enumerated() {
+            try zip.begin(member.name, size: member.size)
+            var counter = MemberCounter(name: member.name, size: member.size)
+            try source(index) { bytes in
+                try counter.add(bytes.count)
+                try zip.write(bytes)
+            }
+            try counter.finish()
+            try zip.end()
+        }
+        try zip.finish()
+    }
+}

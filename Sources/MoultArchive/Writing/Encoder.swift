@@ -1,0 +1,129 @@
+internal import CLzma
+internal import CZlib
+
+/// Where the bytes of an archive go, in order.
+typealias Output = (UnsafeRawBufferPointer) throws -> Void
+
+/// Compresses a stream, piece by piece, and hands out what is ready.
+protocol Encoder: AnyObject {
+    func encode(_ bytes: UnsafeRawBufferPointer) throws
+    func finish() throws
+}
+
+extension ArchiveKind.Compression {
+    /// Levels that make sense, and of those only such as the strict reader takes.
+    var levels: ClosedRange<Int> {
+        switch self {
+        case .none: 0...0
+        case .zstd: 1...19
+        // Level 9 needs more than 64 MiB to unpack.
+        case .xz: 0...8
+        case .gzip: 1...9
+        }
+    }
+}
+
+/// Passes everything on.
+final class PlainEncoder: Encoder {
+    private let output: Output
+
+    init(_ output: @escaping Output) { self.output = output }
+
+    func encode(_ bytes: UnsafeRawBufferPointer) throws {
+        try output(bytes)
+    }
+
+    func finish() {}
+}
+
+/// zlib's compressor: gzip around the whole, or bare deflate as zip has it.
+final class DeflateEncoder: Encoder {
+    enum Form: Int32 {
+        case gzip = 31
+        case bare = -15
+    }
+
+    private let output: Output
+    private var stream = z_stream()
+    private let block = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 4096)
+
+    init(_ form: Form, level: Int, _ output: @escaping Output) throws {
+        self.output = output
+        guard moult_deflate_init(&stream, Int32(level), form.rawValue) == Z_OK else {
+            throw Refusal(.archiveLibrary, "zlib cannot start", now: nil)
+        }
+    }
+
+    deinit {
+        deflateEnd(&stream)
+        block.deallocate()
+    }
+
+    func encode(_ bytes: UnsafeRawBufferPointer) throws {
+        // In pieces whose size fits into zlib's 32 bits.
+        for start in stride(from: 0, to: bytes.count, by: 1 << 30) {
+            let piece = UnsafeRawBufferPointer(rebasing: bytes[start..<min(start + 1 << 30, bytes.count)])
+            // zlib does not write through next_in.
+            stream.next_in = UnsafeMutablePointer(mutating: piece.baseAddress?.assumingMemoryBound(to: UInt8.self))
+            stream.avail_in = UInt32(piece.count)
+            try run(Z_NO_FLUSH, until: { stream.avail_in == 0 })
+        }
+    }
+
+    func finish() throws {
+        try run(Z_FINISH, until: { false })
+    }
+
+    private func run(_ flush: Int32, until isDone: () -> Bool) throws {
+        while !isDone() {
+            stream.next_out = block.baseAddress?.assumingMemoryBound(to: UInt8.self)
+            stream.avail_out = UInt32(block.count)
+            let result = deflate(&stream, flush)
+            guard result == Z_OK || result == Z_STREAM_END else {
+                throw Refusal(.archiveLibrary, "zlib fails with code \(result)", now: nil)
+            }
+            try output(UnsafeRawBufferPointer(rebasing: block[..<(block.count - Int(stream.avail_out))]))
+            if result == Z_STREAM_END { return }
+        }
+    }
+}
+
+/// liblzma's compressor, in its usual form with a CRC-64.
+final class XzEncoder: Encoder {
+    private let output: Output
+    private var stream = lzma_stream()
+    private let block = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 4096)
+
+    init(level: Int, _ output: @escaping Output) throws {
+        self.output = output
+        guard lzma_easy_encoder(&stream, UInt32(level), LZMA_CHECK_CRC64) == LZMA_OK else {
+            throw Refusal(.archiveLibrary, "xz cannot start", now: nil)
+        }
+    }
+
+    deinit {
+        lzma_end(&stream)
+        block.deallocate()
+    }
+
+    func encode(_ bytes: UnsafeRawBufferPointer) throws {
+        stream.next_in = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        stream.avail_in = bytes.count
+        while stream.avail_in > 0 { _ = try step(LZMA_RUN) }
+    }
+
+    func finish() throws {
+        while try step(LZMA_FINISH) != LZMA_STREAM_END {}
+    }
+
+    private func step(_ action: lzma_action) throws -> lzma_ret {
+        stream.next_out = block.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        stream.avail_out = block.count
+        let result = lzma_code(&stream, action)
+        guard result == LZMA_OK || result == LZMA_STREAM_END else {
+            throw Refusal(.archiveLibrary, "xz fails with code \(result.rawValue)", now: nil)
+        }
+        try output(UnsafeRawBufferPointer(rebasing: block[..<(block.count - stream.avail_out)]))
+        return result
+    }
+}
