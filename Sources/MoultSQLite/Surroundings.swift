@@ -18,7 +18,9 @@ package final class Surroundings {
     /// How often somebody looked at the clock.
     package private(set) var clockReads = 0
     /// The path that `mayRead` refused last.
-    package private(set) var refused: String?
+    package var refused: String?
+    /// The databases outside `writable` that were opened.
+    package private(set) var opened: Set<String> = []
 
     let name: String
     private let base: UnsafeMutablePointer<sqlite3_vfs>
@@ -93,6 +95,7 @@ package final class Surroundings {
                     file?.pointee.pMethods = nil
                     return SQLITE_CANTOPEN
                 }
+                if flags & SQLITE_OPEN_MAIN_DB != 0 { opened.insert(path) }
                 flags &= ~(SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_DELETEONCLOSE)
                 flags |= SQLITE_OPEN_READONLY
             }

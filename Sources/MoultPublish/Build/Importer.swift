@@ -25,6 +25,16 @@ struct Importer {
     }
 
     func run() throws -> Count {
+        do { return try importAll() } catch {
+            // A row's error says where the row is; what remains is about the table.
+            guard let sqlite = error.sqlite, (error as? MoultError)?.code != .importing else { throw error }
+            throw MoultError(
+                .importing, what: "\(place): cannot import \(file) into \(request.table)", why: sqlite.message,
+                cause: error)
+        }
+    }
+
+    private func importAll() throws -> Count {
         let stream = try RowStream(path: path, format: format)
         var (batch, start) = try skip(request.skip, of: stream)
         if try !tableExists() {

@@ -11,8 +11,10 @@ final class ScriptRunner {
     let options: BuildOptions
     let warnings: Warnings
     var settings = ScriptSettings()
-    /// Every file that was read.
-    private(set) var inputs: Set<String> = []
+    /// Every file that was read, attached databases included.
+    var inputs: Set<String> { read.union(surroundings.opened) }
+    /// Scripts, and the files they import.
+    private var read: Set<String> = []
     private(set) var imports: [BuildReport.Import] = []
     /// Why a second run may give another result.
     private(set) var unrepeatable: [String] = []
@@ -46,7 +48,7 @@ final class ScriptRunner {
             depth -= 1
             isDone = false
         }
-        inputs.insert(path)
+        read.insert(path)
         let reader = try ScriptReader(path: path, file: file) { [substitution] in
             try substitution.value(of: $0, at: $1)
         }
@@ -79,7 +81,7 @@ final class ScriptRunner {
             format: try request.format ?? format(command), path: path, file: rule.shown(request.file),
             place: command.place, bails: settings.bails, skipsEmpty: settings.mode == .ascii,
             progress: options.progress)
-        inputs.insert(path)
+        read.insert(path)
         let count = try observing(command.place, "") { try importer.run() }
         imports.append(.init(file: path, table: request.table, rows: count.rows))
         if request.isVerbose {
@@ -98,6 +100,7 @@ final class ScriptRunner {
     /// Runs the body, and says so if what it does depends on more than the inputs.
     func observing<R>(_ place: Place, _ sql: String, _ body: () throws -> R) throws -> R {
         functions = []
+        surroundings.refused = nil
         let before = surroundings.clockReads
         let result = try body()
         func warn(_ what: String, _ advice: String) {

@@ -1,0 +1,243 @@
+import MoultBasics
+import Testing
+
+/// Scripts that cannot be built, and what is said of them.
+enum RefusalCases {
+    struct Case: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        var script: Bytes
+        let message: String
+        var outcome = MoultError.Outcome.failed
+        var files: [String: Bytes] = [:]
+        var environment: [String: String] = [:]
+
+        init(_ name: String, _ script: String, _ message: String) {
+            (testDescription, self.script, self.message) = (name, Bytes(stringLiteral: script), message)
+        }
+
+        func with(_ change: (inout Case) -> Void) -> Case {
+            var copy = self
+            change(&copy)
+            return copy
+        }
+    }
+
+    static let all = statements + shellOnly + commands + paths + substitutions
+
+    private static let statements: [Case] = [
+        Case(
+            "syntax", "SELECT 1;\n\n-- about\nCREATE TABLE\n  t(a,,b);",
+            "in/s.sql:4: near \",\": syntax error: in the statement CREATE TABLE t(a,,b)"),
+        Case(
+            "no such table", "INSERT INTO t VALUES(1); SELECT 2;",
+            "in/s.sql:1: no such table: t: in the statement INSERT INTO t VALUES(1)"),
+        Case(
+            "second statement of a line", "SELECT 1; SELECT\n x;",
+            "in/s.sql:1: no such column: x: in the statement SELECT x"),
+        Case(
+            "constraint", "CREATE TABLE t(a UNIQUE);\nINSERT INTO t VALUES(1),(1);",
+            "in/s.sql:2: UNIQUE constraint failed: t.a: in the statement INSERT INTO t VALUES(1),(1)"),
+        Case(
+            "unfinished", "CREATE TABLE t(a",
+            "in/s.sql:1: incomplete input: in the statement CREATE TABLE t(a"),
+        Case(
+            "unfinished quotes", "SELECT 'a\n",
+            "in/s.sql:1: unrecognized token: \"'a\n\": in the statement SELECT 'a"),
+        Case(
+            "open transaction", "BEGIN;\nCREATE TABLE t(a);",
+            "in/s.sql: the script ends inside a transaction: a BEGIN or SAVEPOINT has no COMMIT or RELEASE, so its "
+                + "changes would be lost. Write COMMIT; at its end."),
+        Case(
+            "typographic double quotes", "CREATE TABLE “food” (“pk” INTEGER);",
+            "in/s.sql:1: “ (U+201C) stands where \" should: web pages and word processors make such characters, and SQL "
+                + "takes them for a part of a name. Replace the typographic characters of the script by plain ones."),
+        Case(
+            "typographic single quotes", "SELECT 1;\nSELECT ‘a’;",
+            "in/s.sql:2: ‘ (U+2018) stands where ' should: web pages and word processors make such characters, and SQL "
+                + "takes them for a part of a name. Replace the typographic characters of the script by plain ones."),
+        Case(
+            "no-break space", "CREATE\u{A0}TABLE t(a);",
+            "in/s.sql:1: a no-break space (U+00A0) stands where a space should: web pages and word processors make such "
+                + "characters, and SQL takes them for a part of a name. Replace the typographic characters of the "
+                + "script by plain ones."),
+        Case(
+            "typographic separator", ".separator “|”\n",
+            "in/s.sql:1: “ (U+201C) stands where \" should: web pages and word processors make such characters, and "
+                + ".separator would take them as they are. Replace the typographic characters of the script by plain "
+                + "ones."),
+        Case("NUL", "SELECT 1;\n\0", "in/s.sql:2: the script has a NUL character. Is it a text file?"),
+        Case("not UTF-8", "", "in/s.sql:2: the statement that begins here is not UTF-8. Save the script as UTF-8.").with
+        {
+            $0.script = ["-- a\nSELECT\n'", 0xE4, "';"]
+        },
+        Case(
+            "writing elsewhere", "ATTACH 'new.db' AS n; CREATE TABLE n.t(a);",
+            "in/s.sql:1: unable to open database: new.db: No such file or directory: in the statement ATTACH 'new.db' AS n"
+        ),
+        Case(
+            "SOURCE_DATE_EPOCH", "SELECT 1;",
+            "cannot understand SOURCE_DATE_EPOCH=today: it should be the number of seconds since 1970-01-01. Unset it, "
+                + "or set it to `git log -1 --format=%ct`."
+        ).with {
+            $0.environment = ["SOURCE_DATE_EPOCH": "today"]
+            $0.outcome = .usage
+        },
+    ]
+
+    private static let shellOnly: [Case] = [
+        Case(
+            "function", "SELECT\nreadfile('x');",
+            "in/s.sql:1: no such function: readfile: in the statement SELECT readfile('x'). readfile() is a function of "
+                + "the sqlite3 shell, and no part of SQLite. Write the bytes as a literal, x'…', or import them."),
+        Case(
+            "operator", "SELECT 'a' REGEXP 'b';",
+            "in/s.sql:1: no such function: REGEXP: in the statement SELECT 'a' REGEXP 'b'. REGEXP is a function of the "
+                + "sqlite3 shell, and no part of SQLite. Use LIKE or GLOB."),
+        Case(
+            "table", "SELECT * FROM generate_series(1,2);",
+            "in/s.sql:1: no such table: generate_series: in the statement SELECT * FROM generate_series(1,2). "
+                + "generate_series is a table of the sqlite3 shell, and no part of SQLite. Use WITH RECURSIVE."),
+        Case(
+            "module", "CREATE VIRTUAL TABLE z USING zipfile('x.zip');",
+            "in/s.sql:1: no such module: zipfile: in the statement CREATE VIRTUAL TABLE z USING zipfile('x.zip'). zipfile "
+                + "is a table of the sqlite3 shell, and no part of SQLite. Do without it, or compute the values before "
+                + "the build."),
+        Case(
+            "collation", "SELECT 1 ORDER BY 1 COLLATE uint;",
+            "in/s.sql:1: no such collation sequence: uint: in the statement SELECT 1 ORDER BY 1 COLLATE uint. uint is a "
+                + "collation of the sqlite3 shell, and no part of SQLite: no app could read the database."),
+    ]
+
+    private static let list =
+        ".bail, .echo, .exit, .headers, .import, .mode, .nullvalue, .print, .quit, .read, .separator"
+
+    private static let commands: [Case] = [
+        Case(
+            "unknown", "SELECT 1;\n.imports a b\n",
+            "in/s.sql:2: a build knows no command .imports: it knows \(list). Did you mean \"import\"?"),
+        Case(
+            "shell", ".shell rm x\n",
+            "in/s.sql:1: a build knows no command .shell: it knows \(list). A script that runs other programs is not "
+                + "repeatable; run them before the build."),
+        Case("dot alone", ".\n", "in/s.sql:1: a build knows no command .: it knows \(list)"),
+        Case(
+            "mode", ".mode columns\n",
+            "in/s.sql:1: .mode columns is not for builds: the modes that say how files are read are ascii, csv, list, "
+                + "tabs"),
+        Case("flag", ".bail maybe\n", "in/s.sql:1: cannot understand .bail. Usage: .bail on|off"),
+        Case("separator", ".separator\n", "in/s.sql:1: cannot understand .separator. Usage: .separator COL [ROW]"),
+        Case("read", ".read a b\n", "in/s.sql:1: cannot understand .read. Usage: .read FILE"),
+        Case(
+            "import without a table", ".import food.csv\n",
+            "in/s.sql:1: cannot understand .import: TABLE is missing. Usage: .import [--csv|--ascii] [--skip N] "
+                + "[--schema S] [-v] FILE TABLE"),
+        Case(
+            "import's option", ".import --cvs food.csv t\n",
+            "in/s.sql:1: cannot understand .import: no option is called --cvs. Did you mean \"--csv\"?. Usage: .import "
+                + "[--csv|--ascii] [--skip N] [--schema S] [-v] FILE TABLE"),
+        Case(
+            "semicolon", "CREATE TABLE t(a);\n.import food.csv t;\n",
+            "in/s.sql:2: .import ends with \";\": a dot command ends with its line, and the \";\" would be part of its last "
+                + "word. Remove it."),
+        Case(
+            "separators that cannot be read", "CREATE TABLE t(a);\n.separator ||\n.import food.csv t\n",
+            "in/s.sql:3: .import cannot read rows: the column separator \"||\" has 2 bytes, and only one can be read. Set "
+                + "one-byte separators with .mode csv and .separator, or use .import --csv."),
+        Case(
+            "tabs after csv", "CREATE TABLE t(a);\n.mode csv\n.mode tabs\n.import food.csv t\n",
+            "in/s.sql:4: .import cannot read rows: the row separator \"\\r\\n\" has 2 bytes, and only one can be read. Set "
+                + "one-byte separators with .mode csv and .separator, or use .import --csv."),
+        Case(
+            "a row that fails", "CREATE TABLE t(a, b NOT NULL);\n.import --csv food.csv t\n",
+            "in/food.csv:2: INSERT failed: NOT NULL constraint failed: t.b: the row is for the table t, at in/s.sql:2. "
+                + "Mend the row, or write .bail off into the script to leave such rows out."),
+        Case(
+            "an empty file without a table", ".import --csv none.csv t\n",
+            "in/s.sql:1: in/none.csv: empty file: the table t should be made from its first row"
+        ).with { $0.files["none.csv"] = "" },
+        Case(
+            "a column's name that is not UTF-8", ".import --csv x.csv t\n",
+            "in/s.sql:1: in/x.csv:1: a column's name is not UTF-8. Save the file as UTF-8."
+        ).with { $0.files["x.csv"] = ["a,", 0xE4, "\n"] },
+        Case(
+            "a view", "CREATE VIEW v AS SELECT 1 a, 2 b;\n.import --csv food.csv v\n",
+            "in/s.sql:2: cannot import in/food.csv into v: cannot modify v because it is a view"),
+        Case(
+            "generated columns", "CREATE TABLE t(a, b AS (a));\n.import --csv food.csv t\n",
+            "in/s.sql:2: cannot import in/food.csv into t: table t has 1 columns but 2 values were supplied"),
+        Case(
+            "no such schema", ".import --csv --schema x food.csv t\n",
+            "in/s.sql:1: cannot make the table t from the first row of in/food.csv: unknown database \"x\""),
+    ]
+
+    private static let paths: [Case] = [
+        Case(
+            "missing", "CREATE TABLE t(a);\n.import fod.csv t\n",
+            "in/s.sql:2: cannot open in/fod.csv: no such file. Paths are relative to the directory of the script, in."
+        ),
+        Case("directory", ".read .\n", "in/s.sql:1: cannot open in/.: it is not a regular file"),
+        Case(
+            "program", ".import \"|cat food.csv\" t\n",
+            "in/s.sql:1: cannot open in/|cat food.csv: a script that runs other programs is not repeatable. Write what cat "
+                + "food.csv says to a file first."),
+        Case(
+            "parent", ".import ../outside.csv t\n",
+            "in/s.sql:1: in/../outside.csv is not in the directory of the script: it leads to outside.csv, and the script "
+                + "lies in in. Move it there, or build with --allow-outside."
+        ).with { $0.outcome = .refused },
+        Case(
+            "link", ".import link.csv t\n",
+            "in/s.sql:1: in/link.csv is not in the directory of the script: it leads to outside.csv, and the script lies in "
+                + "in. Move it there, or build with --allow-outside."
+        ).with { $0.outcome = .refused },
+        Case(
+            "outside in spite of .bail off", ".bail off\n.read ../outside.sql\n",
+            "in/s.sql:2: in/../outside.sql is not in the directory of the script: it leads to outside.sql, and the script "
+                + "lies in in. Move it there, or build with --allow-outside."
+        ).with { $0.outcome = .refused },
+        Case(
+            "absolute", ".read /etc/hostname\n",
+            "in/s.sql:1: /etc/hostname is not in the directory of the script: it leads to /etc/hostname, and the script lies "
+                + "in in. Move it there, or build with --allow-outside."
+        ).with { $0.outcome = .refused },
+        Case(
+            "attached", "ATTACH '../other.db' AS o;",
+            "in/s.sql:1: unable to open database: ../other.db: No such file or directory: in the statement ATTACH '../other.db' AS o. other.db is not "
+                + "in the directory of the script, in: move it there, or build with --allow-outside."),
+        Case(
+            "attached by another VFS", "ATTACH 'file:/etc/x?vfs=unix' AS o;",
+            "in/s.sql:1: not authorized: in the statement ATTACH 'file:/etc/x?vfs=unix' AS o. Attach a file by its plain "
+                + "name, and load no extensions: a build reads what lies beside its script."),
+        Case(
+            "vacuumed elsewhere", "CREATE TABLE t(a); VACUUM INTO '../copy.db';",
+            "in/s.sql:1: unable to open database: ../copy.db: No such file or directory: in the statement VACUUM INTO '../copy.db'. copy.db is not in "
+                + "the directory of the script, in: move it there, or build with --allow-outside."),
+        Case(
+            "read in a circle", ".read s.sql\n",
+            "in/s.sql:1: .read is nested 25 deep: a script that reads itself never ends"),
+    ]
+
+    private static let substitutions: [Case] = [
+        Case(
+            "undefined", "SELECT 1;\nSELECT '${VERSON}';",
+            "in/s.sql:2: ${VERSON} has no value: nothing defines it. Give it with --define VERSON=VALUE. Write $${VERSON} "
+                + "for the text itself."),
+        Case(
+            "near another", ".print ${env.HOMER}\n",
+            "in/s.sql:1: ${env.HOMER} has no value: no such environment variable is set. Did you mean \"env.HOME\"? Write "
+                + "$${env.HOMER} for the text itself."
+        ).with { $0.environment = ["HOME": "/x"] },
+        Case(
+            "git", "SELECT '${git.descibe}';",
+            "in/s.sql:1: ${git.descibe} has no value: nothing defines it. Did you mean \"git.describe\"? Write "
+                + "$${git.descibe} for the text itself."),
+        Case(
+            "no repository", "SELECT ${git.count};",
+            "in/s.sql:1: ${git.count}: cannot take the version from the repository of in: fatal: not a git repository "
+                + "(or any of the parent directories): .git. Build in a git repository with a commit, or use a --define."
+        ),
+        Case("bracket", "SELECT 1 AS [a${env.X}];", "in/s.sql:1: ${env.X} cannot stand here: its value has a ]").with {
+            $0.environment = ["X": "b]c"]
+        },
+    ]
+}

@@ -1,0 +1,74 @@
+import MoultBasics
+import MoultFiles
+import MoultPublish
+import TestSupport
+import Testing
+
+/// What ends a build: the exact words, and that nothing is left behind.
+@Suite(.timeLimit(.minutes(5))) struct RefusalTests {
+    @Test(arguments: RefusalCases.all) func refuses(_ it: RefusalCases.Case) throws {
+        let scratch = try Scratch()
+        try scratch.file("outside.csv", "1,2\n")
+        try scratch.file("outside.sql", "SELECT 1;\n")
+        try scratch.file("in/food.csv", "1,2\n3\n")
+        for (name, bytes) in it.files { try scratch.file("in/\(name)", bytes.all) }
+        try scratch.file("in/s.sql", it.script.all)
+        try Shell.must(["ln", "-s", "../outside.csv", scratch.path("in/link.csv")])
+        let before = try Shell.must(["find", ".", "-printf", "%p %y %s\\n"], in: scratch.path)
+        var options = BuildOptions()
+        options.environment = it.environment
+        let error = #expect(throws: MoultError.self) {
+            try DatabaseBuilder(options).build(script: scratch.path("in/s.sql"), output: scratch.path("out.db"))
+        }
+        let said = error?.description.replacing("\(scratch.path)/", with: "").replacing(scratch.path, with: "TOP")
+        #expect(said == it.message)
+        #expect(error?.outcome == it.outcome)
+        #expect(try Shell.must(["find", ".", "-printf", "%p %y %s\\n"], in: scratch.path) == before)
+    }
+
+    @Test func theScriptIsMissing() throws {
+        let scratch = try Scratch()
+        let error = #expect(throws: MoultError.self) {
+            try DatabaseBuilder().build(script: scratch.path("s.sql"), output: scratch.path("out.db"))
+        }
+        #expect(error?.description == "cannot read the script \(scratch.path)/s.sql: there is no such file")
+    }
+
+    /// What is at the output's place, and why it stays.
+    @Test(arguments: [
+        ("out.csv", "", "it is there and no SQLite database. Name another file with -o, or remove it first."),
+        (
+            "out.db", "-wal",
+            "TOP/out.db-wal belongs to the database that is there, and would spoil the new one. Close the programs that "
+                + "use it, or remove both."
+        ),
+        (
+            "out.db", "-journal",
+            "TOP/out.db-journal belongs to the database that is there, and would spoil the new one. Close the programs "
+                + "that use it, or remove both."
+        ),
+    ])
+    func leavesAnOutputThatIsSomethingElse(_ name: String, _ suffix: String, _ why: String) throws {
+        let scratch = try Scratch()
+        try scratch.file("s.sql", "CREATE TABLE t(a);")
+        try scratch.file(name + suffix, "something of somebody's")
+        let error = #expect(throws: MoultError.self) {
+            try DatabaseBuilder().build(script: scratch.path("s.sql"), output: scratch.path(name))
+        }
+        #expect(error?.outcome == .refused)
+        #expect(error?.description.replacing(scratch.path, with: "TOP") == "cannot write TOP/\(name): \(why)")
+        #expect(try scratch.bytes(name + suffix) == Array("something of somebody's".utf8))
+    }
+
+    @Test func doesNotOverwriteWhatItReads() throws {
+        let scratch = try Scratch()
+        try Shell.must(["sqlite3", scratch.path("food.db"), "CREATE TABLE t(a); INSERT INTO t VALUES(1);"])
+        try scratch.file("s.sql", "ATTACH 'food.db' AS f; CREATE TABLE t AS SELECT * FROM f.t;")
+        let before = try scratch.bytes("food.db")
+        let error = #expect(throws: MoultError.self) {
+            try DatabaseBuilder().build(script: scratch.path("s.sql"), output: scratch.path("food.db"))
+        }
+        #expect(error?.why == "the script reads it")
+        #expect(try scratch.bytes("food.db") == before)
+    }
+}
