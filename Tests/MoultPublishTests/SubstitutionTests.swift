@@ -1,0 +1,113 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+@testable import MoultPublish
+
+@Suite(.timeLimit(.minutes(5))) struct SubstitutionTests {
+    private let substitution = Substitution(
+        defines: ["NAME": "it's \"x\"", "n": "7"], environment: ["HOME": "/home"], directory: "/")
+    private let place = Place(file: "draft.json", line: 1)
+
+    @Test(arguments: [
+        ("plain $n {n} $ ${", "plain $n {n} $ ${"), ("a${n}b${n}", "a7b7"), ("${NAME}", "it's \"x\""),
+        ("${env.HOME}", "/home"), ("$${n}", "${n}"), ("$$n $$${n}", "$$n $${n}"), ("${\"a\"} ${}", "${\"a\"} ${}"),
+    ])
+    func fills(_ text: String, _ result: String) throws {
+        #expect(try substitution.apply(to: text, at: place) == result)
+    }
+
+    @Test func namesTheLine() {
+        let error = #expect(throws: MoultError.self) {
+            try substitution.apply(to: "${n}\n\n  ${N}\n", at: Place(file: "draft.json", line: 5))
+        }
+        #expect(error?.what == "draft.json:7: ${N} has no value")
+    }
+
+    /// In a script a value goes where it stands: quotes are doubled in quotes, and comments are left alone.
+    @Test func inScripts() throws {
+        let scratch = try Scratch()
+        try scratch.file(
+            "s.sql",
+            """
+            -- ${NOTHING} here /* ${NOTHING} */
+            SELECT '${NAME}', ${n} + 1, "${NAME}", '$${n}', '$.a' /* ${NOTHING} */;
+            .print ${NAME} '${NAME}' "$${n}"
+            .${n}
+            """.replacing(".${n}", with: ".print ${n}${n}"))
+        var options = BuildOptions()
+        options.defines = ["NAME": "it's \"x\"", "n": "7"]
+        var output: [UInt8] = []
+        options.output = { output += $0 }
+        _ = try DatabaseBuilder(options).build(script: scratch.path("s.sql"), output: scratch.path("m.db"))
+        #expect(
+            String(decoding: output, as: UTF8.self)
+                == "it's \"x\"|8|it's \"x\"|${n}|$.a\nit's \"x\" it's \"x\" ${n}\n77\n")
+    }
+
+    private func repository() throws -> (Scratch, (String...) throws -> String) {
+        let scratch = try Scratch()
+        let git: (String...) throws -> String = { arguments in
+            try Shell.must(
+                ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
+                    + arguments,
+                in: scratch.path
+            ).trimmed
+        }
+        _ = try git("init", "-q")
+        try scratch.file("data/s.sql", "SELECT '${git.describe}', '${git.revision}', ${git.count};\n")
+        _ = try git("add", ".")
+        _ = try git("commit", "-qm", "one")
+        return (scratch, git)
+    }
+
+    private func build(_ scratch: Scratch) throws -> (output: String, revision: Revision?) {
+        var options = BuildOptions()
+        var output: [UInt8] = []
+        options.output = { output += $0 }
+        let report = try DatabaseBuilder(options).build(
+            script: scratch.path("data/s.sql"), output: scratch.path("data/m.db"))
+        return (String(decoding: output, as: UTF8.self), report.revision)
+    }
+
+    @Test func versionFromTheRepository() throws {
+        let (scratch, git) = try repository()
+        let first = try git("rev-parse", "HEAD")
+        // Without a tag the short hash; a database that was built is no change to what git knows.
+        #expect(try build(scratch).output == "\(first.prefix(7))|\(first)|1\n")
+        #expect(try build(scratch).revision?.isDirty == false)
+        _ = try git("tag", "v2.1.0")
+        #expect(try build(scratch).output == "2.1.0|\(first)|1\n")
+        _ = try git("commit", "-q", "--allow-empty", "-m", "two")
+        let second = try git("rev-parse", "HEAD")
+        #expect(try build(scratch).output == "2.1.0-1-g\(second.prefix(7))|\(second)|2\n")
+    }
+
+    @Test func marksADirtyTree() throws {
+        let (scratch, git) = try repository()
+        _ = try git("tag", "release")
+        let hash = try git("rev-parse", "HEAD")
+        let index = try Files.facts(scratch.path(".git/index"))
+        try scratch.file("data/s.sql", scratch.bytes("data/s.sql") + Array("-- changed\n".utf8))
+        let (output, revision) = try build(scratch)
+        #expect(output == "release-dirty|\(hash)-dirty|1\n")
+        #expect(revision?.isDirty == true)
+        // Only looked at.
+        #expect(try Files.facts(scratch.path(".git/index")) == index)
+    }
+
+    @Test func aShallowCloneHasNoCount() throws {
+        let (scratch, git) = try repository()
+        _ = try git("commit", "-q", "--allow-empty", "-m", "two")
+        let clone = try Scratch()
+        try Shell.must(["git", "clone", "-q", "--depth", "1", "file://\(scratch.path)", clone.path("c")])
+        let error = #expect(throws: MoultError.self) {
+            try DatabaseBuilder().build(script: clone.path("c/data/s.sql"), output: clone.path("m.db"))
+        }
+        #expect(
+            error?.description
+                == "\(clone.path("c/data/s.sql")):1: ${git.count} cannot be told: the clone is shallow: its history is cut "
+                + "off. Run `git fetch --unshallow`; in CI, fetch the whole history.")
+    }
+}
