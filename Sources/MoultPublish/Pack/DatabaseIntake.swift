@@ -1,0 +1,46 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultSQLite
+internal import StepKit
+
+/// Brings one database of a draft into the workshop as a single file in rollback mode; its source is never changed.
+struct DatabaseIntake {
+    let options: PackOptions
+    let directory: String
+
+    func take(_ database: Database, to file: String) throws {
+        switch database.source ?? .file(database.member) {
+        case .file(let name): try take(name.hasPrefix("/") ? name : "\(directory)/\(name)", to: file)
+        case .script(let script, let define, let analyze, let from):
+            var build = BuildOptions()
+            build.defines = options.defines.merging(define) { $1 }
+            build.environment = options.environment
+            build.analyze = analyze
+            build.applicationID = database.identity.applicationID.flatMap { Int32(exactly: $0) }
+            build.userVersion = database.identity.userVersion.flatMap { Int32(exactly: $0) }
+            build.from = from.map { "\(directory)/\($0)" }
+            build.warn = { options.warn($0.description) }
+            let report = try DatabaseBuilder(build).build(script: "\(directory)/\(script)", output: file)
+            if let revision = report.revision, revision.isDirty, !options.allowDirty {
+                throw MoultError(
+                    .packing, .refused, what: "files differ from what is committed (\(revision.describe))",
+                    why: "\(script) takes its version from the repository", now: "Commit or stash them, or say --allow-dirty.")
+            }
+        }
+    }
+
+    private func take(_ source: String, to file: String) throws {
+        guard try Files.factsThroughLinks(source) != nil else {
+            throw MoultError(
+                .packing, what: "there is no database at \(source)", why: "the draft names it",
+                now: "Build it first, or say in the draft how: \"build\": { \"script\": \"make.sql\" }.")
+        }
+        try Peek.into(source) { connection, _ in
+            // Page by page, so that the layout stays and patches between releases stay small; with all that is in a WAL.
+            let copy = try Connection(path: file, access: .readWriteCreate)
+            try connection.backup(to: copy)
+            try copy.close()
+        }
+        try Settle.checkpointAndSeal(file)
+    }
+}

@@ -1,0 +1,36 @@
+package import MoultArchive
+internal import MoultFiles
+
+/// What a publisher says about packing besides the draft.
+package struct PackOptions {
+    /// Where manifest and bundle go; made if it is not there.
+    package var output = "releases"
+    package var level = 12
+    package var threads = 2
+    /// The kind of bundle: ours in independent frames, or one for those who need another.
+    package var format = ArchiveKind.tar(.zstd)
+    /// Packs although files differ from what is committed.
+    package var allowDirty = false
+    package var defines: [String: String] = [:]
+    package var environment = ChildProcess.ownEnvironment
+    package var warn: (String) -> Void = { _ in }
+    package var progress: (PackProgress) -> Void = { _ in }
+    package init() {}
+}
+
+/// How far packing is.
+package struct PackProgress: Sendable {
+    package let what: String
+    package let done: Int
+    package let total: Int
+}
+
+/// What was packed.
+package struct PackReport: Sendable {
+    package let manifest: String
+    package let bundle: String?
+    package let bundleSize: Int
+    package let contentSize: Int
+    package let version: String
+    package let databases: [(name: String, size: Int, sha256: String)]
+}

@@ -1,0 +1,157 @@
+internal import Glibc
+internal import MoultArchive
+package import MoultBasics
+internal import MoultFiles
+internal import MoultTrust
+internal import StepKit
+
+extension MoultError.Code {
+    /// A release cannot be packed.
+    package static let packing = Self(950)
+}
+
+/// Makes a release of a draft: builds or takes in its databases, proves and seals them, packs the bundle.
+///
+/// The same inputs give the same bytes, wherever and whenever they are packed.
+package struct Packer {
+    let options: PackOptions
+
+    package init(_ options: PackOptions = PackOptions()) { self.options = options }
+
+    package func pack(draft path: String) throws -> PackReport {
+        let draftPath = try Files.absolute(path)
+        let directory = Files.directory(of: draftPath)
+        let substitution = Substitution(defines: options.defines, environment: options.environment, directory: directory)
+        var manifest = try read(draftPath, substitution)
+        try Files.ensureDirectory(options.output)
+        // Beside the result, so that what is finished only needs a new name.
+        let workshop = "\(options.output)/.moult-pack-\(getpid())"
+        try Files.removeTree(workshop)
+        try Files.makeDirectory(workshop, mode: 0o700)
+        // What is left of a failed attempt is of no use to anybody, and no reason for another error.
+        defer { try? Files.removeTree(workshop) }
+        try seal(&manifest, directory, workshop)
+        try refuseDirty(substitution)
+        return try write(manifest, workshop)
+    }
+
+    private func read(_ path: String, _ substitution: Substitution) throws -> Manifest {
+        guard let bytes = try Files.read(path, limit: Manifest.largest) else {
+            throw MoultError(.packing, what: "there is no draft at \(path)", why: "no such file", now: "Name the draft of a release.")
+        }
+        let text = try substitution.apply(to: String(decoding: bytes, as: UTF8.self), at: Place(file: path, line: 1))
+        var manifest = try Manifest(parsing: Array(text.utf8), as: .draft, source: path)
+        if manifest.sequence == 0 {
+            throw MoultError(
+                .packing, what: "\(path): sequence is missing", why: "it counts releases upward, so that an old one cannot pass for a new one",
+                now: "Write \"sequence\": 1 for the first release, or ${git.count} without quotes.")
+        }
+        manifest.created = try manifest.created ?? sourceDate()
+        return manifest
+    }
+
+    /// No clock decides what is in a release: only what the draft says, or SOURCE_DATE_EPOCH.
+    private func sourceDate() throws -> Timestamp? {
+        guard let text = options.environment["SOURCE_DATE_EPOCH"] else { return nil }
+        guard let seconds = Int(text) else {
+            throw MoultError(.packing, what: "SOURCE_DATE_EPOCH is \"\(text)\"", why: "it must be a number of seconds")
+        }
+        return Timestamp(seconds: seconds)
+    }
+
+    private func seal(_ manifest: inout Manifest, _ directory: String, _ workshop: String) throws {
+        for index in manifest.databases.indices {
+            let database = manifest.databases[index]
+            let file = "\(workshop)/\(database.member)"
+            try DatabaseIntake(options: options, directory: directory).take(database, to: file)
+            try SealedDatabase(path: file, name: database.name).prove(&manifest.databases[index])
+            manifest.databases[index].source = nil
+            for number in database.migrations.indices {
+                try takeMigration(&manifest.databases[index].migrations[number], directory, workshop)
+            }
+        }
+    }
+
+    private func takeMigration(_ migration: inout Database.Migration, _ directory: String, _ workshop: String) throws {
+        let source = "\(directory)/\(migration.member)"
+        guard let bytes = try Files.read(source, limit: 1 << 26) else {
+            throw MoultError(.packing, what: "there is no migration at \(source)", why: "the draft names it", now: "Write it, or take it out of the draft.")
+        }
+        migration.size = bytes.count
+        migration.sha256 = try SHA256.digest(of: bytes).hex
+        var made = workshop
+        for part in migration.member.split(separator: "/").dropLast() {
+            made += "/\(part)"
+            try Files.ensureDirectory(made)
+        }
+        try Files.writeNew(bytes, to: "\(workshop)/\(migration.member)")
+    }
+
+    private func refuseDirty(_ substitution: Substitution) throws {
+        guard let revision = substitution.revision, revision.isDirty, !options.allowDirty else { return }
+        throw MoultError(
+            .packing, .refused, what: "files differ from what is committed (\(revision.describe))",
+            why: "a release of them could not be made again from the repository",
+            now: "Commit or stash them, or say --allow-dirty.")
+    }
+
+    private func write(_ sealed: Manifest, _ workshop: String) throws -> PackReport {
+        var manifest = sealed
+        let stem = "\(manifest.product.split(separator: ".").last ?? "release")-\(manifest.version)"
+        let members = Self.members(of: manifest)
+        var bundle: String?
+        if !members.isEmpty {
+            let name = "\(stem).\(Self.ending(options.format))"
+            manifest.bundle = try BundlePacking(options: options, workshop: workshop).pack(
+                members, to: "\(workshop)/bundle", named: name, modified: manifest.created?.seconds ?? 0)
+            bundle = "\(options.output)/\(name)"
+        }
+        let text = Array(manifest.sealedJSON().pretty.utf8)
+        // What will be installed is read as it will be read there.
+        _ = try Manifest(parsing: text, as: .sealed, source: "\(stem).json")
+        // The manifest last: whoever sees it finds all that it names.
+        for database in manifest.databases where database.place == .inPlace {
+            try place("\(workshop)/\(database.member)", at: "\(options.output)/\(database.member)", replacing: true)
+        }
+        if let bundle { try place("\(workshop)/bundle", at: bundle, replacing: false) }
+        try Files.writeNew(text, to: "\(workshop)/manifest")
+        let path = "\(options.output)/\(stem).json"
+        try place("\(workshop)/manifest", at: path, replacing: false)
+        return PackReport(
+            manifest: path, bundle: bundle, bundleSize: manifest.bundle?.size ?? 0,
+            contentSize: members.reduce(0) { $0 + $1.size }, version: manifest.version.description,
+            databases: manifest.databases.map { ($0.name, $0.size, $0.sha256) })
+    }
+
+    private static func members(of manifest: Manifest) -> [(name: String, size: Int)] {
+        manifest.databases.filter { $0.place == .generation }.flatMap { database in
+            [(database.member, database.size)] + database.migrations.map { ($0.member, $0.size) }
+        }
+    }
+
+    private static func ending(_ kind: ArchiveKind) -> String {
+        switch kind {
+        case .tar(.zstd): "tar.zst"
+        case .tar(.xz): "tar.xz"
+        case .tar(.gzip): "tar.gz"
+        case .tar(.none): "tar"
+        case .zip: "zip"
+        case .sevenZip: "7z"
+        }
+    }
+
+    /// Puts a finished file at its name, durable; a release that is there already may only be the very same.
+    private func place(_ file: String, at path: String, replacing: Bool) throws {
+        try Files.seal(file, mode: 0o644)
+        if !replacing, try Files.facts(path) != nil {
+            guard try SHA256.digest(ofFileAt: path) == SHA256.digest(ofFileAt: file) else {
+                throw MoultError(
+                    .packing, .refused, what: "\(path) is there already, with other content",
+                    why: "a version that was published must not change", now: "Give the release another version, or remove that file.")
+            }
+            return
+        }
+        try Files.rename(file, to: path)
+        try Files.syncDirectory(options.output)
+    }
+}
