@@ -10,9 +10,12 @@ struct BundlePacking {
     let options: PackOptions
     let workshop: String
 
-    func pack(_ members: [(name: String, size: Int)], to path: String, named name: String, modified: Int) throws -> Manifest.Bundle {
+    func pack(_ members: [(name: String, size: Int)], to path: String, named name: String, modified: Int) throws
+        -> Manifest.Bundle
+    {
         let file = try Descriptor(path, .create, mode: 0o644)
-        let frames = try options.format == .tar(.zstd)
+        let frames =
+            try options.format == .tar(.zstd)
             ? inFrames(members, modified, to: file) : nil
         if frames == nil {
             try ArchiveWriter(options.format, members: members, modified: modified)
@@ -23,7 +26,9 @@ struct BundlePacking {
         return Manifest.Bundle(file: name, size: size, sha256: try SHA256.digest(ofFileAt: path).hex, frames: frames)
     }
 
-    private func inFrames(_ members: [(name: String, size: Int)], _ modified: Int, to file: borrowing Descriptor) throws -> Manifest.Frames {
+    private func inFrames(_ members: [(name: String, size: Int)], _ modified: Int, to file: borrowing Descriptor) throws
+        -> Manifest.Frames
+    {
         let layout = try BundleLayout(members: members, modified: modified)
         let digests = FrameDigests()
         let writer = BundleWriter(layout, level: options.level, threads: options.threads)

@@ -24,7 +24,8 @@ struct DatabaseIntake {
             if let revision = report.revision, revision.isDirty, !options.allowDirty {
                 throw MoultError(
                     .packing, .refused, what: "files differ from what is committed (\(revision.describe))",
-                    why: "\(script) takes its version from the repository", now: "Commit or stash them, or say --allow-dirty.")
+                    why: "\(script) takes its version from the repository",
+                    now: "Commit or stash them, or say --allow-dirty.")
             }
         }
     }

@@ -21,7 +21,8 @@ package struct Packer {
     package func pack(draft path: String) throws -> PackReport {
         let draftPath = try Files.absolute(path)
         let directory = Files.directory(of: draftPath)
-        let substitution = Substitution(defines: options.defines, environment: options.environment, directory: directory)
+        let substitution = Substitution(
+            defines: options.defines, environment: options.environment, directory: directory)
         var manifest = try read(draftPath, substitution)
         try Files.ensureDirectory(options.output)
         // Beside the result, so that what is finished only needs a new name.
@@ -37,13 +38,16 @@ package struct Packer {
 
     private func read(_ path: String, _ substitution: Substitution) throws -> Manifest {
         guard let bytes = try Files.read(path, limit: Manifest.largest) else {
-            throw MoultError(.packing, what: "there is no draft at \(path)", why: "no such file", now: "Name the draft of a release.")
+            throw MoultError(
+                .packing, what: "there is no draft at \(path)", why: "no such file", now: "Name the draft of a release."
+            )
         }
         let text = try substitution.apply(to: String(decoding: bytes, as: UTF8.self), at: Place(file: path, line: 1))
         var manifest = try Manifest(parsing: Array(text.utf8), as: .draft, source: path)
         if manifest.sequence == 0 {
             throw MoultError(
-                .packing, what: "\(path): sequence is missing", why: "it counts releases upward, so that an old one cannot pass for a new one",
+                .packing, what: "\(path): sequence is missing",
+                why: "it counts releases upward, so that an old one cannot pass for a new one",
                 now: "Write \"sequence\": 1 for the first release, or ${git.count} without quotes.")
         }
         manifest.created = try manifest.created ?? sourceDate()
@@ -75,7 +79,9 @@ package struct Packer {
     private func takeMigration(_ migration: inout Database.Migration, _ directory: String, _ workshop: String) throws {
         let source = "\(directory)/\(migration.member)"
         guard let bytes = try Files.read(source, limit: 1 << 26) else {
-            throw MoultError(.packing, what: "there is no migration at \(source)", why: "the draft names it", now: "Write it, or take it out of the draft.")
+            throw MoultError(
+                .packing, what: "there is no migration at \(source)", why: "the draft names it",
+                now: "Write it, or take it out of the draft.")
         }
         migration.size = bytes.count
         migration.sha256 = try SHA256.digest(of: bytes).hex
@@ -147,7 +153,8 @@ package struct Packer {
             guard try SHA256.digest(ofFileAt: path) == SHA256.digest(ofFileAt: file) else {
                 throw MoultError(
                     .packing, .refused, what: "\(path) is there already, with other content",
-                    why: "a version that was published must not change", now: "Give the release another version, or remove that file.")
+                    why: "a version that was published must not change",
+                    now: "Give the release another version, or remove that file.")
             }
             return
         }

@@ -37,6 +37,7 @@ struct SealedDatabase {
         if wanted == nil || wanted == found { return }
         throw MoultError(
             .packing, .refused, what: "the database \(name) is not what the draft says",
-            why: "its \(field) is \(found), and the draft says \(wanted ?? 0)", now: "Correct the draft or the database.")
+            why: "its \(field) is \(found), and the draft says \(wanted ?? 0)",
+            now: "Correct the draft or the database.")
     }
 }
