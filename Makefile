@@ -45,13 +45,16 @@ test: test-deps lint
 	swift build -c release --build-tests -Xswiftc -enable-testing $(SWIFT_FLAGS)
 	swift test -c release --skip-build -Xswiftc -enable-testing
 
+SHARE = $(DESTDIR)$(PREFIX)/share
+
+# The command, its completions and its manual pages, readable by everybody whatever the umask is.
 install: release
 	install -D -m 755 .build/release/moult $(DESTDIR)$(PREFIX)/bin/moult
-	mkdir -p $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
-	.build/release/moult completions bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/moult
-	.build/release/moult completions zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_moult
-	.build/release/moult completions fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/moult.fish
-	.build/release/moult completions man $(DESTDIR)$(PREFIX)/share/man
+	umask 022 && mkdir -p $(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
+	umask 022 && .build/release/moult completions bash > $(SHARE)/bash-completion/completions/moult
+	umask 022 && .build/release/moult completions zsh > $(SHARE)/zsh/site-functions/_moult
+	umask 022 && .build/release/moult completions fish > $(SHARE)/fish/vendor_completions.d/moult.fish
+	umask 022 && .build/release/moult completions man -q $(SHARE)/man
 
 clean:
 	rm -rf .build
