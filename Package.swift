@@ -71,7 +71,10 @@ let package = Package(
             dependencies: ["StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultArchive", "MoultTrust"]),
         .target(
             name: "MoultCommand",
-            dependencies: ["Moult", "MoultCore", "MoultPublish", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite"]),
+            dependencies: [
+                "Moult", "MoultCore", "MoultPublish", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite",
+                "MoultArchive",
+            ]),
         .executableTarget(name: "MoultTool", dependencies: ["MoultCommand"]),
 
         // Tests: one target a room, and the built command from outside

@@ -14,6 +14,8 @@ extension Command {
         CleanVerb.command,
         SQLVerb.command,
         AttachVerb.command,
+        BuildVerb.command,
+        PackVerb.command,
         StepsVerb.command,
         HelpVerb.command,
         CompletionsVerb.command,

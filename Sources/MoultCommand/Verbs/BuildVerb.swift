@@ -1,0 +1,81 @@
+internal import MoultBasics
+internal import MoultPublish
+
+/// `moult build`: makes a sealed database of a script.
+enum BuildVerb {
+    static let script = Argument(.file("SCRIPT"), "SQL and dot commands, as for the sqlite3 shell")
+    static let output = Option("output", letter: "o", value: .file(), "The database to make")
+    static let allowOutside = Option("allow-outside", "Let the script read files outside its own directory")
+    static let analyze = Option("analyze", "Run ANALYZE at the end")
+    static let from = Option(
+        "from", value: .file("OLD.db"), "Keep the layout of the previous release, so that patches stay small")
+    static let applicationID = Option("application-id", value: .text("N"), "The database's application_id")
+    static let userVersion = Option("user-version", value: .text("N"), "The database's user_version")
+
+    static let command = Command(
+        "build", .publishers, "make a sealed database of a script and CSV files",
+        discussion: [
+            """
+            Runs a script as people write it for the sqlite3 shell: SQL, and the dot commands for importing files. \
+            Paths are relative to the script. The same inputs give the same bytes. After an error there is no output.
+            """
+        ],
+        arguments: [script],
+        options: [output, PackVerb.define, allowOutside, analyze, from, applicationID, userVersion],
+        usesStore: false,
+        examples: [
+            .init("Make main.db:", "moult build make.sql -o main.db"),
+            .init("With a version from elsewhere:", "moult build make.sql -o main.db --define VERSION=2.1.0"),
+        ],
+        run: run)
+
+    static func run(_ call: Call) throws -> ExitCode {
+        guard let output = call.value(output) else { throw call.wrongUsage("build needs --output FILE") }
+        var options = BuildOptions()
+        options.defines = try call.defines(PackVerb.define)
+        options.allowOutside = call.has(allowOutside)
+        options.analyze = call.has(analyze)
+        options.from = call.value(from)
+        options.applicationID = try call.int32(applicationID)
+        options.userVersion = try call.int32(userVersion)
+        options.warn = { call.output.warn("\($0.description)") }
+        options.output = { call.output.note("\(String(decoding: $0, as: UTF8.self))") }
+        let report = try DatabaseBuilder(options).build(script: call.required(script), output: output)
+        for why in report.unrepeatable { call.output.warn("a second build may give other bytes: \(why)") }
+        call.output.print(BuiltReport(built: report))
+        return .done
+    }
+}
+
+extension Call {
+    fileprivate func int32(_ option: Option) throws -> Int32? {
+        guard let text = value(option) else { return nil }
+        guard let number = Int32(text) else {
+            throw wrongUsage("--\(option.name) needs a whole number of 32 bits, not \"\(text)\"")
+        }
+        return number
+    }
+}
+
+private struct BuiltReport: Report {
+    let built: BuildReport
+
+    func write(to page: inout Page) {
+        for file in built.imports { page.line("  \(file.table): \(counted(file.rows, "row")) of \(file.file)") }
+        page.line(
+            "\("+", .added) \(built.output)  \(ByteCount(built.size).description), made by SQLite \(built.sqliteVersion)"
+        )
+    }
+
+    var json: JSON {
+        .compact([
+            "output": .string(built.output), "size": .size(built.size), "sqlite": .string(built.sqliteVersion),
+            "sqliteSource": .string(built.sqliteSource), "inputs": .array(built.inputs.map { .string($0) }),
+            "imports": .array(
+                built.imports.map {
+                    ["file": .string($0.file), "table": .string($0.table), "rows": .size($0.rows)]
+                }),
+            "unrepeatable": .array(built.unrepeatable.map { .string($0) }),
+        ])
+    }
+}

@@ -1,0 +1,95 @@
+internal import MoultArchive
+internal import MoultBasics
+internal import MoultPublish
+
+/// `moult pack`: makes a release of a draft.
+enum PackVerb {
+    static let draft = Argument(.file("DRAFT"), "The draft of the manifest, as a person writes it")
+    static let output = Option(
+        "output", letter: "o", value: .directory(), "Where manifest and bundle go; else ./releases")
+    static let level = Option("level", value: .number("N", in: 1...19), "How hard zstd tries, 12 if not said")
+    static let format = Option(
+        "format", value: .choice("KIND", of: ["tar.zst", "tar.xz", "tar.gz", "zip"]),
+        "The kind of bundle, tar.zst if not said")
+    static let allowDirty = Option("allow-dirty", "Pack although files differ from what is committed")
+    static let define = Option(
+        "define", value: .text("NAME=VALUE"), repeats: true, "The value of ${NAME} in the draft and its scripts")
+
+    static let command = Command(
+        "pack", .publishers, "make a release of a draft: build, prove, seal, pack",
+        discussion: [
+            """
+            Builds or takes in every database of the draft, checks integrity and foreign keys, and writes the bundle \
+            and the sealed manifest. The same inputs give the same bytes. The bundle is a tar in zstd that every tar \
+            opens. A database that is in use is taken in as it is committed; no input is changed.
+            """
+        ],
+        arguments: [draft], options: [output, level, format, allowDirty, define], usesStore: false,
+        examples: [
+            .init("Pack into ./releases:", "moult pack draft.json"),
+            .init("As small as zstd can, elsewhere:", "moult pack draft.json -o public --level 19"),
+        ],
+        exits: [.init(.failure(.refused), "a database is not sound, or files are not committed")],
+        run: run)
+
+    static func run(_ call: Call) throws -> ExitCode {
+        var options = PackOptions()
+        options.output = call.value(output) ?? "releases"
+        options.level = call.number(level) ?? 12
+        options.allowDirty = call.has(allowDirty)
+        options.defines = try call.defines(define)
+        if let kind = call.value(format) { options.format = try ArchiveKind(fileName: "x.\(kind)") }
+        let bar = call.progressBar()
+        options.warn = { call.output.warn("\($0)") }
+        options.progress = { bar.show(Progress($0.what, done: $0.done, of: $0.total)) }
+        let report = try Packer(options).pack(draft: call.required(draft))
+        bar.end()
+        call.output.print(PackedReport(packed: report))
+        return .done
+    }
+}
+
+extension Call {
+    /// `NAME=VALUE`, as often as it is given.
+    func defines(_ option: Option) throws -> [String: String] {
+        var defines: [String: String] = [:]
+        for text in values(option) {
+            guard let sign = text.firstIndex(of: "="), sign > text.startIndex else {
+                throw wrongUsage("--\(option.name) needs NAME=VALUE, not \"\(text)\"")
+            }
+            defines[String(text[..<sign])] = String(text[text.index(after: sign)...])
+        }
+        return defines
+    }
+}
+
+private struct PackedReport: Report {
+    let packed: PackReport
+
+    func write(to page: inout Page) {
+        for database in packed.databases {
+            page.line(
+                "\("+", .added) \(database.name)  \(ByteCount(database.size).description)  sha256 \(String(database.sha256.prefix(8)))…"
+            )
+        }
+        if let bundle = packed.bundle {
+            page.line(
+                "\("+", .added) \(bundle)  \(ByteCount(packed.bundleSize).description) for \(ByteCount(packed.contentSize).description)"
+            )
+        }
+        page.line("\("+", .added) \(packed.manifest)")
+        page.line("apply it with: moult apply \(packed.manifest)")
+    }
+
+    var json: JSON {
+        .compact([
+            "manifest": .string(packed.manifest), "version": .string(packed.version),
+            "bundle": .optional(packed.bundle),
+            "bundleSize": .size(packed.bundleSize), "contentSize": .size(packed.contentSize),
+            "databases": .array(
+                packed.databases.map {
+                    ["name": .string($0.name), "size": .size($0.size), "sha256": .string($0.sha256)]
+                }),
+        ])
+    }
+}
