@@ -153,9 +153,7 @@ private struct JSONParser {
         position += 1
         let start = position
         while let byte = peek, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\"), byte >= 0x20 { position += 1 }
-        guard let text = String(validating: bytes[start..<position], as: UTF8.self) else {
-            throw error("the text is not valid UTF-8")
-        }
+        let text = try self.text(from: start)
         if take(UInt8(ascii: "\"")) { return text }
         return try string(after: text)
     }
@@ -179,12 +177,18 @@ private struct JSONParser {
                 while let byte = peek, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\"), byte >= 0x20 {
                     position += 1
                 }
-                guard let part = String(validating: bytes[start..<position], as: UTF8.self) else {
-                    throw error("the text is not valid UTF-8")
-                }
-                text += part
+                text += try self.text(from: start)
             }
         }
+    }
+
+    /// What was read since `start`, as text.
+    private mutating func text(from start: Int) throws -> String {
+        guard let text = String(validating: bytes[start..<position], as: UTF8.self) else {
+            position = start
+            throw error("the text that begins here is not valid UTF-8")
+        }
+        return text
     }
 
     private mutating func escape() throws -> Unicode.Scalar {

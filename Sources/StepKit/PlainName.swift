@@ -49,6 +49,14 @@ public enum PlainName {
         return name.utf8.count > 64 ? "is longer than 64 characters" : nil
     }
 
+    /// The name of a product: in reverse DNS, at least two labels of letters, digits, '_' and '-'.
+    public static func productFault(_ name: String) -> String? {
+        let labels = name.split(separator: ".", omittingEmptySubsequences: false)
+        guard labels.count >= 2, labels.allSatisfy({ !$0.isEmpty && $0.first != "-" && $0.utf8.allSatisfy(isPlain) })
+        else { return "must be a reverse-DNS name such as org.example.app" }
+        return name.utf8.count > 255 ? "is longer than 255 characters" : nil
+    }
+
     private static func isPlain(_ byte: UInt8) -> Bool {
         Version.isDigit(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
             || byte == 0x2E || byte == 0x5F || byte == 0x2D

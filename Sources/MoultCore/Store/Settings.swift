@@ -56,6 +56,8 @@ package struct Settings: Sendable, Equatable {
         guard format == Self.format else {
             throw fields.fail("moult", "is format \(format), and this moult reads format \(Self.format)")
         }
+        // For editors, which find the schema of the file by it.
+        _ = try fields.optionalString("$schema")
         self.init(product: try fields.string("product"))
         if let text = try fields.optionalString("app") {
             guard let version = Version(text) else {

@@ -18,8 +18,10 @@ extension ManifestReader {
             guard let json = part.json(name) else { throw part.fail(name, "is missing") }
             guard let list = json.array else { throw part.fail(name, "must be a list, is \(json.kind)") }
             return try list.enumerated().map { index, json in
-                guard let size = json.integer, (1...1 << 40).contains(size) else {
-                    throw part.fail("\(name)[\(index)]", "must be a whole number from 1 to \(1 << 40)")
+                let place = "\(name)[\(index)]"
+                guard let size = json.integer else { throw part.fail(place, "must be a whole number, is \(json.kind)") }
+                guard (1...1 << 40).contains(size) else {
+                    throw part.fail(place, "must be from 1 to \(1 << 40), is \(size)")
                 }
                 return Int(size)
             }

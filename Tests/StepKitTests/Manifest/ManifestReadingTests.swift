@@ -1,0 +1,98 @@
+import MoultBasics
+import StepKit
+import Testing
+
+@Suite struct ManifestReadingTests {
+    @Test func readsASealedManifest() throws {
+        let manifest = try Manifest(parsing: Array(Sample.sealedText.utf8), as: .sealed, source: "m.json")
+        #expect(manifest.product == "org.example.dailyvalue")
+        #expect(manifest.version == Version(2, 1, 0, prerelease: ["rc", "1"], build: ["5"]))
+        #expect(manifest.sequence == 41)
+        #expect(manifest.created?.description == "2026-11-20T10:00:00Z")
+        #expect(manifest.expires?.description == "2027-11-20T10:00:00Z")
+        #expect(manifest.critical == ["budget"])
+        #expect(manifest.requires.from?.contains(Version(1, 9, 0)) == true)
+        #expect(manifest.bundle?.size == 87_867_032)
+        #expect(manifest.bundle?.frames?.packed == [40_000_000, 47_867_032])
+        #expect(manifest.deltas.map(\.from) == [Version(2, 0, 0)])
+        #expect(manifest.databases.map(\.name) == ["food", "maps", "pantry", "user", "thumbs"])
+        #expect(manifest.budget.first?.shrink == Allowance("20%"))
+        #expect(manifest.steps.map(\.when) == [.after, .before])
+        #expect(manifest.steps.map(\.phase) == [.copy, .verify])
+        #expect(manifest.steps.map(\.with) == [["tables": ["food"]], [:]])
+        #expect(manifest.warnings == [])
+
+        let food = try #require(manifest.database("food"))
+        #expect(food.kind == .reference && food.place == .generation && food.verify == .full)
+        #expect(food.member == "food-2.db" && food.path == "food.db" && food.attach.alias == "shipped")
+        #expect(food.identity.applicationID == -1 && food.identity.userVersion == 2)
+        let pantry = try #require(manifest.database("pantry"))
+        #expect(pantry.replace == .live && !pantry.marker)
+        #expect(pantry.preserve.first?.columns == ["desc": "note", "group": "kind"])
+        #expect(pantry.preserve.first?.onConflict == .fail && pantry.preserve.first?.onReject == .table)
+        #expect(manifest.database("user")?.migrations.map(\.number) == [2, 10])
+        #expect(manifest.database("thumbs")?.compatible?.userVersionAtMost == 3)
+        #expect(manifest.database("maps")?.place == .inPlace)
+    }
+
+    @Test func aDraftNeedsLittle() throws {
+        let text = """
+            { "manifest": 1, "product": "org.example.app", "version": "1.0.0", "databases": { "food": { "kind": "shared" } } }
+            """
+        let manifest = try Manifest(parsing: Array(text.utf8), as: .draft, source: "m.json")
+        let food = try #require(manifest.database("food"))
+        #expect(manifest.sequence == 0 && manifest.bundle == nil && manifest.created == nil)
+        #expect(food.member == "food.db" && food.path == "food.db" && food.attach.alias == "food")
+        #expect(food.size == 0 && food.sha256 == "" && food.source == nil)
+        #expect(food.verify == .quick && food.marker && food.replace == nil && food.compatible == nil)
+        #expect(food.identity == Database.Identity())
+    }
+
+    @Test func aDraftSaysWhereDatabasesComeFrom() throws {
+        let manifest = try Manifest(parsing: Array(Sample.draftText.utf8), as: .draft, source: "m.json")
+        #expect(manifest.database("maps")?.source == .file("resources/maps.db"))
+        #expect(
+            manifest.database("food")?.source
+                == .script("food.sql", define: ["REVISION": "5"], analyze: true, from: "old/food.db"))
+        #expect(manifest.database("user")?.migrations.map(\.size) == [0, 80])
+    }
+
+    @Test func warnsOfWhatASealedManifestHasMore() throws {
+        let document = try Sample.sealed().edited([
+            .set("/overlays", []), .set("/databases/food/tint", 1), .set("/checks/0/every", "day"),
+            .set("/requires/glibc", "2"), .set("/databases/user/migrations/1/note", .null),
+        ])
+        let manifest = try Manifest(parsing: Array(document.line.utf8), as: .sealed, source: "m.json")
+        let ignored = [
+            "requires.glibc", "databases.food.tint", "databases.user.migrations[1].note", "checks[0].every", "overlays",
+        ]
+        #expect(manifest.warnings == ignored.map { "m.json: \($0) is not known to this moult and was ignored" })
+        // Nothing else is different.
+        var same = manifest
+        same.warnings = []
+        #expect(try same == Manifest(parsing: Array(Sample.sealedText.utf8), as: .sealed, source: "m.json"))
+    }
+
+    @Test func aCriticalFieldThatIsKnownOrNotThereIsNoTrouble() throws {
+        let document = try Sample.sealed().edited([
+            .set("/critical", ["budget", "overlays"]), .set("/databases/food/tint", 1),
+        ])
+        let manifest = try Manifest(parsing: Array(document.line.utf8), as: .sealed, source: "m.json")
+        #expect(manifest.critical == ["budget", "overlays"])
+    }
+
+    @Test func theFirstUserDatabaseNeedsNoNameToBeAttached() {
+        let text = """
+            { "manifest": 1, "product": "org.example.app", "version": "1.0.0", "databases": {
+                "main": { "kind": "user" }, "food": { "kind": "reference", "attach": { "as": "user" } } } }
+            """
+        #expect(refusal(Array(text.utf8), as: .draft) == nil)
+    }
+
+    @Test func everythingInPlaceNeedsNoBundle() throws {
+        let edits = ["food", "pantry", "user", "thumbs"].map { Edit.remove("/databases/\($0)") }
+        let document = try Sample.sealed().edited(
+            edits + [.remove("/bundle"), .remove("/checks"), .remove("/budget")])
+        #expect(refusal(document, as: .sealed) == nil)
+    }
+}

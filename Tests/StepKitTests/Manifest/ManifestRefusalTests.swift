@@ -1,0 +1,97 @@
+import MoultBasics
+import StepKit
+import Testing
+
+/// What the parser says against a document; nil if it takes it.
+func refusal(_ document: JSON, as form: Manifest.Form) -> String? {
+    refusal(Array(document.line.utf8), as: form)
+}
+
+func refusal(_ bytes: [UInt8], as form: Manifest.Form) -> String? {
+    do {
+        _ = try Manifest(parsing: bytes, as: form, source: "m.json")
+        return nil
+    } catch { return "\(error)" }
+}
+
+@Suite struct ManifestRefusalTests {
+    @Test func theSamplesAreRight() throws {
+        #expect(try refusal(Sample.draft(), as: .draft) == nil)
+        #expect(try refusal(Sample.sealed(), as: .sealed) == nil)
+    }
+
+    @Test(arguments: wrongDrafts + wrongSealed)
+    func saysWhereAndWhatAndTheFix(_ wrong: WrongManifest) throws {
+        #expect(try refusal(wrong.document(), as: wrong.form) == "m.json: \(wrong.says)")
+    }
+
+    @Test(
+        arguments: [
+            ("", "line 1, column 1: the text ends where a value should stand"),
+            (
+                "{\"manifest\": 1, \"manifest\": 1}",
+                "line 1, column 17: the member \"manifest\" stands here a second time"
+            ),
+            (
+                "{\"databases\": {\n  \"food\": {},\n  \"food\": {}\n}}",
+                "line 3, column 3: the member \"food\" stands here a second time"
+            ),
+            (
+                "{\"manifest\": 1,\n \"sequence\": 18446744073709551616}",
+                "line 2, column 34: the number 18446744073709551616 is too large"
+            ),
+            ("{\"manifest\": 1e999}", "line 1, column 19: the number 1e999 is too large"),
+            (
+                "{\"product\": \"a\u{1}b\"}",
+                "line 1, column 15: a control character stands inside of a string; write it as an escape"
+            ),
+            (
+                "{\"x\": " + String(repeating: "[", count: 100_000),
+                "line 1, column 70: nested deeper than 64 levels"
+            ),
+            ("{} {}", "line 1, column 4: there is more text after the end of the JSON value"),
+        ], [Manifest.Form.draft, .sealed])
+    func saysWhereItIsNotJSON(_ wrong: (text: String, why: String), _ form: Manifest.Form) {
+        #expect(refusal(Array(wrong.text.utf8), as: form) == "m.json is not valid JSON: \(wrong.why)")
+    }
+
+    @Test func onlyDraftsMayHaveCommentsAndTrailingCommas() {
+        let comment = Array("{ // what\n}".utf8)
+        let comma = Array("{\"manifest\": 1,}".utf8)
+        #expect(
+            refusal(comment, as: .sealed) == "m.json is not valid JSON: line 1, column 3: a comment is not plain JSON")
+        #expect(
+            refusal(comma, as: .sealed)
+                == "m.json is not valid JSON: line 1, column 16: a comma before '}' is not plain JSON")
+        #expect(refusal(comment, as: .draft) == "m.json: manifest is missing")
+        #expect(refusal(comma, as: .draft) == "m.json: product is missing")
+    }
+
+    @Test func bytesThatAreNotUTF8() {
+        let latin1 = Array("{\"product\": \"caf".utf8) + [0xE9] + Array("\"}".utf8)
+        #expect(
+            refusal(latin1, as: .sealed)
+                == "m.json is not valid JSON: line 1, column 14: the text that begins here is not valid UTF-8")
+        // As Windows writes it: UTF-16 with its mark.
+        #expect(
+            refusal([0xFF, 0xFE, 0x7B, 0x00], as: .draft)
+                == "m.json is not valid JSON: line 1, column 1: a value should stand here, found byte 255")
+    }
+
+    @Test func theLargestManifestIsOneMebibyte() throws {
+        let bytes = Array(try Sample.sealed().pretty.utf8)
+        let spaces = [UInt8](repeating: 0x20, count: 1 << 20 - bytes.count)
+        #expect(refusal(bytes + spaces, as: .sealed) == nil)
+        #expect(
+            refusal(bytes + spaces + [0x20], as: .sealed)
+                == "the manifest m.json is too large: it has 1048577 bytes, and at most 1048576 are read")
+    }
+
+    /// Sums over sizes are made without looking for overflow: no manifest can bring one about.
+    @Test func theLargestSizesAddUp() throws {
+        let largest = 1 << 48
+        #expect(try refusal(Sample.draft().edited([.set("/databases/food/size", .size(largest))]), as: .draft) == nil)
+        let shortest = "{\"member\":\"1\",\"size\":\(largest)},"
+        #expect(!largest.multipliedReportingOverflow(by: Manifest.largest / shortest.utf8.count).overflow)
+    }
+}

@@ -1,0 +1,93 @@
+import MoultBasics
+import StepKit
+import Testing
+
+@Suite struct ManifestWritingTests {
+    /// The sample has every field (`theSamplesLeaveNoFieldOut`) in the order of writing, so nothing is lost or moved.
+    @Test func writesEveryFieldInItsOrder() throws {
+        let manifest = try Manifest(parsing: Array(Sample.sealedText.utf8), as: .sealed, source: "m.json")
+        #expect(try manifest.sealedJSON().pretty == Sample.sealed().pretty)
+    }
+
+    @Test func readsBackEqual() throws {
+        let manifest = try Manifest(parsing: Array(Sample.sealedText.utf8), as: .sealed, source: "m.json")
+        let bytes = Array(manifest.sealedJSON().pretty.utf8)
+        #expect(try Manifest(parsing: bytes, as: .sealed, source: "m.json") == manifest)
+    }
+
+    @Test func leavesOutWhatIsSoAnyway() throws {
+        let text = """
+            {
+              "manifest": 1,
+              "product": "org.example.app",
+              "version": "1.0.0",
+              "sequence": 0,
+              "databases": {
+                "maps": {
+                  "kind": "reference",
+                  "member": "maps.db",
+                  "size": 4096,
+                  "sha256": "\(Sample.digest)",
+                  "place": "in-place"
+                }
+              }
+            }
+
+            """
+        let manifest = try Manifest(parsing: Array(text.utf8), as: .sealed, source: "m.json")
+        #expect(manifest.sealedJSON().pretty == text)
+    }
+
+    /// What is spelt out in the manifest, although it would be so anyway, makes no difference.
+    @Test func takesDefaultsForWhatTheyAre() throws {
+        let edits: [Edit] = [
+            .set("/requires", [:]), .set("/deltas", []), .set("/checks", []), .set("/budget", [:]), .set("/steps", []),
+            .set("/critical", []), .set("/databases/food/path", "food-2.db"), .set("/databases/food/verify", "quick"),
+            .set("/databases/food/attach", ["as": "food"]), .set("/databases/food/place", "generation"),
+            .set("/databases/food/identity", [:]), .set("/databases/pantry/marker", true),
+            .set("/databases/pantry/preserve", [["table": "food", "onConflict": "keep-user", "onReject": "block"]]),
+            .set("/databases/user/migrations", []),
+        ]
+        let explicit = try Sample.sealed().edited(edits)
+        let manifest = try Manifest(parsing: Array(explicit.line.utf8), as: .sealed, source: "m.json")
+        let written = manifest.sealedJSON()
+        for edit in edits where !edit.path.hasSuffix("/preserve") { #expect(written.at(edit.path) == nil, "\(edit)") }
+        #expect(written.at("/databases/pantry/preserve") == [["table": "food"]])
+        #expect(try Manifest(parsing: Array(written.line.utf8), as: .sealed, source: "m.json") == manifest)
+    }
+
+    /// As `pack` does it: a draft gets its sizes and digests, and what only drafts have is gone.
+    @Test func sealsADraft() throws {
+        var manifest = try Manifest(parsing: Array(Sample.draftText.utf8), as: .draft, source: "m.json")
+        for index in manifest.databases.indices {
+            manifest.databases[index].size = 4096
+            manifest.databases[index].sha256 = Sample.digest
+            for migration in manifest.databases[index].migrations.indices {
+                manifest.databases[index].migrations[migration].size = 12
+                manifest.databases[index].migrations[migration].sha256 = Sample.other
+            }
+        }
+        manifest.bundle = Manifest.Bundle(file: "b.tar.zst", size: 5, sha256: Sample.other, frames: nil)
+        let written = manifest.sealedJSON()
+        for name in ["$schema", "source", "build"] { #expect(!written.paths.contains { $0.hasSuffix("/\(name)") }) }
+        let sealed = try Manifest(parsing: Array(written.line.utf8), as: .sealed, source: "m.json")
+        for index in manifest.databases.indices { manifest.databases[index].source = nil }
+        #expect(sealed == manifest)
+        #expect(sealed.warnings == [])
+    }
+
+    /// Names with a meaning for SQL or JSON come back as they went in.
+    @Test func keepsStrangeTexts() throws {
+        let strange = "a \"b\" \\ \n \u{1} é 😀 ' ; --"
+        let document = try Sample.sealed().edited([
+            .set("/budget", [:]), .set("/checks/0/sql", .string(strange)), .set("/checks/0/expect", .string(strange)),
+            .set("/databases/pantry/preserve/0/table", .string(strange)),
+            .set("/databases/pantry/preserve/0/columns", .object([JSON.Member(strange, .string(strange))])),
+            .set("/budget", .object([JSON.Member("food.\(strange)", ["shrink": "0.5%"])])),
+        ])
+        let manifest = try Manifest(parsing: Array(document.line.utf8), as: .sealed, source: "m.json")
+        #expect(manifest.budget.first?.table == strange)
+        #expect(manifest.checks.first?.sql == strange)
+        #expect(manifest.sealedJSON() == document)
+    }
+}

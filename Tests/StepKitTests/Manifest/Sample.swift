@@ -1,0 +1,137 @@
+import MoultBasics
+
+/// Documents that have every field there is, none of them with the value that it has without being said.
+enum Sample {
+    static func sealed() throws -> JSON { try JSON(parsing: sealedText, source: "sample") }
+    static func draft() throws -> JSON { try JSON(parsing: draftText, as: .draft, source: "sample") }
+    static func settings() throws -> JSON { try JSON(parsing: settingsText, as: .draft, source: "sample") }
+
+    static let digest = String(repeating: "0123456789abcdef", count: 4)
+    static let other = String(repeating: "fedcba9876543210", count: 4)
+
+    /// In the order in which a sealed manifest is written.
+    static let sealedText = """
+        {
+          "manifest": 1,
+          "product": "org.example.dailyvalue",
+          "version": "2.1.0-rc.1+5",
+          "sequence": 41,
+          "created": "2026-11-20T10:00:00Z",
+          "expires": "2027-11-20T10:00:00Z",
+          "critical": ["budget"],
+          "requires": { "app": ">=3.2 <5", "moult": ">=0.1", "from": "^1.4 || 2.0.0" },
+          "bundle": {
+            "file": "dailyvalue-2.1.0.tar.zst", "size": 87867032, "sha256": "\(digest)",
+            "frames": { "packed": [40000000, 47867032], "content": [80000000, 90000000], "sha256": "\(digest)\(other)" }
+          },
+          "deltas": [{ "from": "2.0.0", "file": "2.0.0-2.1.0.delta", "size": 1, "sha256": "\(other)" }],
+          "databases": {
+            "food": {
+              "kind": "reference", "member": "food-2.db", "size": 130000000, "sha256": "\(digest)", "path": "food.db",
+              "verify": "full", "attach": { "as": "shipped" },
+              "identity": { "applicationID": -1, "userVersion": 2, "schema": "sha256:\(other)" }
+            },
+            "maps": { "kind": "reference", "member": "maps.db", "size": 0, "sha256": "\(digest)", "place": "in-place" },
+            "pantry": {
+              "kind": "shared", "member": "pantry.db", "size": 4096, "sha256": "\(digest)",
+              "preserve": [
+                {
+                  "table": "food", "where": "editable = 1", "onConflict": "fail", "onReject": "table",
+                  "columns": { "desc": "note", "group": "kind" }
+                }
+              ],
+              "replace": "live", "marker": false
+            },
+            "user": {
+              "kind": "user", "member": "user.db", "size": 8192, "sha256": "\(digest)",
+              "migrations": [
+                { "member": "migrations/user/0002-notes.sql", "size": 120, "sha256": "\(digest)" },
+                { "member": "migrations/user/0010-tags.sql", "size": 80, "sha256": "\(other)" }
+              ]
+            },
+            "thumbs": {
+              "kind": "cache", "member": "thumbs.db", "size": 4096, "sha256": "\(digest)",
+              "compatible": { "applicationID": 7, "userVersionAtLeast": 2, "userVersionAtMost": 3 }
+            }
+          },
+          "checks": [{ "on": "food", "sql": "SELECT count(*) FROM food", "expect": ">= 7000" }],
+          "budget": { "food.food": { "shrink": "20%", "grow": "5000" } },
+          "steps": [
+            { "step": "acme.reindex", "after": "copy", "with": { "tables": ["food"] } },
+            { "step": "acme.report", "before": "verify" }
+          ]
+        }
+        """
+
+    static let draftText = """
+        // What people write, and the machine must understand.
+        {
+          "$schema": "../schema/manifest-draft.schema.json",
+          "manifest": 1,
+          "product": "org.example.dailyvalue",
+          "version": "2.1.0",
+          "sequence": 41,
+          "created": "2026-11-20T10:00:00Z",
+          "expires": "2027-11-20T10:00:00Z",
+          "critical": ["budget"],
+          "requires": { "app": ">=3.2 <5", "moult": ">=0.1", "from": ">=1.4" },
+          "bundle": {
+            "file": "dailyvalue-2.1.0.tar.zst", "size": 87867032, "sha256": "\(digest)",
+            "frames": { "packed": [87867032], "content": [170000000], "sha256": "\(digest)" },
+          },
+          "deltas": [{ "from": "2.0.0", "file": "2.0.0-2.1.0.delta", "size": 1, "sha256": "\(other)" }],
+          "databases": {
+            "food": {
+              "kind": "reference", "member": "food-2.db", "size": 130000000, "sha256": "\(digest)", "path": "food.db",
+              "verify": "full", "attach": { "as": "shipped" },
+              "identity": { "applicationID": -1, "userVersion": 2, "schema": "sha256:\(other)" },
+              "build": {
+                "script": "food.sql", "define": { "REVISION": "5" }, "analyze": true, "from": "old/food.db",
+              },
+            },
+            "maps": { "kind": "reference", "place": "in-place", "source": "resources/maps.db" },
+            "pantry": {
+              "kind": "shared",
+              "preserve": [
+                {
+                  "table": "food", "where": "editable = 1", "onConflict": "fail", "onReject": "table",
+                  "columns": { "desc": "note", "group": "kind" },
+                },
+              ],
+              "replace": "live", "marker": false,
+            },
+            "user": {
+              "kind": "user",
+              "migrations": [
+                "migrations/user/0002-notes.sql",
+                { "member": "migrations/user/0010-tags.sql", "size": 80, "sha256": "\(other)" },
+              ],
+            },
+            "thumbs": {
+              "kind": "cache",
+              "compatible": { "applicationID": 7, "userVersionAtLeast": 2, "userVersionAtMost": 3 },
+            },
+          },
+          "checks": [{ "on": "food", "sql": "SELECT count(*) FROM food", "expect": ">= 7000" }],
+          "budget": { "food.food": { "shrink": "20%", "grow": "5000" } },
+          "steps": [
+            { "step": "acme.reindex", "after": "copy", "with": { "tables": ["food"] } },
+            { "step": "acme.report", "before": "verify" },
+          ],
+        }
+        """
+
+    static let settingsText = """
+        {
+          "$schema": "../schema/settings.schema.json",
+          "moult": 1,
+          "product": "org.example.dailyvalue",
+          "app": "3.2.0",
+          "follow": "match",
+          "keep": 3,
+          "minimumAge": 0,
+          "backupSkipsGenerations": true,
+          "hold": { "release": "2.1.0", "reason": "shows wrong totals", "since": "2026-11-20T10:00:00Z" },
+        }
+        """
+}

@@ -1,0 +1,40 @@
+import MoultBasics
+import StepKit
+import Testing
+
+/// A manifest that is right but for one thing, and what is said of it.
+struct WrongManifest: Sendable, CustomTestStringConvertible {
+    let form: Manifest.Form
+    let edits: [Edit]
+    let says: String
+    /// Why a schema cannot say so, if it cannot.
+    let beyond: BeyondSchema?
+
+    init(_ form: Manifest.Form, _ edits: Edit..., says: String, beyond: BeyondSchema? = nil) {
+        (self.form, self.edits, self.says, self.beyond) = (form, edits, says, beyond)
+    }
+
+    var testDescription: String { "\(form): " + edits.map(\.description).joined(separator: "; ") }
+
+    func document() throws -> JSON {
+        try (form == .draft ? Sample.draft() : Sample.sealed()).edited(edits)
+    }
+}
+
+/// What the parser refuses and a schema cannot express, each by the words with which the parser says it.
+enum BeyondSchema: String, CaseIterable {
+    /// JSON Schema takes 1.0 for a whole number.
+    case wholeNumbersHaveNoPoint = "is a decimal number"
+    case daysExist = "is not a time"
+    case expiresAfterCreated = "must be later than created"
+    case namesDiffer = "is also databases."
+    case namesDifferByMoreThanCase = "only in case"
+    case aliasesDiffer = "is also the name by which"
+    case mainAndTempAreTaken = "because SQLite has that name already"
+    case migrationsAscend = "and the one before it to"
+    case migrationsLeadTo32Bits = "to which it leads"
+    case framesFitTogether = "as many packed and content sizes as digests"
+    case someVersionIsPossible = "less than the least"
+    case databasesAreKnown = "no database of this release"
+    case criticalFieldsAreKnown = "the manifest says that it is critical"
+}

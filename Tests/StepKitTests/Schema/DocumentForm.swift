@@ -1,0 +1,53 @@
+import MoultBasics
+import MoultCore
+import StepKit
+
+/// A kind of document that has a schema and a parser, which must agree.
+enum DocumentForm: String, CaseIterable, Sendable {
+    case draft = "manifest-draft"
+    case sealed = "manifest-sealed"
+    case settings
+
+    func schema() throws -> Schema { try .named(rawValue) }
+
+    /// The document that has every field.
+    func sample() throws -> JSON {
+        switch self {
+        case .draft: try Sample.draft()
+        case .sealed: try Sample.sealed()
+        case .settings: try Sample.settings()
+        }
+    }
+
+    /// What the parser says against a document; nil if it takes it.
+    func refusal(_ document: JSON) -> String? {
+        switch self {
+        case .draft: return StepKitTests.refusal(document, as: .draft)
+        case .sealed: return StepKitTests.refusal(document, as: .sealed)
+        case .settings:
+            do {
+                _ = try Settings(parsing: Array(document.pretty.utf8), source: "moult.json")
+                return nil
+            } catch { return "\(error)" }
+        }
+    }
+
+    /// The sample, with each of its values in turn taken out or put in place of another, and each object with one more.
+    func mutants() throws -> [Mutant] {
+        let sample = try sample()
+        let values: [JSON] = [
+            .null, true, -1, .number(2), .integer(1 << 48 + 1), "", "main", "1.2.3", [""], [:], ["x": 1],
+        ]
+        return sample.paths.flatMap { path in
+            let more = sample.at(path)?.members == nil ? [] : [Edit.set("\(path)/zzzzqqqq", 1)]
+            return (more + [.remove(path)] + values.map { .set(path, $0) }).map { edit in
+                Mutant(edit: edit, document: sample.edited([edit]))
+            }
+        }
+    }
+}
+
+struct Mutant {
+    let edit: Edit
+    let document: JSON
+}

@@ -1,0 +1,58 @@
+import MoultBasics
+import StepKit
+import Testing
+
+/// The schemas say what the parsers do: both take, or both refuse, whatever a schema can express.
+@Suite struct SchemaAgreementTests {
+    @Test(arguments: DocumentForm.allCases)
+    func bothTakeTheSample(_ form: DocumentForm) throws {
+        #expect(try form.refusal(form.sample()) == nil)
+        #expect(try SchemaValidator(form.schema()).accepts(form.sample()))
+    }
+
+    @Test(arguments: [DocumentForm.draft, .sealed])
+    func bothRefuseWhatIsWrong(_ form: DocumentForm) throws {
+        let validator = SchemaValidator(try form.schema())
+        for wrong in wrongDrafts + wrongSealed where (wrong.form == .draft) == (form == .draft) {
+            // What the schema takes all the same must be what no schema can express.
+            #expect(try validator.accepts(wrong.document()) == (wrong.beyond != nil), "\(wrong.testDescription)")
+            if let beyond = wrong.beyond { #expect(wrong.says.contains(beyond.rawValue)) }
+        }
+    }
+
+    @Test func everyRuleBeyondTheSchemasIsInTheTable() {
+        let shown = (wrongDrafts + wrongSealed).compactMap(\.beyond)
+        #expect(BeyondSchema.allCases.filter { !shown.contains($0) } == [])
+    }
+
+    @Test(arguments: DocumentForm.allCases)
+    func bothSayTheSameOfEveryMutant(_ form: DocumentForm) throws {
+        let validator = SchemaValidator(try form.schema())
+        for mutant in try form.mutants() {
+            let refusal = form.refusal(mutant.document)
+            let isBeyond = BeyondSchema.allCases.contains { refusal?.contains($0.rawValue) == true }
+            if try validator.accepts(mutant.document) {
+                #expect(refusal == nil || isBeyond, "only the parser refuses: \(mutant.edit)")
+            } else {
+                #expect(refusal != nil, "only the schema refuses: \(mutant.edit)")
+            }
+        }
+    }
+
+    /// A schema that has forgotten a field says something else than the parser, so none of these tests is blind to it.
+    @Test(arguments: DocumentForm.allCases)
+    func everyFieldOfTheSchemaIsNeeded(_ form: DocumentForm) throws {
+        let schema = try form.schema()
+        let verdicts = try [form.sample()].map { ($0, "") } + form.mutants().map { ($0.document, $0.edit.path) }
+        for field in schema.fields() {
+            let validator = SchemaValidator(try schema.without(field))
+            let disagrees = try verdicts.contains { document, path in
+                guard path.isEmpty || path.hasSuffix("/\(field.name)") else { return false }
+                let refusal = form.refusal(document)
+                if BeyondSchema.allCases.contains(where: { refusal?.contains($0.rawValue) == true }) { return false }
+                return try validator.accepts(document) != (refusal == nil)
+            }
+            #expect(disagrees, "\(field.place)")
+        }
+    }
+}
