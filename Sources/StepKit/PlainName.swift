@@ -29,15 +29,6 @@ public enum PlainName {
         return nil
     }
 
-    /// What is wrong with a product's name, which is in reverse-DNS form: `org.example.app`.
-    public static func productFault(_ name: String) -> String? {
-        let parts = name.split(separator: ".", omittingEmptySubsequences: false)
-        guard parts.count >= 2, parts.allSatisfy({ fault(String($0)) == nil }) else {
-            return "must be a reverse-DNS name such as org.example.app"
-        }
-        return name.utf8.count > 255 ? "is longer than 255 characters" : nil
-    }
-
     /// The name of a database: a letter, then letters, digits and '_', '-'.
     public static func databaseFault(_ name: String) -> String? {
         guard let first = name.utf8.first, (first | 0x20) >= 0x61, (first | 0x20) <= 0x7A else {
@@ -49,7 +40,8 @@ public enum PlainName {
         return name.utf8.count > 64 ? "is longer than 64 characters" : nil
     }
 
-    /// The name of a product: in reverse DNS, at least two labels of letters, digits, '_' and '-'.
+    /// What is wrong with the name of a product, which is in reverse DNS, `org.example.app`: at least two labels of
+    /// letters, digits, '_' and '-'.
     public static func productFault(_ name: String) -> String? {
         let labels = name.split(separator: ".", omittingEmptySubsequences: false)
         guard labels.count >= 2, labels.allSatisfy({ !$0.isEmpty && $0.first != "-" && $0.utf8.allSatisfy(isPlain) })

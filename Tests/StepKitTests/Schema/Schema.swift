@@ -28,10 +28,13 @@ struct Schema {
         try Self.knowsEveryKeyword(of: root, "")
     }
 
+    /// The project's directory `manifests`.
+    static let examples =
+        "/" + #filePath.split(separator: "/").dropLast(4).joined(separator: "/") + "/manifests"
+
     /// Reads `manifests/schema/<name>.schema.json`.
     static func named(_ name: String) throws -> Schema {
-        let project = #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
-        let path = "/\(project)/manifests/schema/\(name).schema.json"
+        let path = "\(examples)/schema/\(name).schema.json"
         guard let bytes = try Files.read(path, limit: 1 << 20) else { throw Fault(description: "there is no \(path)") }
         return try Schema(JSON(parsing: bytes, source: path))
     }
