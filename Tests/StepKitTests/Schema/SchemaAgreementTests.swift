@@ -3,7 +3,9 @@ import StepKit
 import Testing
 
 /// The schemas say what the parsers do: both take, or both refuse, whatever a schema can express.
-@Suite struct SchemaAgreementTests {
+///
+/// One after the other, because they compute for seconds and others wait for the same threads.
+@Suite(.serialized) struct SchemaAgreementTests {
     @Test(arguments: DocumentForm.allCases)
     func bothTakeTheSample(_ form: DocumentForm) throws {
         #expect(try form.refusal(form.sample()) == nil)
