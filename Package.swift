@@ -101,6 +101,11 @@ let package = Package(
                 "Moult", "MoultCore", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust",
                 "TestSupport",
             ]),
+        .testTarget(
+            name: "ConsumersTests",
+            dependencies: [
+                "Moult", "MoultCore", "StepKit", "MoultBasics", "MoultFiles", "TestSupport", "CLinux",
+            ]),
         .testTarget(name: "MoultBasicsTests", dependencies: ["MoultBasics"]),
         .testTarget(name: "StepKitTests", dependencies: ["StepKit", "MoultBasics", "MoultFiles", "MoultCore"]),
         .testTarget(

@@ -18,6 +18,8 @@ extension Command {
         PackVerb.command,
         StepsVerb.command,
         HelpVerb.command,
+        WhoVerb.command,
+        DoctorVerb.command,
         CompletionsVerb.command,
     ]
 }

@@ -1,0 +1,63 @@
+internal import MoultBasics
+internal import MoultCore
+
+/// `moult doctor`: what will hurt a store sooner or later, and what to do about it.
+enum DoctorVerb {
+    static let command = Command(
+        "doctor", .operators, "look for what will hurt the databases sooner or later",
+        discussion: [
+            """
+            It looks at the surroundings: journals left behind, foreign files beside sealed databases, hard links, \
+            file systems without reliable locks, unfinished updates, links that lead nowhere, what everybody may write \
+            to. Whether the data is what was installed is asked of moult verify.
+            """,
+            """
+            Each finding comes with the command that mends it; doctor itself changes nothing. Advice is worth knowing, \
+            but does not count as a finding.
+            """,
+        ],
+        examples: [
+            .init("Look at the store that is here:", "moult doctor"),
+            .init("As a check in monitoring:", "moult doctor -q --store /var/lib/app || echo see moult doctor"),
+        ],
+        exits: [
+            .init(.done, "sound, or nothing but advice"),
+            .init(.failure(.failed), "something was found"),
+        ],
+        run: run)
+
+    static func run(_ call: Call) throws -> ExitCode {
+        let layout = try StoreLayout(root: call.store())
+        let findings = try Doctor(layout).examine()
+        call.output.print(DoctorReport(root: layout.root, findings: findings))
+        return findings.allSatisfy(\.isAdvice) ? .done : .failure(.failed)
+    }
+}
+
+private struct DoctorReport: Report {
+    let root: String
+    let findings: [Doctor.Finding]
+
+    func write(to page: inout Page) {
+        for finding in findings {
+            let word: StyledText = finding.isAdvice ? "\("advice:", .warning)" : "\("found:", .bad)"
+            page.paragraph("\(word) \(finding.path): \(finding.what)")
+            page.paragraph("\(finding.why)", indent: 2)
+            page.line("  mend: \(finding.mend, .heading)")
+        }
+        if findings.allSatisfy(\.isAdvice) { page.line("\(root): \("sound", .good)") }
+    }
+
+    var json: JSON {
+        [
+            "store": .string(root), "sound": .bool(findings.allSatisfy(\.isAdvice)),
+            "findings": .array(
+                findings.map {
+                    [
+                        "kind": .string($0.kind), "path": .string($0.path), "what": .string($0.what),
+                        "why": .string($0.why), "mend": .string($0.mend), "advice": .bool($0.isAdvice),
+                    ]
+                }),
+        ]
+    }
+}

@@ -1,0 +1,92 @@
+internal import MoultBasics
+internal import MoultCore
+internal import MoultFiles
+
+/// `moult who`: which processes use the store, and what each of them holds.
+enum WhoVerb {
+    static let command = Command(
+        "who", .operators, "show which processes hold which database, generation or lock",
+        discussion: [
+            """
+            Leases and locks are seen of every process, from the kernel's table; open files only of processes that \
+            this user may look into, which is all of them for root.
+            """
+        ],
+        examples: [
+            .init("Who keeps the old generation, or a database that is to be replaced?", "sudo moult who"),
+            .init("The numbers of the processes:", "moult who --json | jq '.holders[].pid'"),
+        ],
+        run: run)
+
+    static func run(_ call: Call) throws -> ExitCode {
+        let layout = try StoreLayout(root: call.store())
+        _ = try Settings.read(layout)
+        call.output.print(WhoReport(root: layout.root, holders: try Holders(of: layout)))
+        return .done
+    }
+}
+
+private struct WhoReport: Report {
+    let root: String
+    let holders: Holders
+
+    func write(to page: inout Page) {
+        if holders.holders.isEmpty {
+            page.line("nobody holds anything of \(root)")
+        } else {
+            page.table(table(.now))
+        }
+        guard holders.unseen > 0 else { return }
+        page.line(
+            "\("processes of other users: \(holders.unseen), whose open files cannot be seen; ask as root to see them", .warning)"
+        )
+    }
+
+    private func table(_ now: Timestamp) -> Table {
+        var table = Table(.right, .left, .left, .left, .left)
+        table.header("pid", "started", "does", "holds", "command")
+        for holder in holders.holders {
+            for (index, use) in holder.uses.enumerated() {
+                let started = holder.process.started?.relative(to: now) ?? "-"
+                let isFirst = index == 0
+                table.row(
+                    isFirst ? "\(holder.process.pid)" : "", isFirst ? "\(started)" : "", "\(use.how.rawValue)",
+                    "\(use.words)", isFirst ? "\(holder.process.command)" : "")
+            }
+        }
+        return table
+    }
+
+    var json: JSON {
+        [
+            "store": .string(root),
+            "holders": .array(
+                holders.holders.map { holder in
+                    .compact([
+                        "pid": .size(Int(holder.process.pid)), "command": .string(holder.process.command),
+                        "started": .optional(holder.process.started?.description),
+                        "uses": .array(holder.uses.map(\.json)),
+                    ])
+                }),
+            "unseen": .size(holders.unseen),
+        ]
+    }
+}
+
+extension Holders.Use {
+    fileprivate var words: String {
+        switch what {
+        case .lock: "the store's lock"
+        case .generation: "generation \(name)"
+        case .database: name + (generation.map { " of \($0)" } ?? "")
+        case .gone: "\(name): replaced, still read"
+        }
+    }
+
+    fileprivate var json: JSON {
+        .compact([
+            "what": .string(what.rawValue), "name": .string(name), "generation": .optional(generation),
+            "path": .string(path), "how": .string(how.rawValue),
+        ])
+    }
+}

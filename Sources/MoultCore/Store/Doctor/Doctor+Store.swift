@@ -1,0 +1,119 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import StepKit
+
+extension Doctor {
+    func unfinished() throws -> [Finding] {
+        let workers = try LockHolders.of(layout.lock)
+        return try Settler.unfinished(layout).map { transaction in
+            let isAtWork = !workers.isEmpty
+            return Finding(
+                kind: "unfinished", path: transaction.directory,
+                what: isAtWork
+                    ? "an update is at work: \(workers.map(\.description).joined(separator: ", "))"
+                    : "an update was interrupted",
+                why: isAtWork ? "what is found here may be about to change" : "it waits to be finished or cleaned away",
+                mend: isAtWork
+                    ? command("moult", "status", "--store", layout.root)
+                    : command("moult", "recover", "--store", layout.root),
+                isAdvice: isAtWork)
+        }
+    }
+
+    func pointer() throws -> [Finding] {
+        guard let facts = try Files.facts(layout.current) else { return [] }
+        let name = try? Generation.currentName(layout)
+        guard facts.kind == .link, let name,
+            try Files.facts("\(layout.generation(name))/\(Generation.manifestName)") != nil
+        else {
+            return [
+                Finding(
+                    kind: "pointer", path: layout.current, what: "it points at no generation of this store",
+                    why: "no sealed database can be opened",
+                    mend: command("moult", "apply", "--store", layout.root, "MANIFEST"))
+            ]
+        }
+        return []
+    }
+
+    /// Links of the store that lead nowhere: who opens one without care makes an empty database at its end.
+    func links() throws -> [Finding] {
+        try Files.list(layout.root).compactMap { name in
+            let path = layout.file(name)
+            guard let target = try Files.target(ofLink: path), try Files.factsThroughLinks(path) == nil else {
+                return nil
+            }
+            return Finding(
+                kind: "dangling", path: path, what: "the link leads nowhere: \(target)",
+                why: "a program that opens it by default makes an empty database there", mend: command("rm", path))
+        }
+    }
+
+    func settingsFile() throws -> [Finding] {
+        try [layout.settings, layout.root, layout.hidden].compactMap { path in
+            guard let facts = try Files.factsThroughLinks(path), facts.mode & 0o002 != 0 else { return nil }
+            return Finding(
+                kind: "writable", path: path, what: "everybody may write to it",
+                why: "the settings name programs that moult runs, with the rights of whoever runs it",
+                mend: command("chmod", "o-w", path))
+        }
+    }
+
+    /// What lies in moult's own directory and is not its own.
+    func strangers() throws -> [Finding] {
+        let own = [
+            layout.current, layout.generations, layout.transactions, layout.downloads, layout.quarantine,
+            layout.lock, layout.history,
+        ]
+        var strange = try Files.list(layout.hidden).map { "\(layout.hidden)/\($0)" }.filter { !own.contains($0) }
+        for name in try Generation.names(layout) {
+            let directory = layout.generation(name)
+            guard let generation = try? Generation.load(name, in: layout) else {
+                strange.append(directory)
+                continue
+            }
+            let members = generation.manifest.databases.flatMap { [$0.member] + Self.beside($0.member) }
+            let known = members.map { String($0.prefix { $0 != "/" }) } + [Generation.manifestName, Seal.fileName]
+            strange += try Files.list(directory).filter {
+                !known.contains($0) && !CacheTag.isTag($0) && name != Generation.adopted
+            }
+            .map { "\(directory)/\($0)" }
+        }
+        return strange.map {
+            Finding(
+                kind: "unknown", path: $0, what: "moult does not know it", why: "it was not put there by moult",
+                mend: command("mv", $0, "/tmp/"))
+        }
+    }
+
+    func unused() throws -> [Finding] {
+        try Collector(layout: layout, settings: settings).collect(dry: true).removed.map { name in
+            Finding(
+                kind: "unused", path: layout.generation(name), what: "nobody uses this generation",
+                why: "it only takes room", mend: command("moult", "clean", "--store", layout.root))
+        }
+    }
+
+    func fileSystems() throws -> [Finding] {
+        var paths = [layout.root]
+        if let current = try currentGeneration() {
+            paths += current.manifest.databases.map {
+                $0.kind.isSealed ? current.path($0.member) : layout.file($0.path)
+            }
+        }
+        var places: [String] = []
+        return try paths.compactMap { path in
+            guard let system = try MountedFileSystem.of(path), system.isShared, !places.contains(system.place) else {
+                return nil
+            }
+            places.append(system.place)
+            return Finding(
+                kind: "network", path: path, what: "\(system.place) is a \(system.type) file system",
+                why: "locks and shared memory may not hold between machines, and then databases are corrupted",
+                mend: "move it to a local file system: " + command("cp", "-a", path, "LOCAL"))
+        }
+    }
+
+    /// The files that SQLite may lay beside a database.
+    static func beside(_ path: String) -> [String] { ["-wal", "-shm", "-journal"].map { path + $0 } }
+}

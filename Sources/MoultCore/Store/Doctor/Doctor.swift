@@ -1,0 +1,63 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import StepKit
+
+/// Looks for what will hurt a store sooner or later, although it may work at the moment. Changes nothing.
+package struct Doctor: Sendable {
+    let layout: StoreLayout
+    let settings: Settings
+
+    package init(_ layout: StoreLayout) throws {
+        self.layout = layout
+        settings = try Settings.read(layout)
+    }
+
+    package struct Finding: Sendable, Equatable {
+        /// A word for programs.
+        package let kind: String
+        /// The file that it is about.
+        package let path: String
+        /// What was found.
+        package let what: String
+        /// What comes of it.
+        package let why: String
+        /// The command that mends it.
+        package let mend: String
+        /// Worth knowing, but nothing of this store is wrong.
+        package var isAdvice = false
+    }
+
+    package func examine() throws -> [Finding] {
+        var findings: [Finding] = []
+        for check in [unfinished, pointer, links, settingsFile, strangers, unused, fileSystems, version] {
+            findings += try check()
+        }
+        for generation in try generations() { findings += try sealed(generation) }
+        if let current = try currentGeneration() { findings += try living(current) }
+        return findings
+    }
+
+    /// The current generation, if it can be read; if not, `strangers` or `pointer` has told it.
+    func currentGeneration() throws -> Generation? {
+        guard let name = try Files.target(ofLink: layout.current).map(Files.name(of:)) else { return nil }
+        return try? Generation.load(name, in: layout)
+    }
+
+    /// Those that can be read.
+    func generations() throws -> [Generation] {
+        try Generation.names(layout).compactMap { name in try? Generation.load(name, in: layout) }
+    }
+
+    /// A command line for the shell.
+    func command(_ words: String...) -> String {
+        words.map { word in
+            let isPlain = word.utf8.allSatisfy {
+                (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) || (0x61...0x7A).contains($0)
+                    || "/._-+=".utf8.contains($0)
+            }
+            return isPlain && !word.isEmpty
+                ? word
+                : "'" + word.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
+        }.joined(separator: " ")
+    }
+}

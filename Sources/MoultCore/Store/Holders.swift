@@ -1,0 +1,166 @@
+package import MoultFiles
+internal import StepKit
+
+/// Who uses a store: which process holds which database, generation or lock. Changes nothing.
+package struct Holders: Sendable {
+    package struct Use: Sendable, Equatable {
+        package enum What: String, Sendable {
+            case lock, generation, database
+            /// A file of the store that has no name there any more: whoever reads it reads old data.
+            case gone
+        }
+        package enum How: String, Sendable {
+            /// Holds the store's lock: an update is at work.
+            case updating
+            /// Has a lease, so that the generation stays.
+            case leased
+            case open, reading, writing
+        }
+        package let what: What
+        /// The name of the database or generation; for anything else its path.
+        package let name: String
+        package let generation: String?
+        package let path: String
+        package let how: How
+    }
+
+    package struct Holder: Sendable, Equatable {
+        package let process: ProcessFacts
+        package let uses: [Use]
+    }
+
+    /// By number of the process.
+    package let holders: [Holder]
+    /// How many processes could not be looked into; their leases and locks are seen, their open files are not.
+    package let unseen: Int
+
+    package init(of layout: StoreLayout) throws {
+        var subjects: [Subject] = try Self.databases(layout)
+        let locks = try KernelLocks.read()
+        let table = try OpenFileTable.read { path, facts in
+            subjects.contains { $0.isSameFile(facts) } || Self.isGone(path, layout)
+        }
+        var uses: [Int32: [Use]] = [:]
+        for entry in table.entries {
+            if let subject = subjects.first(where: { $0.isSameFile(entry.facts) }) {
+                guard !subject.isSidecar else { continue }
+                uses[entry.pid, default: []].append(subject.use(subject.how(of: entry.pid, locks)))
+            } else {
+                uses[entry.pid, default: []].append(
+                    Use(what: .gone, name: entry.path, generation: nil, path: entry.path, how: .open))
+            }
+        }
+        // Locks are seen of other users' processes, too, whose open files are not.
+        subjects += try Self.directories(layout)
+        for subject in subjects where !subject.isSidecar {
+            for lock in locks.held(on: subject.facts) where lock.pid > 0 && lock.kind != .lease {
+                let use = subject.use(subject.how(of: lock.pid, locks))
+                if !uses[lock.pid, default: []].contains(use) { uses[lock.pid, default: []].append(use) }
+            }
+        }
+        uses[ProcessFacts.ownNumber] = nil
+        holders = uses.keys.sorted().map { Holder(process: ProcessFacts(pid: $0), uses: uses[$0] ?? []) }
+        unseen = table.unseen
+    }
+
+    /// Those who have one of these databases open, in whichever generation.
+    package func using(_ databases: Set<String>) -> [ProcessFacts] {
+        holders.filter { $0.uses.contains { $0.what == .database && databases.contains($0.name) } }.map(\.process)
+    }
+
+    /// A file or directory that can be held, and what it is to the store.
+    private struct Subject {
+        let what: Use.What
+        let name: String
+        var generation: String?
+        let path: String
+        let facts: FileFacts
+        /// What is beside a living database: its locks tell what a process does with it.
+        var sidecars: [Subject] = []
+        var isSidecar = false
+
+        func isSameFile(_ other: FileFacts) -> Bool { facts.inode == other.inode && facts.device == other.device }
+
+        func use(_ how: Use.How) -> Use {
+            Use(what: what, name: name, generation: generation, path: path, how: how)
+        }
+
+        func how(of pid: Int32, _ locks: KernelLocks) -> Use.How {
+            switch what {
+            case .lock: return .updating
+            case .generation: return .leased
+            case .gone: return .open
+            case .database: break
+            }
+            func mine(_ subject: Subject) -> [KernelLocks.Lock] {
+                locks.held(on: subject.facts).filter { $0.pid == pid && $0.kind == .record }
+            }
+            // In WAL mode the file itself is locked as long as it is open; what is done shows in the shared memory.
+            let shared = sidecars.flatMap(mine)
+            let held = shared.isEmpty ? mine(self) : shared
+            let (read, write) = shared.isEmpty ? (SQLiteLocks.shared, SQLiteLocks.writing) : SQLiteLocks.memory
+            if held.contains(where: { $0.isExclusive && $0.bytes.overlaps(write) }) { return .writing }
+            return held.contains { $0.bytes.overlaps(read) } ? .reading : .open
+        }
+    }
+
+    /// The bytes on which SQLite locks (os_unix.c and wal.c, "Shared-Memory Lock Bytes"); part of its file format.
+    private enum SQLiteLocks {
+        /// PENDING and RESERVED: somebody is about to write, or writes.
+        static let writing = 0x4000_0000...0x4000_0001
+        static let shared = 0x4000_0002...0x4000_01ff
+        /// The reader's marks, and the writer's lock.
+        static let memory = (123...127, 120...120)
+    }
+
+    private static func databases(_ layout: StoreLayout) throws -> [Subject] {
+        var subjects: [Subject] = []
+        let current = try Generation.currentName(layout)
+        for name in try Generation.names(layout) {
+            // What cannot be loaded is told by `doctor` and `verify`.
+            guard let generation = try? Generation.load(name, in: layout) else { continue }
+            for database in generation.manifest.databases {
+                if database.kind.isSealed {
+                    subjects += try subject(database.name, in: name, at: generation.path(database.member))
+                } else if name == current {
+                    subjects += try living(database.name, at: layout.file(database.path))
+                }
+            }
+        }
+        return subjects
+    }
+
+    private static func subject(_ name: String, in generation: String?, at path: String) throws -> [Subject] {
+        try Files.factsThroughLinks(path).map {
+            [Subject(what: .database, name: name, generation: generation, path: path, facts: $0)]
+        } ?? []
+    }
+
+    private static func living(_ name: String, at path: String) throws -> [Subject] {
+        guard var database = try subject(name, in: nil, at: path).first else { return [] }
+        if var memory = try subject(name, in: nil, at: "\(path)-shm").first {
+            memory.isSidecar = true
+            database.sidecars = [memory]
+        }
+        return [database] + database.sidecars
+    }
+
+    private static func directories(_ layout: StoreLayout) throws -> [Subject] {
+        var subjects: [Subject] = []
+        if let facts = try Files.facts(layout.lock) {
+            subjects.append(Subject(what: .lock, name: layout.lock, path: layout.lock, facts: facts))
+        }
+        for name in try Generation.names(layout) {
+            guard let facts = try Files.facts(layout.generation(name)) else { continue }
+            subjects.append(
+                Subject(
+                    what: .generation, name: name, generation: name, path: layout.generation(name), facts: facts))
+        }
+        return subjects
+    }
+
+    /// SQLite's own temporary and lock files have no name either, but lie elsewhere.
+    private static func isGone(_ path: String, _ layout: StoreLayout) -> Bool {
+        path.hasPrefix("\(layout.root)/") && path.hasSuffix(" (deleted)")
+    }
+}

@@ -1,0 +1,52 @@
+internal import Glibc
+
+/// The locks that processes hold on files, from the kernel's table `/proc/locks`. Everybody may read it.
+package struct KernelLocks: Sendable {
+    package struct Lock: Sendable, Equatable {
+        package enum Kind: String, Sendable {
+            /// On an open file or directory as a whole (`flock`).
+            case flock = "FLOCK"
+            /// On a range of bytes (`fcntl`), as SQLite takes them.
+            case record = "POSIX"
+            /// The same, but belonging to an open file instead of the process.
+            case openFileRecord = "OFDLCK"
+            case lease = "LEASE"
+        }
+        package let kind: Kind
+        package let isExclusive: Bool
+        /// -1 where the lock belongs to no process.
+        package let pid: Int32
+        package let bytes: ClosedRange<Int>
+        fileprivate let file: Substring
+    }
+
+    private let locks: [Lock]
+
+    package static func read() throws -> KernelLocks {
+        KernelLocks(table: String(decoding: try Files.read("/proc/locks", limit: 1 << 24) ?? [], as: UTF8.self))
+    }
+
+    /// Lines as `1: FLOCK  ADVISORY  WRITE 1234 fe:00:2621459 0 EOF`; one who waits has `->` before the kind.
+    init(table: String) {
+        locks = table.split(separator: "\n").compactMap { line in
+            let words = line.split(separator: " ")
+            guard words.count >= 8, let kind = Lock.Kind(rawValue: String(words[1])), let pid = Int32(words[4]),
+                let first = Int(words[6])
+            else { return nil }
+            let last = Int(words[7]) ?? Int.max
+            guard first <= last else { return nil }
+            return Lock(
+                kind: kind, isExclusive: words[3] == "WRITE", pid: pid, bytes: first...last, file: words[5])
+        }
+    }
+
+    package func held(on facts: FileFacts) -> [Lock] {
+        let (major, minor) = ((facts.device >> 8) & 0xfff, (facts.device & 0xff) | ((facts.device >> 12) & 0xfff00))
+        func hex(_ number: UInt64) -> String {
+            let text = String(number, radix: 16)
+            return text.count < 2 ? "0" + text : text
+        }
+        let wanted = "\(hex(major)):\(hex(minor)):\(facts.inode)"
+        return locks.filter { $0.file == wanted }
+    }
+}

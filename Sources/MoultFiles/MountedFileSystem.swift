@@ -1,0 +1,57 @@
+internal import Glibc
+
+/// The file system that a path lies on, from `/proc/self/mountinfo`: asking the file system itself would hang where its
+/// server is gone, and FUSE would not say what is behind it.
+package struct MountedFileSystem: Sendable, Equatable {
+    /// Where it is mounted.
+    package let place: String
+    /// Its type: `ext4`, `nfs4`, `fuse.sshfs`.
+    package let type: String
+    package let isReadOnly: Bool
+
+    package static func of(_ path: String) throws -> MountedFileSystem? {
+        guard let resolved = realpath(path, nil) else { return nil }
+        defer { free(resolved) }
+        let table = String(decoding: try Files.read("/proc/self/mountinfo", limit: 1 << 24) ?? [], as: UTF8.self)
+        return find(String(cString: resolved), in: table)
+    }
+
+    /// A line: `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue`.
+    static func find(_ path: String, in table: String) -> MountedFileSystem? {
+        var best: MountedFileSystem?
+        for line in table.split(separator: "\n") {
+            let words = line.split(separator: " ")
+            guard words.count > 5, let dash = words.firstIndex(of: "-"), dash + 1 < words.count else { continue }
+            let place = unescaped(words[4])
+            let isAbove = place == "/" || path == place || path.hasPrefix(place + "/")
+            // Of two mounted at one place the later one is seen.
+            guard isAbove, place.utf8.count >= (best?.place.utf8.count ?? 0) else { continue }
+            let options = words[5].split(separator: ",") + (words.last?.split(separator: ",") ?? [])
+            best = MountedFileSystem(
+                place: place, type: String(words[dash + 1]), isReadOnly: options.contains("ro"))
+        }
+        return best
+    }
+
+    /// Whether other machines may have the same files, so that locks and shared memory cannot be relied upon.
+    package var isShared: Bool {
+        let types = ["nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "lustre", "virtiofs", "vboxsf"]
+        return types.contains(type) || type == "fuse" || type.hasPrefix("fuse.")
+    }
+
+    /// Space, tab, line feed and backslash are written as a backslash and three octal digits.
+    private static func unescaped(_ word: Substring) -> String {
+        var bytes: [UInt8] = []
+        var rest = Array(word.utf8)[...]
+        while let byte = rest.popFirst() {
+            let digits = String(decoding: rest.prefix(3), as: UTF8.self)
+            if byte == UInt8(ascii: "\\"), let code = UInt8(digits, radix: 8) {
+                bytes.append(code)
+                rest = rest.dropFirst(3)
+            } else {
+                bytes.append(byte)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

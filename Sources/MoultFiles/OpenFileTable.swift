@@ -1,0 +1,42 @@
+internal import Glibc
+
+/// Which process has which file open, from `/proc/PID/fd`, taken once for many questions.
+package struct OpenFileTable: Sendable {
+    package struct Entry: Sendable {
+        package let pid: Int32
+        /// The path as the kernel knows it; it ends in ` (deleted)` where the file has no name any more.
+        package let path: String
+        package let facts: FileFacts
+    }
+
+    /// An entry for each file of each process that was asked for; this process is left out.
+    package let entries: [Entry]
+    /// How many processes could not be looked into, because they belong to others.
+    package let unseen: Int
+
+    package static func read(where isWanted: (_ path: String, FileFacts) -> Bool) throws -> OpenFileTable {
+        let own = getpid()
+        var entries: [Entry] = []
+        var unseen = 0
+        for pid in try Files.list("/proc").compactMap({ Int32($0) }).sorted() where pid != own {
+            let directory = "/proc/\(pid)/fd"
+            let names: [String]
+            do { names = try Files.list(directory) } catch {
+                // One that has ended meanwhile holds nothing.
+                if Files.isDenied(error) { unseen += 1 }
+                continue
+            }
+            for name in names {
+                // A descriptor may be closed between the list and the look.
+                guard let path = try? Files.target(ofLink: "\(directory)/\(name)"), path.hasPrefix("/"),
+                    let facts = try? Files.factsThroughLinks("\(directory)/\(name)"), isWanted(path, facts)
+                else { continue }
+                let isKnown = entries.contains {
+                    $0.pid == pid && $0.facts.inode == facts.inode && $0.facts.device == facts.device
+                }
+                if !isKnown { entries.append(Entry(pid: pid, path: path, facts: facts)) }
+            }
+        }
+        return OpenFileTable(entries: entries, unseen: unseen)
+    }
+}

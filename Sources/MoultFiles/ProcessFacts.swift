@@ -1,0 +1,57 @@
+internal import Glibc
+package import MoultBasics
+
+/// A process as `/proc` shows it.
+package struct ProcessFacts: Sendable, Equatable {
+    package let pid: Int32
+    /// The command line; the kernel's name of the process where there is none.
+    package let command: String
+    /// When it was started; nil if it has ended meanwhile.
+    package let started: Timestamp?
+
+    package init(pid: Int32) {
+        self.pid = pid
+        // A process may end while we look; then there is nothing more to say than its number.
+        let line = (try? Files.read("/proc/\(pid)/cmdline", limit: 1 << 16)) ?? []
+        let words = line.split(separator: 0).map { String(decoding: $0, as: UTF8.self) }
+        if words.isEmpty {
+            let name = (try? Files.read("/proc/\(pid)/comm", limit: 1 << 10)) ?? []
+            command = String(decoding: name, as: UTF8.self).trimmingSuffix { $0 == "\n" }
+        } else {
+            command = words.joined(separator: " ")
+        }
+        started = Self.start(of: pid)
+    }
+
+    /// This very process.
+    package static var ownNumber: Int32 { getpid() }
+
+    /// For people, on one line, whatever the process calls itself.
+    package var description: String {
+        let line = String(String.UnicodeScalarView(command.unicodeScalars.map { $0.value < 32 ? " " : $0 }).prefix(120))
+        return "pid \(pid) (\(line.isEmpty ? "unknown" : line))"
+    }
+
+    /// The 22nd field of `/proc/PID/stat`, in clock ticks since the boot, whose time is in `/proc/stat`.
+    private static func start(of pid: Int32) -> Timestamp? {
+        // It may have ended; then it has no start any more.
+        guard let bytes = try? Files.read("/proc/\(pid)/stat", limit: 1 << 12),
+            let system = try? Files.read("/proc/stat", limit: 1 << 22)
+        else { return nil }
+        // The second field is the name in parentheses, which may have spaces and parentheses in it.
+        let fields = String(decoding: bytes, as: UTF8.self).split(separator: ")").last?.split(separator: " ") ?? []
+        let boot = String(decoding: system, as: UTF8.self).split(separator: "\n")
+            .first { $0.hasPrefix("btime ") }.flatMap { Int($0.dropFirst(6)) }
+        let ticks = sysconf(Int32(_SC_CLK_TCK))
+        guard fields.count > 19, let since = Int(fields[19]), let boot, ticks > 0 else { return nil }
+        return Timestamp(seconds: boot + since / ticks)
+    }
+}
+
+extension String {
+    func trimmingSuffix(while isTrimmed: (Character) -> Bool) -> String {
+        var text = Substring(self)
+        while let last = text.last, isTrimmed(last) { text.removeLast() }
+        return String(text)
+    }
+}

@@ -1,0 +1,24 @@
+internal import CSQLite
+
+/// A version of SQLite, and the bugs of it that may damage a sound database.
+package struct SQLiteVersion: Sendable, Equatable, CustomStringConvertible {
+    /// `3_040_001` for 3.40.1.
+    package let number: Int
+    package init(number: Int) { self.number = number }
+
+    /// The library that this process uses.
+    package static var linked: SQLiteVersion { SQLiteVersion(number: Int(sqlite3_libversion_number())) }
+
+    package var description: String { "\(number / 1_000_000).\(number / 1000 % 1000).\(number % 1000)" }
+
+    /// Two connections that write and checkpoint a WAL database in the same moment may lose a part of it: since 3.7.0,
+    /// mended in 3.51.3, and in 3.50.7 and 3.44.6 of the older lines (sqlite.org/wal.html, "The WAL-Reset Bug").
+    package var hasWALResetBug: Bool {
+        let isMendedLine = (3_044_006..<3_045_000).contains(number) || (3_050_007..<3_051_000).contains(number)
+        return (3_007_000..<3_051_003).contains(number) && !isMendedLine
+    }
+
+    /// ROLLBACK TO with journals in memory may damage the database: 3.35.0 to 3.37.1
+    /// (sqlite.org/releaselog/3_37_2.html).
+    package var hasSavepointBug: Bool { (3_035_000..<3_037_002).contains(number) }
+}

@@ -1,0 +1,161 @@
+import Glibc
+import Moult
+import MoultBasics
+import MoultCore
+import MoultFiles
+import TestSupport
+import Testing
+
+@testable import MoultSQLite
+
+/// What `moult doctor` finds in stores that were really harmed, and that it changes nothing.
+@Suite(.timeLimit(.minutes(2))) struct DoctorTests {
+    let shop: Shop
+
+    init() throws {
+        shop = try Shop()
+        try shop.store.update(to: shop.release(1))
+    }
+
+    /// What is found beyond advice; the store must be the same afterwards, down to every inode and time.
+    private func examine() throws -> [Doctor.Finding] {
+        let before = try Tree(shop.root)
+        let findings = try Doctor(shop.layout).examine()
+        #expect(try Tree(shop.root) == before)
+        return findings.filter { !$0.isAdvice }
+    }
+
+    @Test func aSoundStore() throws {
+        #expect(try examine() == [])
+        let said = try BuiltCommand.run("doctor", "--store", shop.root)
+        #expect((said.status, said.output) == (0, "\(shop.root): sound\n"))
+    }
+
+    @Test(arguments: ["-wal", "-shm", "-journal"]) func aSidecarOfASealedDatabase(_ suffix: String) throws {
+        let path = "\(shop.root)/food.db\(suffix)"
+        try Files.writeNew([1], to: path)
+        let found = try examine()
+        #expect(found.map(\.kind) == ["sidecar"])
+        #expect(found.first?.path == path)
+    }
+
+    @Test func aHotJournalIsFoundAndItsCommandMendsIt() throws {
+        // Killed in a transaction that has already written to the file.
+        try Shell.run([
+            "python3", "-c",
+            """
+            import os, sqlite3, sys
+            c = sqlite3.connect(sys.argv[1], isolation_level=None)
+            c.execute("PRAGMA cache_size=1"); c.execute("BEGIN")
+            c.executemany("INSERT INTO pantry VALUES(?)", [("x" * 3000,) for _ in range(200)])
+            os.kill(os.getpid(), 9)
+            """, shop.pantry,
+        ])
+        let found = try examine()
+        #expect(found.map(\.kind) == ["hotJournal"])
+        let said = try BuiltCommand.run("doctor", "--store", shop.root, "--json")
+        #expect(said.status == 1)
+        #expect(try JSON(parsing: Array(said.output.utf8), source: "doctor")["sound"]?.bool == false)
+        try Shell.must(["sh", "-c", found[0].mend])
+        #expect(try examine() == [])
+        #expect(try shop.value(shop.pantry, "SELECT count(*) FROM pantry") == "1")
+    }
+
+    @Test func aJournalInUseIsNoFinding() throws {
+        let program = try Program.python(
+            """
+            import sqlite3, sys
+            c = sqlite3.connect(sys.argv[1], isolation_level=None)
+            c.execute("PRAGMA cache_size=1"); c.execute("BEGIN")
+            c.executemany("INSERT INTO pantry VALUES(?)", [("x" * 3000,) for _ in range(200)])
+            print("ready"); sys.stdin.read()
+            """, shop.pantry)
+        #expect(program.line() == "ready")
+        #expect(try Files.facts("\(shop.pantry)-journal") != nil)
+        #expect(try examine() == [])
+    }
+
+    @Test func aHardLink() throws {
+        try Files.hardLink(shop.pantry, at: shop.scratch.path("other name"))
+        let found = try examine()
+        #expect(found.map(\.kind) == ["hardLink"])
+        #expect(found.first?.what == "the file has 2 names")
+    }
+
+    @Test func aLinkThatLeadsNowhere() throws {
+        try Files.symlink(to: ".moult/current/gone.db", at: "\(shop.root)/gone.db")
+        let found = try examine()
+        #expect(found.map(\.kind) == ["dangling"])
+        try Shell.must(["sh", "-c", found[0].mend])
+        #expect(try examine() == [])
+    }
+
+    @Test func whatEverybodyMayWriteTo() throws {
+        try Files.setMode("\(shop.root)/moult.json", 0o666)
+        let found = try examine()
+        #expect(found.map(\.kind) == ["writable"])
+        try Shell.must(["sh", "-c", found[0].mend])
+        #expect(try examine() == [])
+    }
+
+    @Test func strangersAndABrokenGeneration() throws {
+        let layout = try shop.layout
+        try Files.writeNew([], to: "\(layout.hidden)/it's mine")
+        try Files.makeDirectory(layout.generation("9.9.9+00000000"))
+        let found = try examine()
+        #expect(found.map(\.kind) == ["unknown", "unknown"])
+        for finding in found {
+            try Shell.must(["sh", "-c", "cd / && " + String(finding.mend.dropLast(5)) + shop.scratch.path])
+        }
+        #expect(try examine() == [])
+    }
+
+    @Test func aPointerToNothing() throws {
+        let layout = try shop.layout
+        try Files.remove(layout.current)
+        try Files.symlink(to: "generations/none", at: layout.current)
+        #expect(try Set(examine().map(\.kind)) == ["pointer", "dangling"])
+    }
+
+    @Test func anUnfinishedUpdate() throws {
+        try Files.makeDirectory("\(try shop.layout.transactions)/left")
+        let found = try examine()
+        #expect(found.map(\.kind) == ["unfinished"])
+        #expect(found.first?.mend == "moult recover --store \(shop.root)")
+        _ = try Orchestrator(root: shop.root, steps: .builtIn).recover()
+        #expect(try examine() == [])
+    }
+
+    @Test func generationsThatNobodyUses() throws {
+        try shop.set("minimumAge", "0")
+        for number in 2...3 { try shop.store.update(to: shop.release(number)) }
+        // As if fewer were to be kept from now on.
+        try shop.set("keep", "1")
+        let found = try examine()
+        #expect(Set(found.map(\.kind)) == ["unused"])
+    }
+
+    @Test func aSealedFileInWALMode() throws {
+        // Only by force can it get there: what is unpacked is brought into the rollback mode.
+        let file = try shop.store.lease().path(of: "food")
+        try Files.setMode(file, 0o644)
+        try Shell.must(["sqlite3", file, "PRAGMA journal_mode=WAL"])
+        #expect(try examine().map(\.kind).contains("walReadOnly"))
+    }
+
+    @Test func advice() throws {
+        try Shell.must(["sqlite3", shop.pantry, "PRAGMA journal_mode=WAL"])
+        let advice = try Doctor(shop.layout).examine()
+        #expect(advice.map(\.kind) == (SQLiteVersion.linked.hasWALResetBug ? ["sqliteVersion"] : []))
+        #expect(advice.allSatisfy(\.isAdvice))
+    }
+
+    /// The limits that sqlite.org names.
+    @Test(arguments: [
+        (3_006_023, false), (3_007_000, true), (3_044_005, true), (3_044_006, false), (3_045_000, true),
+        (3_050_006, true), (3_050_007, false), (3_051_002, true), (3_051_003, false), (3_053_000, false),
+    ])
+    func versionsWithTheWALResetBug(_ number: Int, _ hasBug: Bool) {
+        #expect(SQLiteVersion(number: number).hasWALResetBug == hasBug)
+    }
+}

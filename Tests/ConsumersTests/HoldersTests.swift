@@ -1,0 +1,113 @@
+import Glibc
+import MoultBasics
+import MoultCore
+import MoultFiles
+import TestSupport
+import Testing
+
+/// Who has what of a store, as real processes hold it.
+@Suite(.timeLimit(.minutes(2))) struct HoldersTests {
+    let shop: Shop
+
+    init() throws {
+        shop = try Shop()
+        try shop.store.update(to: shop.release(1))
+    }
+
+    private static let opener = """
+        import sqlite3, sys
+        c = sqlite3.connect(sys.argv[1], isolation_level=None)
+        for sql in sys.argv[2:]: c.execute(sql).fetchone()
+        print("ready"); sys.stdin.read()
+        """
+
+    private func uses(of program: Program) throws -> [Holders.Use] {
+        try Holders(of: shop.layout).holders.first { $0.process.pid == program.pid }?.uses ?? []
+    }
+
+    @Test func nobody() throws { #expect(try Holders(of: shop.layout).holders == []) }
+
+    @Test(arguments: [
+        ("open", ["SELECT * FROM pantry"]),
+        ("reading", ["BEGIN", "SELECT * FROM pantry"]),
+        ("writing", ["BEGIN IMMEDIATE"]),
+        ("open", ["PRAGMA journal_mode=WAL", "SELECT * FROM pantry"]),
+        ("reading", ["PRAGMA journal_mode=WAL", "BEGIN", "SELECT * FROM pantry"]),
+        ("writing", ["PRAGMA journal_mode=WAL", "BEGIN IMMEDIATE"]),
+    ])
+    func aLivingDatabase(_ how: String, _ statements: [String]) throws {
+        let program = try Program(["python3", "-u", "-c", Self.opener, shop.pantry] + statements)
+        #expect(program.line() == "ready")
+        let uses = try uses(of: program)
+        #expect(uses.map(\.name) == ["pantry"])
+        #expect(uses.first?.how.rawValue == how)
+        #expect(uses.first?.path == shop.pantry)
+    }
+
+    @Test func aSealedDatabaseIsNamedWithItsGeneration() throws {
+        let program = try Program.python(Self.opener, "\(shop.root)/food.db", "SELECT * FROM food")
+        #expect(program.line() == "ready")
+        let first = try shop.store.lease().generation
+        try shop.store.update(to: shop.release(2))
+        let uses = try uses(of: program)
+        #expect(uses.map(\.name) == ["food"])
+        #expect(uses.first?.generation == first)
+    }
+
+    @Test func aLeaseAndTheLockOfTheStore() throws {
+        let flock = """
+            import fcntl, os, sys
+            for path in sys.argv[1:]: fcntl.flock(os.open(path, os.O_RDONLY), fcntl.LOCK_SH)
+            print("ready"); sys.stdin.read()
+            """
+        let generation = try shop.store.lease().generation
+        let layout = try shop.layout
+        let program = try Program.python(flock, layout.generation(generation), layout.lock)
+        #expect(program.line() == "ready")
+        #expect(
+            try Set(uses(of: program).map { "\($0.how.rawValue) \($0.name)" }) == [
+                "leased \(generation)", "updating \(layout.lock)",
+            ])
+    }
+
+    @Test func whoReadsAFileThatWasReplacedIsFound() throws {
+        let program = try Program.python(Self.opener, shop.pantry, "SELECT * FROM pantry")
+        #expect(program.line() == "ready")
+        try Files.rename(shop.pantry, to: shop.scratch.path("aside"))
+        try Shell.must(["cp", shop.scratch.path("aside"), shop.pantry])
+        try Files.rename(shop.scratch.path("aside"), to: "\(shop.root)/aside")
+        try Files.remove("\(shop.root)/aside")
+        #expect(try uses(of: program).map(\.what) == [.gone])
+    }
+
+    @Test func theCommandNamesPidCommandAndAge() throws {
+        let program = try Program.python(Self.opener, shop.pantry, "BEGIN IMMEDIATE")
+        #expect(program.line() == "ready")
+        let before = try Tree(shop.root)
+        let said = try BuiltCommand.run("who", "--store", shop.root, "--json")
+        #expect(said.status == 0)
+        let holder = try JSON(parsing: Array(said.output.utf8), source: "who")["holders"]?.array?.first
+        #expect(holder?["pid"]?.integer == Int64(program.pid))
+        #expect(holder?["command"]?.string?.hasPrefix("python3 -u -c") == true)
+        let started = try #require(holder?["started"]?.string.flatMap { Timestamp($0) })
+        // The kernel counts from the boot, whose time it knows to the second.
+        #expect(abs(started.seconds - Timestamp.now.seconds) < 120)
+        #expect(holder?["uses"]?.array?.first?["how"]?.string == "writing")
+        let text = try BuiltCommand.run("who", "--store", shop.root).output
+        #expect(text.contains("\(program.pid)"))
+        #expect(text.contains("writing"))
+        #expect(try Tree(shop.root) == before)
+    }
+
+    @Test(.enabled(if: getuid() == 0)) func withoutPermissionItSaysWhatItCannotSee() throws {
+        let program = try Program.python(Self.opener, shop.pantry, "BEGIN IMMEDIATE")
+        #expect(program.line() == "ready")
+        try Files.setMode(shop.scratch.path, 0o755)
+        let said = try Shell.run(
+            ["setpriv", "--reuid=65534", "--clear-groups", BuiltCommand.path, "who", "--store", shop.root])
+        #expect(said.status == 0, "\(said.errors)")
+        #expect(said.output.contains("ask as root to see them"))
+        // The lock is in the kernel's table for everybody.
+        #expect(said.output.contains("\(program.pid)"))
+    }
+}

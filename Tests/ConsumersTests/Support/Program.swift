@@ -1,0 +1,93 @@
+import CLinux
+import Glibc
+import MoultBasics
+import MoultFiles
+
+/// Another process that a test talks with, line by line; it ends with the test at the latest.
+final class Program {
+    let pid: pid_t
+    private var input: Int32
+    private let output: Int32
+    private var pending: [UInt8] = []
+    private var ended: Int32?
+
+    init(_ arguments: [String], environment: [String: String] = [:]) throws {
+        var toChild: [Int32] = [0, 0]
+        var fromChild: [Int32] = [0, 0]
+        guard moult_pipe(&toChild) == 0, moult_pipe(&fromChild) == 0 else {
+            throw Errno(moult_errno()).error("cannot make a pipe")
+        }
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_adddup2(&actions, toChild[0], 0)
+        posix_spawn_file_actions_adddup2(&actions, fromChild[1], 1)
+        let argv = arguments.map { strdup($0) } + [nil]
+        let all = ["PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"].merging(environment) { $1 }
+        let envp = all.map { strdup("\($0)=\($1)") } + [nil]
+        defer { for word in argv + envp { free(word) } }
+        var pid: pid_t = 0
+        let code = posix_spawnp(&pid, arguments[0], &actions, nil, argv, envp)
+        close(toChild[0])
+        close(fromChild[1])
+        (self.pid, input, output) = (pid, toChild[1], fromChild[0])
+        guard code == 0 else { throw Errno(code).error("cannot run \(arguments[0])") }
+    }
+
+    deinit {
+        if ended == nil {
+            kill(pid, SIGKILL)
+            wait()
+        }
+        closeInput()
+        close(output)
+    }
+
+    /// A program in Python, given as its text, with arguments.
+    static func python(_ text: String, _ arguments: String...) throws -> Program {
+        try Program(["python3", "-u", "-c", text] + arguments)
+    }
+
+    /// The next line that it prints: how a test waits until the other has come so far; nil at the end.
+    func line() -> String? {
+        while true {
+            if let end = pending.firstIndex(of: UInt8(ascii: "\n")) {
+                let line = String(decoding: pending[..<end], as: UTF8.self)
+                pending.removeSubrange(...end)
+                return line
+            }
+            var block = [UInt8](repeating: 0, count: 4096)
+            let count = read(output, &block, block.count)
+            if count < 0, moult_errno() == EINTR { continue }
+            guard count > 0 else { return nil }
+            pending += block[..<count]
+        }
+    }
+
+    func write(_ text: String) {
+        var rest = Array(text.utf8)[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.write(input, $0.baseAddress, $0.count) }
+            guard count > 0 else { return }
+            rest = rest.dropFirst(count)
+        }
+    }
+
+    func closeInput() {
+        if input >= 0 { close(input) }
+        input = -1
+    }
+
+    func signal(_ number: Int32) { kill(pid, number) }
+
+    /// Waits for its end: the exit status, or 128 plus the signal.
+    @discardableResult
+    func wait() -> Int32 {
+        if let ended { return ended }
+        var status: Int32 = 0
+        while waitpid(pid, &status, 0) < 0 && moult_errno() == EINTR {}
+        let code = moult_exited(status) != 0 ? moult_exit_status(status) : 128 + moult_term_signal(status)
+        ended = code
+        return code
+    }
+}

@@ -1,0 +1,49 @@
+import Glibc
+import Moult
+import MoultBasics
+import MoultCore
+import MoultFiles
+import StepKit
+import TestSupport
+
+/// A store with a sealed database `food`, a living one `pantry` that releases bring new content to, and `user`.
+struct Shop {
+    let scratch: Scratch
+    let root: String
+    private let maker: ReleaseMaker
+
+    var store: Store { Store(at: root) }
+    var layout: StoreLayout { get throws { try StoreLayout(root: root) } }
+    var pantry: String { "\(root)/pantry.db" }
+
+    init() throws {
+        scratch = try Scratch()
+        root = scratch.path("store")
+        maker = try ReleaseMaker(in: scratch.path("releases"))
+    }
+
+    /// The manifest of release `number`.0.0; its number is in every table.
+    func release(_ number: Int, living: Bool = true) throws -> String {
+        var sources = [
+            ReleaseMaker.Source.reference("food", "CREATE TABLE food(release); INSERT INTO food VALUES(\(number));"),
+            .user("user", "CREATE TABLE note(text);"),
+        ]
+        if living {
+            sources.append(
+                ReleaseMaker.Source(
+                    name: "pantry", kind: "shared",
+                    sql: "CREATE TABLE pantry(release); INSERT INTO pantry VALUES(\(number));",
+                    more: [.init("replace", "exchange")]))
+        }
+        return try maker.make("\(number).0.0", sequence: number, sources)
+    }
+
+    /// Sets a member of the store's settings, as an operator would write it.
+    func set(_ name: String, _ text: String) throws {
+        try Settings.rewrite(layout, name, JSON(parsing: Array(text.utf8), as: .draft, source: "test"))
+    }
+
+    func value(_ path: String, _ sql: String) throws -> String {
+        try Shell.must(["sqlite3", path, sql]).split(separator: "\n").first.map { String($0) } ?? ""
+    }
+}
