@@ -19,6 +19,7 @@ extension Command {
         StepsVerb.command,
         HelpVerb.command,
         WhoVerb.command,
+        WatchVerb.command,
         DoctorVerb.command,
         CompletionsVerb.command,
     ]

@@ -1,0 +1,102 @@
+internal import MoultBasics
+internal import MoultCore
+internal import MoultFiles
+
+/// `moult watch`: says when another release comes into service, and runs a program for each.
+enum WatchVerb {
+    static let exec = Option("exec", "Run the program that is named by the arguments for each release")
+    static let once = Option("once", "End after the first release")
+    static let since = Option(
+        "since", value: .text("GENERATION"),
+        "Begin after this generation instead of the current one, so that nothing is lost in between")
+    static let program = Argument(
+        .text("CMD"), presence: .repeated, "The program and its arguments; after -- if it has options of its own")
+
+    static let command = Command(
+        "watch", .operators, "say when another release comes into service",
+        discussion: [
+            """
+            It waits until the kernel tells of a change, and asks nothing over and over. A line is printed for each \
+            release; releases in quick succession may be told as one.
+            """,
+            """
+            The program runs without a shell, and finds in its environment MOULT_STORE, MOULT_GENERATION, \
+            MOULT_VERSION and MOULT_CHANGED: the databases whose content is another one, separated by spaces.
+            """,
+        ],
+        arguments: [program], options: [exec, once, since],
+        examples: [
+            .init("See releases as they come:", "moult watch"),
+            .init("Tell a server of each:", "moult watch --exec -- systemctl reload api"),
+            .init("Wait for the next one, in a script:", "moult watch --once && ./rebuild-index"),
+        ],
+        exits: [
+            .init(.done, "with --once: a release came, and the program, if one is named, ended with 0"),
+            .init(.failure(.failed), "there is no store, or with --once: the program failed"),
+        ],
+        run: run)
+
+    static func run(_ call: Call) throws -> ExitCode {
+        let words = call.values(program)
+        guard call.has(exec) == !words.isEmpty else {
+            throw call.wrongUsage("--exec and a program belong together", why: "one is there without the other")
+        }
+        let layout = try StoreLayout(root: call.store())
+        let follower = try Follower(layout, since: call.value(since))
+        while let change = try follower.next() {
+            report(change, call.output)
+            if !words.isEmpty {
+                do { try execute(words, change, layout, call.output) } catch {
+                    if call.has(once) { throw error }
+                    call.output.warn(StyledText(String(describing: error)))
+                }
+            }
+            if call.has(once) { break }
+        }
+        return .done
+    }
+
+    private static func report(_ change: Follower.Change, _ output: Output) {
+        if output.format == .json {
+            output.event(
+                "generation",
+                [
+                    "generation": .string(change.generation), "version": .string(change.version),
+                    "previous": .optional(change.previous),
+                    "databases": .array(change.databases.map { .string($0) }),
+                ])
+        } else {
+            output.print(ChangeLine(change: change))
+            output.flush()
+        }
+    }
+
+    private static func execute(
+        _ words: [String], _ change: Follower.Change, _ layout: StoreLayout, _ output: Output
+    ) throws {
+        let ended = try ChildProcess.run(
+            words,
+            environment: [
+                "MOULT_STORE": layout.root, "MOULT_GENERATION": change.generation, "MOULT_VERSION": change.version,
+                "MOULT_CHANGED": change.databases.joined(separator: " "),
+            ])
+        // In JSON stdout is for events only.
+        let said = String(decoding: ended.output, as: UTF8.self)
+        if output.format == .json { output.console.diagnose(said) } else { output.console.write(said) }
+        output.flush()
+        guard ended.succeeded else {
+            throw MoultError(.system, what: "\(words[0]) failed for \(change.generation)", why: ended.complaint)
+        }
+        output.console.diagnose(String(decoding: ended.errors, as: UTF8.self))
+    }
+}
+
+private struct ChangeLine: Report {
+    let change: Follower.Change
+
+    func write(to page: inout Page) {
+        let before = change.previous.map { ", was \($0)" } ?? ""
+        page.line("\(change.generation, .heading)\(before): \(change.databases.joined(separator: " "))")
+    }
+    var json: JSON { ["generation": .string(change.generation)] }
+}

@@ -1,0 +1,68 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import StepKit
+internal import Synchronization
+
+/// Notices each new generation of a store from the moment at which it is made. For one thread; others may cancel it.
+package final class Follower: Sendable {
+    package struct Change: Sendable, Equatable {
+        package let generation: String
+        package let version: String
+        /// The generation that was seen before.
+        package let previous: String?
+        /// The databases whose content is another than in the one before, by name.
+        package let databases: [String]
+    }
+
+    private let layout: StoreLayout
+    private let watch: DirectoryWatch
+    private let seen: Mutex<String?>
+
+    /// With `since`, what was installed after that generation is told, too: nothing is lost between a look and this.
+    package init(_ layout: StoreLayout, since generation: String? = nil) throws {
+        // Says that there is no store, where there is none.
+        _ = try Settings.read(layout)
+        self.layout = layout
+        watch = try DirectoryWatch(layout.hidden)
+        seen = Mutex(try generation ?? Generation.currentName(layout))
+    }
+
+    /// Blocks until another generation is current than the last one that was told; nil once it was cancelled.
+    ///
+    /// Switches in quick succession may be told as one.
+    package func next() throws -> Change? {
+        repeat {
+            if let change = try look() { return change }
+        } while try watch.wait()
+        return nil
+    }
+
+    package func cancel() { watch.cancel() }
+
+    private func look() throws -> Change? {
+        let previous = seen.withLock { $0 }
+        guard let name = try Generation.currentName(layout), name != previous else { return nil }
+        let generation: Generation
+        do { generation = try Generation.load(name, in: layout) } catch {
+            // Overtaken by the next one: then that one is told.
+            if try Generation.currentName(layout) != name { return try look() }
+            throw error
+        }
+        seen.withLock { $0 = name }
+        // It may be collected by now; then everything counts as changed.
+        let before = try? previous.map { try Generation.load($0, in: layout).manifest }
+        return Change(
+            generation: name, version: generation.manifest.version.description, previous: previous,
+            databases: generation.manifest.changed(since: before))
+    }
+}
+
+extension Manifest {
+    /// The databases whose content comes with the release and differs from the other's, or all if there is no other.
+    func changed(since other: Manifest?) -> [String] {
+        databases.filter { database in
+            guard let before = other?.database(database.name) else { return true }
+            return before.sha256 != database.sha256 || before.kind != database.kind || before.path != database.path
+        }.map(\.name)
+    }
+}

@@ -1,0 +1,66 @@
+internal import CLinux
+internal import Glibc
+internal import MoultBasics
+
+/// Waits for new, moved and removed names in one directory, told by the kernel (inotify): nothing is asked over and over.
+package final class DirectoryWatch: Sendable {
+    private let directory: String
+    private let events: Int32
+    private let stopOut: Int32
+    private let stopIn: Int32
+
+    package init(_ directory: String) throws {
+        self.directory = directory
+        events = inotify_init1(Int32(IN_CLOEXEC) | Int32(IN_NONBLOCK))
+        guard events >= 0 else { throw Errno(moult_errno()).error("cannot watch \(directory)") }
+        var ends: [Int32] = [-1, -1]
+        guard moult_pipe(&ends) == 0 else {
+            let failure = Errno(moult_errno())
+            Glibc.close(events)
+            throw failure.error("cannot watch \(directory)")
+        }
+        (stopOut, stopIn) = (ends[0], ends[1])
+        let kinds = IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR
+        guard inotify_add_watch(events, directory, UInt32(kinds)) >= 0 else {
+            throw Errno(moult_errno()).error("cannot watch \(directory)")
+        }
+    }
+
+    // Nothing was written through these, so close has nothing to report.
+    deinit { for descriptor in [events, stopOut, stopIn] { Glibc.close(descriptor) } }
+
+    /// Blocks until names have changed since the last call; false once it was cancelled.
+    package func wait() throws -> Bool {
+        while true {
+            var polls = [events, stopOut].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+            if poll(&polls, nfds_t(polls.count), -1) < 0 {
+                if moult_errno() == EINTR { continue }
+                throw Errno(moult_errno()).error("cannot watch \(directory)")
+            }
+            if polls[1].revents != 0 { return false }
+            if polls[0].revents != 0 {
+                try drain()
+                return true
+            }
+        }
+    }
+
+    /// Ends `wait`, now or the next time; from any thread.
+    package func cancel() {
+        var byte: UInt8 = 0
+        // A pipe that is full has been told before.
+        _ = Glibc.write(stopIn, &byte, 1)
+    }
+
+    /// Which names they were is not asked: who is told looks for itself, and so an overflow of the queue is no loss.
+    private func drain() throws {
+        try withUnsafeTemporaryAllocation(byteCount: 1 << 14, alignment: 8) { buffer in
+            while true {
+                let count = Glibc.read(events, buffer.baseAddress, buffer.count)
+                if count >= 0 || moult_errno() == EINTR { continue }
+                if moult_errno() == EAGAIN { return }
+                throw Errno(moult_errno()).error("cannot watch \(directory)")
+            }
+        }
+    }
+}

@@ -1,0 +1,41 @@
+import Glibc
+import Moult
+import MoultFiles
+import TestSupport
+import Testing
+
+/// Readers without a lease, who open a sealed set by its path while it is switched over and over.
+@Suite(.timeLimit(.minutes(30))) struct FlipTests {
+    /// How often: MOULT_FLIPS=2000 is what is promised, and takes minutes in a debug build.
+    static let count = getenv("MOULT_FLIPS").flatMap { Int(String(cString: $0)) } ?? 300
+
+    private static let python = """
+        import select, sqlite3, sys
+        opened, failed = 0, []
+        while not select.select([sys.stdin], [], [], 0)[0]:
+            try:
+                c = sqlite3.connect(f"file:{sys.argv[1]}?mode=ro", uri=True)
+                if c.execute("SELECT release FROM food").fetchone()[0] not in (1, 2): failed.append("wrong data")
+                c.close(); opened += 1
+            except Exception as e: failed.append(str(e))
+            if opened == 1: print("ready")
+        print(opened, len(failed), failed[:1])
+        """
+
+    @Test func noOpenFails() throws {
+        let shop = try Shop()
+        let releases = try [1, 2].map { try shop.release($0, living: false) }
+        try shop.store.update(to: releases[0])
+        let path = "\(shop.root)/food.db"
+        let readers = try (0..<2).map { _ in try Program.python(Self.python, path) }
+        for reader in readers { #expect(reader.line() == "ready") }
+        for flip in 1...Self.count { try shop.store.update(to: releases[flip % 2]) }
+        for reader in readers {
+            reader.closeInput()
+            let words = try #require(reader.line()).split(separator: " ")
+            #expect(words[1] == "0", "\(words)")
+            // It looked while the switches went on, not only before and after.
+            #expect(try #require(Int(words[0])) > Self.count / 10)
+        }
+    }
+}

@@ -1,0 +1,131 @@
+import Glibc
+import Moult
+import MoultBasics
+import MoultCore
+import MoultFiles
+import TestSupport
+import Testing
+
+/// How another process, or another task, notices a release.
+@Suite(.timeLimit(.minutes(3))) struct FollowingTests {
+    let shop: Shop
+
+    init() throws {
+        shop = try Shop()
+        try shop.store.update(to: shop.release(1, living: false))
+    }
+
+    @Test func eventsComeAsTheyHappen() async throws {
+        let first = try shop.store.lease().generation
+        var events = shop.store.events(since: first).makeAsyncIterator()
+        for number in 2...3 {
+            try shop.store.update(to: shop.release(number, living: false))
+            let event = try await events.next()
+            #expect(event?.version == "\(number).0.0")
+            #expect(event?.generation == (try shop.store.lease().generation))
+            #expect(event?.databases == ["food"])
+        }
+    }
+
+    @Test func whatCameBeforeTheFirstLookIsToldOnce() async throws {
+        let first = try shop.store.lease().generation
+        for number in 2...3 { try shop.store.update(to: shop.release(number, living: false)) }
+        var events = shop.store.events(since: first).makeAsyncIterator()
+        #expect(try await events.next()?.version == "3.0.0")
+    }
+
+    @Test func theThreadEndsWithTheTask() async throws {
+        func watches() throws -> Int {
+            try Files.list("/proc/self/fd").count {
+                (try? Files.target(ofLink: "/proc/self/fd/\($0)")) == "anon_inode:inotify"
+            }
+        }
+        let before = try watches()
+        let store = shop.store
+        let (begun, beginning) = AsyncStream<Void>.makeStream()
+        let task = Task {
+            var events = store.events.makeAsyncIterator()
+            beginning.finish()
+            return try await events.next()
+        }
+        for await _ in begun {}
+        task.cancel()
+        #expect(try await task.value == nil)
+        // The watch is closed when its thread has seen the end.
+        while try watches() > before { await Task.yield() }
+    }
+
+    @Test func noStoreIsAnError() async throws {
+        var events = Store(at: shop.scratch.path("nothing")).events.makeAsyncIterator()
+        await #expect(throws: MoultError.self) { try await events.next() }
+    }
+
+    @Test func watchPrintsALineForEach() throws {
+        let first = try shop.store.lease().generation
+        let watch = try Program([BuiltCommand.path, "watch", "--store", shop.root, "--since", first, "--json"])
+        for number in 2...3 {
+            try shop.store.update(to: shop.release(number, living: false))
+            let line = try #require(watch.line())
+            let event = try JSON(parsing: Array(line.utf8), source: "watch")
+            #expect(event["event"]?.string == "generation")
+            #expect(event["version"]?.string == "\(number).0.0")
+            #expect(event["databases"]?.array?.compactMap(\.string) == ["food"])
+        }
+    }
+
+    @Test func watchRunsAProgramAndGivesItsFailure() throws {
+        let first = try shop.store.lease().generation
+        try shop.store.update(to: shop.release(2, living: false))
+        let print = ["sh", "-c", "echo $MOULT_STORE $MOULT_VERSION $MOULT_CHANGED; exit $STATUS"]
+        let command = [BuiltCommand.path, "watch", "--store", shop.root, "--since", first, "--once", "--exec", "--"]
+        let good = try Shell.run(command + print, environment: ["STATUS": "0"])
+        #expect(good.status == 0)
+        #expect(good.output.split(separator: "\n").last == "\(shop.root) 2.0.0 food")
+        let bad = try Shell.run(command + print, environment: ["STATUS": "7"])
+        #expect(bad.status == 1)
+        #expect(bad.errors.contains("it ended with status 7"))
+        #expect(try BuiltCommand.run("watch", "--store", shop.root, "--exec").status == 64)
+    }
+
+    @Test func theRecipeInPython() throws {
+        let recipes = try Recipes.all(in: "following.md", "python")
+        #expect(recipes.count == 2)
+        let reader = try Program.python(
+            recipes[0] + """
+
+                import sys
+                for line in sys.stdin: print(query(sys.argv[1], "food.db", "SELECT release FROM food")[0][0])
+                """, shop.root)
+        for number in 1...3 {
+            if number > 1 { try shop.store.update(to: shop.release(number, living: false)) }
+            reader.write("next\n")
+            #expect(reader.line() == "\(number)")
+        }
+        let holder = try Program.python(
+            recipes[1] + "\nimport sys\nheld, path = lease(sys.argv[1]); print(path); sys.stdin.read()", shop.root)
+        let path = try #require(holder.line())
+        #expect(try LockHolders.of(path).map(\.pid) == [holder.pid])
+    }
+
+    @Test func theRecipesInSh() throws {
+        let recipes = try Recipes.all(in: "following.md", "sh")
+        #expect(recipes.count == 2)
+        let query = try Shell.run(
+            ["sh", "-c", recipes[0]], environment: ["STORE": shop.root, "SQL": "SELECT release FROM food"])
+        #expect(query.output == "1\n", "\(query.errors)")
+        let loop = try Program(
+            ["sh", "-c", "echo begun; " + recipes[1]],
+            environment: [
+                "STORE": shop.root, "PATH": "\(Files.directory(of: BuiltCommand.path)):/usr/bin:/bin",
+            ])
+        // It reads which release is current before it waits; until then a new one would be taken for the old.
+        #expect(loop.line() == "begun")
+        while try !Files.list("/proc").contains(where: { pid in
+            // A process that ends meanwhile is none of ours.
+            let line = (try? Files.read("/proc/\(pid)/cmdline", limit: 1 << 16)) ?? []
+            return line.starts(with: "moult\0watch\0--store\0\(shop.root)\0".utf8)
+        }) {}
+        try shop.store.update(to: shop.release(2, living: false))
+        #expect(loop.line()?.hasPrefix("reloading for 2.0.0+") == true)
+    }
+}
