@@ -19,17 +19,18 @@ import Testing
         let first = try shop.store.lease().generation
         var events = shop.store.events(since: first).makeAsyncIterator()
         for number in 2...3 {
-            try shop.store.update(to: shop.release(number, living: false))
+            try await shop.store.update(to: shop.release(number, living: false))
             let event = try await events.next()
             #expect(event?.version == "\(number).0.0")
-            #expect(event?.generation == (try shop.store.lease().generation))
+            let current = try shop.store.lease().generation
+            #expect(event?.generation == current)
             #expect(event?.databases == ["food"])
         }
     }
 
     @Test func whatCameBeforeTheFirstLookIsToldOnce() async throws {
         let first = try shop.store.lease().generation
-        for number in 2...3 { try shop.store.update(to: shop.release(number, living: false)) }
+        for number in 2...3 { try await shop.store.update(to: shop.release(number, living: false)) }
         var events = shop.store.events(since: first).makeAsyncIterator()
         #expect(try await events.next()?.version == "3.0.0")
     }

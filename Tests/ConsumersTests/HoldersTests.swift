@@ -1,4 +1,5 @@
 import Glibc
+import Moult
 import MoultBasics
 import MoultCore
 import MoultFiles

@@ -12,15 +12,15 @@ extension Command {
         UnholdVerb.command,
         RecoverVerb.command,
         CleanVerb.command,
+        WhoVerb.command,
+        WatchVerb.command,
+        DoctorVerb.command,
         SQLVerb.command,
         AttachVerb.command,
         BuildVerb.command,
         PackVerb.command,
         StepsVerb.command,
         HelpVerb.command,
-        WhoVerb.command,
-        WatchVerb.command,
-        DoctorVerb.command,
         CompletionsVerb.command,
     ]
 }

@@ -29,11 +29,11 @@ struct Shop {
             .user("user", "CREATE TABLE note(text);"),
         ]
         if living {
-            sources.append(
-                ReleaseMaker.Source(
-                    name: "pantry", kind: "shared",
-                    sql: "CREATE TABLE pantry(release); INSERT INTO pantry VALUES(\(number));",
-                    more: [.init("replace", "exchange")]))
+            var pantry = ReleaseMaker.Source.reference(
+                "pantry", "CREATE TABLE pantry(release); INSERT INTO pantry VALUES(\(number));",
+                more: [.init("replace", "exchange")])
+            pantry.kind = "shared"
+            sources.append(pantry)
         }
         return try maker.make("\(number).0.0", sequence: number, sources)
     }
