@@ -41,7 +41,10 @@ package final class Follower: Sendable {
 
     private func look() throws -> Change? {
         let previous = seen.withLock { $0 }
-        guard let name = try Generation.currentName(layout), name != previous else { return nil }
+        guard let name = try Generation.currentName(layout), name != previous else {
+            if try Files.facts(layout.hidden) != nil { return nil }
+            throw MoultError(.store, what: "\(layout.root) is no store any more", why: "\(layout.hidden) was removed")
+        }
         let generation: Generation
         do { generation = try Generation.load(name, in: layout) } catch {
             // Overtaken by the next one: then that one is told.

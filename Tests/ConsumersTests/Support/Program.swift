@@ -22,12 +22,20 @@ final class Program {
         defer { posix_spawn_file_actions_destroy(&actions) }
         posix_spawn_file_actions_adddup2(&actions, toChild[0], 0)
         posix_spawn_file_actions_adddup2(&actions, fromChild[1], 1)
+        // A process group of its own, so that what it starts ends with it; and no signal that this thread happens to block.
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        posix_spawnattr_setsigmask(&attributes, &signals)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP))
         let argv = arguments.map { strdup($0) } + [nil]
         let all = ["PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"].merging(environment) { $1 }
         let envp = all.map { strdup("\($0)=\($1)") } + [nil]
         defer { for word in argv + envp { free(word) } }
         var pid: pid_t = 0
-        let code = posix_spawnp(&pid, arguments[0], &actions, nil, argv, envp)
+        let code = posix_spawnp(&pid, arguments[0], &actions, &attributes, argv, envp)
         close(toChild[0])
         close(fromChild[1])
         (self.pid, input, output) = (pid, toChild[1], fromChild[0])
@@ -36,7 +44,7 @@ final class Program {
 
     deinit {
         if ended == nil {
-            kill(pid, SIGKILL)
+            kill(-pid, SIGKILL)
             wait()
         }
         closeInput()
