@@ -18,7 +18,7 @@ enum DoctorVerb {
         ],
         examples: [
             .init("Look at the store that is here:", "moult doctor"),
-            .init("As a check in monitoring:", "moult doctor -q --store /var/lib/app || echo see moult doctor"),
+            .init("As a check in monitoring:", "moult doctor -q --store /var/lib/app"),
         ],
         exits: [
             .init(.done, "sound, or nothing but advice"),
