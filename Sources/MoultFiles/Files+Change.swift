@@ -11,7 +11,9 @@ extension Files {
     package static func ensureDirectory(_ path: String, mode: UInt32 = 0o755) throws {
         do { try Syscall.mkdir(path, mode) } catch {
             if error == .exists, try factsThroughLinks(path)?.kind == .directory { return }
-            throw error.error("cannot create the directory \(path)")
+            var failure = error.error("cannot create the directory \(path)")
+            if error == .noEntry { failure.now = "Make the directory above it first." }
+            throw failure
         }
     }
 

@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 package import MoultBasics
 
@@ -14,12 +15,15 @@ package enum StoreLocation {
         option: String?, environment: Environment, from directory: String = "."
     ) throws(MoultError) -> String {
         if let named = option ?? environment["MOULT_STORE"] { return named }
-        for candidate in [directory, directory + "/store"] where access(candidate + "/moult.json", F_OK) == 0 {
-            return candidate
-        }
+        for candidate in [directory, directory + "/store"] where isStore(candidate) { return candidate }
         throw MoultError(
             .noStore, what: "no store is named, and there is none here",
             why: "neither \(directory)/moult.json nor \(directory)/store/moult.json is there",
             now: "Name one with --store DIR or MOULT_STORE, or make one with moult init.")
+    }
+
+    /// A store that may not be looked into is one all the same: whoever reads it will say why it cannot.
+    private static func isStore(_ directory: String) -> Bool {
+        access(directory + "/moult.json", F_OK) == 0 || moult_errno() == EACCES
     }
 }

@@ -1,20 +1,20 @@
 internal import MoultBasics
-internal import MoultCore
-internal import StepKit
+package import MoultCore
+package import StepKit
 
 /// The lines of a plan: a sign, the phase, the database, and what becomes of it.
-struct PlanLines: Sendable {
+package struct PlanLines: Sendable {
     /// The effects that have a line.
-    let effects: [Effect]
+    package let effects: [Effect]
     private let databaseWidth: Int
 
-    init(_ plan: Plan, details: Bool) {
+    package init(_ plan: Plan, details: Bool) {
         effects = plan.effects.filter { details || !$0.isDetail }
         databaseWidth = max(10, effects.compactMap(\.database).map(displayWidth).max() ?? 0)
     }
 
     /// The lines of one effect; `before` is of the same width for all of them, `note` comes before what becomes of it.
-    func lines(
+    package func lines(
         of effect: Effect, after before: StyledText = "", note: String = "", on terminal: Terminal
     ) -> [StyledText] {
         let phase = effect.phase.rawValue

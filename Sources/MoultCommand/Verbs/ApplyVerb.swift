@@ -53,7 +53,8 @@ enum ApplyVerb {
 
     private static func apply(_ call: Call, _ file: String) throws {
         if let word = call.requestWords.first {
-            throw call.wrongUsage("\(word) and --plan cannot both be given", why: "the plan was made for one answer")
+            throw call.wrongUsage(
+                "\(word) and --plan cannot both be given", why: "what \(word) says is in the plan already")
         }
         guard let bytes = try Files.read(file, limit: 1 << 26) else {
             throw MoultError(

@@ -31,12 +31,14 @@ enum SQLVerb {
         let connection = store.connection
         if !mayWrite { try connection.execute("PRAGMA query_only = 1") }
         var count = 0
-        try connection.forEachStatement(in: text) { statement in
-            count += 1
-            // `query_only` can be switched off by SQL itself; what SQLite says of a statement cannot.
-            if !mayWrite, !statement.isReadOnly { throw refused(statement.sql) }
-            call.output.print(try RowsReport(of: statement, on: connection))
-        }
+        do {
+            try connection.forEachStatement(in: text) { statement in
+                count += 1
+                // `query_only` can be switched off by SQL itself; what SQLite says of a statement cannot.
+                if !mayWrite, !statement.isReadOnly { throw refused(statement.sql) }
+                call.output.print(try RowsReport(of: statement, on: connection))
+            }
+        } catch { throw explained(error) }
         if count == 0 { throw call.wrongUsage("there is no statement in the SQL") }
         try store.close()
         return .done
@@ -46,6 +48,15 @@ enum SQLVerb {
         MoultError(
             .guarded, .refused, what: "moult sql only reads", why: "this statement writes: \(sql.trimmed)",
             now: "Say --write if you mean it.")
+    }
+
+    /// What SQLite said, without the names of what it was said to: here the statement is the user's own.
+    private static func explained(_ error: any Error) -> any Error {
+        guard var explained = error as? MoultError, let said = error.sqlite, let sql = said.sql else { return error }
+        explained.what = "cannot run \"\(sql.trimmed)\""
+        explained.why = said.message
+        if case .readOnly = said.resultCode { explained.now = "Only the user's databases can be written to." }
+        return explained
     }
 
     private static func standardInput(_ call: Call) throws -> String {

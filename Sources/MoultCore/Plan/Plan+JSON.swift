@@ -23,7 +23,7 @@ extension Plan {
         let fields = try Fields(json) { place, why, now in
             MoultError(
                 .stale, what: "\(source) is no plan: \(place) \(why)",
-                now: now ?? "Make a new one with: moult plan --out FILE")
+                now: now ?? "Make a new one with: moult plan --out FILE MANIFEST")
         }
         let format = try fields.integer("format")
         guard format == Self.format else {

@@ -24,7 +24,7 @@ struct RollbackTarget {
         guard let older else {
             throw MoultError(
                 .refused, .refused, what: "no kept generation is older than \(current.manifest.version)",
-                why: "kept: \(kept.joined(separator: ", "))",
+                why: "those kept are \(kept.joined(separator: ", "))",
                 now: "Name the one you want: moult rollback --to GENERATION")
         }
         return older.name
@@ -38,6 +38,7 @@ struct RollbackTarget {
             .refused, .refused,
             what: matching.isEmpty
                 ? "there is no kept generation \(wanted)" : "several generations are of version \(wanted)",
-            why: "kept: \(kept.joined(separator: ", "))", now: "Name one of them: moult rollback --to GENERATION")
+            why: "those kept are \(kept.joined(separator: ", "))",
+            now: "Name one of them: moult rollback --to GENERATION")
     }
 }

@@ -36,6 +36,6 @@ struct SavedPlan {
     private func stale(_ why: String) -> MoultError {
         MoultError(
             .stale, .stale, what: "the plan \(plan.id) does not fit any more", why: why,
-            now: "Make a new one with: moult plan --out FILE")
+            now: "Make a new one with: moult plan --out FILE MANIFEST")
     }
 }

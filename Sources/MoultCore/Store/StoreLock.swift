@@ -10,7 +10,7 @@ package enum StoreLock {
     ) throws -> FileLock {
         let until = Timestamp.now.seconds + seconds
         while true {
-            if let lock = try FileLock.take(layout.lock, .exclusive) { return lock }
+            if let lock = try lock(layout) { return lock }
             if Timestamp.now.seconds >= until { break }
             try stop()
             usleep(20_000)
@@ -21,5 +21,15 @@ package enum StoreLock {
             .locked, .busy, what: "the store \(layout.root) is in use",
             why: holders.isEmpty ? "another moult has its lock" : "\(holders.joined(separator: ", ")) has its lock",
             now: "Try again later, or let moult wait for it: --wait SECONDS")
+    }
+
+    /// Who may not take the lock may not change the store, and that is what there is to say.
+    private static func lock(_ layout: StoreLayout) throws -> FileLock? {
+        do { return try FileLock.take(layout.lock, .exclusive) } catch let error as MoultError {
+            guard Files.isDenied(error) else { throw error }
+            throw MoultError(
+                .store, what: "you may not change the store \(layout.root)", why: "\(error.what): \(error.why ?? "")",
+                now: "Run this as the user who owns the store.", cause: error.cause)
+        }
     }
 }

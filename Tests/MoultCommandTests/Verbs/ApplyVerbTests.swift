@@ -1,0 +1,170 @@
+import Glibc
+import MoultBasics
+import MoultCore
+import MoultFiles
+import TestSupport
+import Testing
+
+@Suite struct ApplyVerbTests {
+    private let world: World
+    init() throws { world = try World() }
+
+    private func lines(_ text: String) -> [String] {
+        text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+    }
+
+    /// The plan's lines again, each with its tick, and what came of it.
+    @Test func printsThePlanWithTicks() throws {
+        try world.install(world.first)
+        let planned = lines(try world.run("moult plan rel/test-2.0.0.json").out)
+        let run = try world.run("moult apply rel/test-2.0.0.json")
+        #expect(run.status == 0)
+        #expect(run.err == "")
+        let applied = lines(run.out)
+        let effects = planned[2..<(planned.count - 4)]
+        #expect(effects.count == 6)
+        #expect(applied[..<(applied.count - 2)] == planned[..<2] + effects.map { "ok \($0)" } + [""])
+        let end = applied[applied.count - 2]
+        #expect(end.hasPrefix("2.0.0 is installed (generation \(try world.generation(world.second))) in "))
+        #expect(end.hasSuffix(" ms") || end.hasSuffix(" s"))
+        #expect(try world.must("LANG=C.UTF-8 moult rollback").contains("\n✓ - delete   food "))
+    }
+
+    @Test func nothingToDoIsOneLineAndChangesNothing() throws {
+        try world.install(world.first)
+        let tree = try world.tree
+        #expect(try world.run("moult apply rel/test-1.0.0.json") == (0, "nothing to do: 1.0.0 is installed\n", ""))
+        #expect(try world.run("moult apply -q rel/test-1.0.0.json") == (0, "", ""))
+        let events = try world.json("moult apply --json rel/test-1.0.0.json")
+        #expect(events.count == 1)
+        #expect(events[0]["event"]?.string == "result")
+        #expect(events[0]["changed"]?.bool == false)
+        #expect(events[0]["version"]?.string == "1.0.0")
+        #expect(try world.tree == tree)
+    }
+
+    @Test func quietSaysNothingWhenAllIsWell() throws {
+        try world.install()
+        #expect(try world.run("moult apply -q rel/test-1.0.0.json") == (0, "", ""))
+        #expect(try world.run("moult apply -q rel/none.json").err != "")
+    }
+
+    @Test func eventsAreLinesOfJSON() throws {
+        try world.install(world.first)
+        let plan = try JSON(parsing: world.run("moult plan --json rel/test-2.0.0.json").out, source: "plan")
+        let run = try world.run("moult apply --json rel/test-2.0.0.json")
+        #expect(run.status == 0)
+        #expect(run.err == "")
+        let events = try run.out.split(separator: "\n").map { try JSON(parsing: String($0), source: "event") }
+        for event in events { #expect(event["format"]?.integer == 1) }
+        let names = events.compactMap { $0["event"]?.string }
+        #expect(names.first == "plan")
+        #expect(names.last == "result")
+        #expect(names.count { $0 == "decided" } == 1)
+        #expect(events[0]["plan"]?["effects"] == plan["effects"])
+        let done = events.filter { $0["event"]?.string == "done" }
+        #expect(done.compactMap { $0["effect"] } == plan["effects"]?.array)
+        #expect(done.allSatisfy { $0["pass"]?.string == "apply" })
+        let result = try #require(events.last)
+        #expect(result["generation"]?.string == (try world.generation(world.second)))
+        #expect(result["from"]?["version"]?.string == "1.0.0")
+        #expect(result["changed"]?.bool == true)
+    }
+
+    @Test func errorsAreEventsToo() throws {
+        try world.install(world.second)
+        let run = try world.run("moult apply --json rel/test-1.0.0.json")
+        #expect(run.status == 3)
+        #expect(run.err == "")
+        let error = try JSON(parsing: run.out, source: "stdout")["error"]
+        #expect(error?["outcome"]?.string == "refused")
+        #expect(error?["exit"]?.integer == 3)
+    }
+
+    @Test func aSavedPlanIsDoneOnce() throws {
+        try world.install()
+        _ = try world.run("moult plan -o p rel/test-1.0.0.json")
+        // The plan knows its store, wherever it is applied.
+        #expect(try world.must("cd / && moult apply --plan $OLDPWD/p").contains("1.0.0 is installed ("))
+        let id = try #require(JSON(parsing: world.scratch.read("p"), source: "p")["plan"]?.string)
+        #expect(
+            try world.run("moult apply --plan p") == (
+                4, "",
+                """
+                moult: error: the plan \(id) does not fit any more: it was used already
+                  Make a new one with: moult plan --out FILE MANIFEST
+
+                """
+            ))
+    }
+
+    @Test(arguments: [
+        ("touch -d 2020-01-01 rel/test-2.0.0.tar.zst", "rel/test-2.0.0.tar.zst: modified"),
+        ("echo >> rel/test-2.0.0.json", "rel/test-2.0.0.json: content"),
+        ("moult hold 9.0.0 --reason x", "store/moult.json: content"),
+        ("moult rollback", "store/.moult/current: target"),
+        ("rm -f store/user.db", "store/user.db: kind"),
+    ])
+    func aSavedPlanNamesWhatChanged(_ change: String, named: String) throws {
+        let three = try world.maker.make("3.0.0", sequence: 3, World.databases(["rye"]))
+        try world.install(world.first, world.second)
+        try world.must("moult rollback -q; moult unhold -q; moult apply -q rel/test-2.0.0.json")
+        #expect(try world.run("moult plan -o p \(three)").status == 2)
+        let change = change.replacing("2.0.0.", with: "3.0.0.")
+        try world.must(change)
+        let tree = try world.tree
+        let run = try world.run("moult apply --plan p")
+        #expect(run.status == 4)
+        let path = world.scratch.path(named.replacing("2.0.0.", with: "3.0.0."))
+        #expect(run.err.contains(" does not fit any more: \(path) was "), "\(run.err)")
+        #expect(try world.tree == tree)
+    }
+
+    @Test func aSecondUpdaterIsToldWhoIsAtWork() throws {
+        try world.install()
+        let lock = try #require(try FileLock.take(world.layout.lock, .exclusive))
+        let run = try world.run("moult apply rel/test-1.0.0.json")
+        #expect(run.status == 75)
+        #expect(run.err.hasPrefix("moult: error: the store \(world.store) is in use: pid \(getpid()) ("))
+        #expect(run.err.hasSuffix("\n  Try again later, or let moult wait for it: --wait SECONDS\n"))
+        withExtendedLifetime(lock) {}
+    }
+
+    @Test func whoWaitsGetsItsTurn() throws {
+        try world.install()
+        // The lock is let go when the command has begun to wait or before: either way it must succeed.
+        let run = try world.run(
+            """
+            exec 9< store/.moult/lock; flock 9
+            moult apply --wait 600 rel/test-1.0.0.json 9<&- & flock -u 9; wait $!
+            """)
+        #expect(run.status == 0)
+        #expect(run.out.contains("1.0.0 is installed ("))
+    }
+
+    /// SIGTERM: a shell's background jobs ignore SIGINT, and what is ignored stays so.
+    @Test func whoWaitsCanBeStopped() throws {
+        try world.install()
+        let lock = try #require(try FileLock.take(world.layout.lock, .exclusive))
+        let tree = try world.tree
+        // It has begun when it catches the signal: bit 15 of the mask.
+        let run = try world.run(
+            """
+            moult apply --wait 600 rel/test-1.0.0.json & pid=$!
+            until mask=$(sed -n 's/^SigCgt:[[:space:]]*//p' /proc/$pid/status) && (( 0x$mask & 0x4000 )); do :; done
+            kill -TERM $pid; wait $pid
+            """)
+        #expect(run == (1, "", "moult: error: interrupted: nothing was changed\n  Run it again when you like.\n"))
+        withExtendedLifetime(lock) {}
+        #expect(try world.tree == tree)
+    }
+
+    @Test func warningsGoBesideTheResults() throws {
+        _ = try world.maker.make(
+            "3.0.0", sequence: 3, World.databases(["rye"]), top: [.init("expires", "2020-01-01T00:00:00Z")])
+        try world.install()
+        let warning = "moult: warning: release 3.0.0 expired on 2020-01-01T00:00:00Z\n"
+        #expect(try world.run("moult plan rel/test-3.0.0.json").err == warning)
+        #expect(try world.run("moult apply -q rel/test-3.0.0.json") == (0, "", warning))
+    }
+}

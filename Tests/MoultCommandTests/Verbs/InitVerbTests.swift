@@ -1,0 +1,58 @@
+import MoultBasics
+import MoultCore
+import MoultFiles
+import StepKit
+import Testing
+
+@Suite struct InitVerbTests {
+    private let scratch: Scratch
+    init() throws { scratch = try Scratch() }
+
+    @Test func makesAStoreAndSaysWhatNext() throws {
+        #expect(
+            try scratch.run("moult init --product org.example.test") == (
+                0,
+                """
+                + ./store: a store for org.example.test, which lets in newer releases only
+                bring a release in with: moult apply MANIFEST
+
+                """, ""
+            ))
+        let settings = try Settings.read(StoreLayout(root: scratch.path("store")))
+        #expect(settings == Settings(product: "org.example.test"))
+    }
+
+    @Test func elsewhereTheNextCommandMustNameIt() throws {
+        #expect(
+            try scratch.run("moult init 'my data' --product org.example.test --follow match --app 3.4.0") == (
+                0,
+                """
+                + my data: a store for org.example.test, which takes whatever release it is given
+                bring a release in with: moult apply MANIFEST --store 'my data'
+
+                """, ""
+            ))
+        let settings = try Settings.read(StoreLayout(root: scratch.path("my data")))
+        #expect(settings.follow == .match)
+        #expect(settings.app?.description == "3.4.0")
+    }
+
+    /// Where the store is named by the option or the variable, it is made there.
+    @Test(arguments: ["moult init --store s --product a.b", "MOULT_STORE=s moult init --product a.b"])
+    func otherWaysToNameIt(_ line: String) throws {
+        #expect(try scratch.run(line).status == 0)
+        #expect(try Settings.read(StoreLayout(root: scratch.path("s"))).product == "a.b")
+    }
+
+    @Test func asJSON() throws {
+        #expect(
+            try scratch.run("moult init s --product a.b --json").out
+                == #"{"format":1,"store":"s","product":"a.b","follow":"newer"}"# + "\n")
+    }
+
+    @Test func whatIsThereStays() throws {
+        _ = try scratch.run("mkdir store; echo precious > store/food.db")
+        #expect(try scratch.run("moult init --product a.b").status == 0)
+        #expect(try scratch.read("store/food.db") == "precious\n")
+    }
+}

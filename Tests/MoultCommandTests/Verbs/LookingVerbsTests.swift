@@ -1,0 +1,197 @@
+import Glibc
+import Moult
+import MoultBasics
+import MoultCommand
+import MoultCore
+import TestSupport
+import Testing
+
+/// The verbs that only look: status, history, verify, attach, steps.
+@Suite struct LookingVerbsTests {
+    private let world: World
+    init() throws { world = try World() }
+
+    @Test(arguments: [
+        "status", "status --json", "history", "verify", "verify --deep", "attach", "plan rel/test-1.0.0.json",
+        "rollback --dry-run", "clean --dry-run --keep 1", "unhold", "sql 'SELECT * FROM food.food'",
+    ])
+    func nothingIsChanged(_ line: String) throws {
+        try world.install(world.first, world.second)
+        let tree = try world.tree
+        _ = try world.run("moult \(line)")
+        #expect(try world.tree == tree)
+    }
+
+    @Test func statusOfAnEmptyStore() throws {
+        try world.install()
+        #expect(
+            try world.must("moult status") == """
+                org.example.test: nothing is installed
+                  store    \(world.store)
+                  follows  newer
+                bring a release in with: moult apply MANIFEST
+
+                """)
+    }
+
+    @Test func status() throws {
+        try world.install(world.first, world.second)
+        try world.must("moult hold 9.0.0 --reason 'too early'")
+        let text = try world.must("moult status")
+        let status = try Status(of: world.layout)
+        let (since, last) = (try #require(status.since), try #require(status.last))
+        let (one, two) = (try world.generation(world.first), try world.generation(world.second))
+        let sizes = Dictionary(uniqueKeysWithValues: status.generations.map { ($0.name, ByteCount($0.size)) })
+        let took = durationText(seconds: Double(last.milliseconds ?? 0) / 1000)
+        #expect(
+            text == """
+                org.example.test 2.0.0
+                  store    \(world.store)
+                  follows  newer
+                  since    \(since)
+                  last     update 1.0.0 -> 2.0.0 done in \(took), \(last.time)
+                9.0.0 is on hold: too early
+                let it in again with: moult unhold
+
+                Databases:
+                  ok food  reference  8.00 KiB  sealed, as it was proven
+                  ok user  user       8.00 KiB  there, the app writes to it
+
+                Generations:
+                  \(two)  \(sizes[two] ?? ByteCount(0))  in service
+                  \(one)  \(sizes[one] ?? ByteCount(0))  kept
+
+                """)
+    }
+
+    @Test func statusForPrograms() throws {
+        try world.install(world.first, world.second)
+        let lease = try Store(at: world.store).lease()
+        let status = try #require(try world.json("moult status --json").first)
+        #expect(status["version"]?.string == "2.0.0")
+        #expect(status["generation"]?.string == lease.generation)
+        #expect(status["databases"]?.array?.compactMap { $0["state"]?.string } == ["sound", "living"])
+        let current = status["generations"]?.array?.first { $0["current"]?.bool == true }
+        #expect(current?["holders"]?.array?.compactMap { $0["pid"]?.integer } == [Int64(getpid())])
+        #expect(try world.must("moult status").contains("  in service; read by pid \(getpid()) ("))
+        withExtendedLifetime(lease) {}
+    }
+
+    @Test func whatIsWrongIsSeen() throws {
+        try world.install(world.first)
+        try world.must(
+            "rm store/user.db; chmod u+w store/.moult/current/food.db; touch store/.moult/current/food.db-wal")
+        let status = try world.must("moult status")
+        #expect(status.contains("\n  x food  reference  8.00 KiB  changed: it was changed after it was sealed\n"))
+        #expect(status.contains("\n  x user  user              -  missing: nothing at \(world.store)/user.db\n"))
+        let verify = try world.run("moult verify")
+        #expect(verify.status == 1)
+        let sealed = "\(world.store)/.moult/generations/\(try world.generation(world.first))/food.db"
+        #expect(
+            verify.out == """
+                ok food  path      sound
+                x  food  seal      \(sealed) was changed after it was sealed
+                x  food  sidecars  \(sealed)-wal lies beside it and would change what is read
+                x  user  path      there is no file at \(world.store)/user.db
+
+                4 checks: 3 found something wrong
+
+                """)
+        let json = try #require(try world.json("moult verify --json").first)
+        #expect(json["sound"]?.bool == false)
+        #expect(json["checks"]?.array?.count { $0["sound"]?.bool == false } == 3)
+    }
+
+    @Test func verifyReadsTheFilesIfTold() throws {
+        try world.install(world.first)
+        #expect(
+            try world.run("moult verify --deep") == (
+                0,
+                """
+                ok food  path             sound
+                ok food  seal             sound
+                ok food  sidecars         sound
+                ok food  digest           sound
+                ok food  integrity_check  sound
+                ok user  path             sound
+
+                6 checks: all sound
+
+                """, ""
+            ))
+        #expect(try world.run("moult verify -q") == (0, "", ""))
+    }
+
+    @Test func nothingInstalledIsAFinding() throws {
+        try world.install()
+        let run = try world.run("moult verify")
+        #expect(run == (1, "x store  current  nothing is installed\n\n1 check: 1 found something wrong\n", ""))
+    }
+
+    @Test func historyIsNewestFirst() throws {
+        try world.install(world.first, world.second)
+        try world.must("moult rollback -q")
+        let lines = try world.must("moult history").split(separator: "\n").map { $0.drop { $0 != " " } }
+        try #require(lines.count == 3)
+        #expect(lines[0].hasPrefix("  rollback 2.0.0 -> 1.0.0 done in "))
+        #expect(lines[1].hasPrefix("  update 1.0.0 -> 2.0.0 done in "))
+        #expect(lines[2].hasPrefix("  update nothing -> 1.0.0 done in "))
+        #expect(try world.must("moult history -n 1").split(separator: "\n").count == 1)
+        let json = try #require(try world.json("moult history --json").first)
+        #expect(json["entries"]?.array?.compactMap { $0["action"]?.string } == ["rollback", "update", "update"])
+        #expect(json["torn"]?.integer == 0)
+    }
+
+    @Test func tornLinesOfTheHistoryAreTold() throws {
+        try world.install(world.first)
+        try world.must("printf '{\"time\":' >> store/.moult/history.jsonl")
+        let run = try world.run("moult history")
+        #expect(run.status == 0)
+        #expect(run.out.split(separator: "\n").count == 1)
+        let file = "\(world.store)/.moult/history.jsonl"
+        #expect(run.err == "moult: warning: 1 line of \(file) cannot be read; a crash may have torn it\n")
+        #expect(try world.json("moult history --json").first?["torn"]?.integer == 1)
+    }
+
+    @Test func noHistoryYet() throws {
+        try world.install()
+        #expect(try world.must("moult history") == "nothing was done to this store yet\n")
+    }
+
+    /// The lines are for the sqlite3 shell, and so it must read them: also where the path has signs that SQL knows.
+    @Test func attachIsReadByTheShell() throws {
+        try world.must(
+            """
+            mkdir "a'b c%20\\"d"
+            export MOULT_STORE="a'b c%20\\"d/s"
+            moult init --product org.example.test; moult apply -q rel/test-1.0.0.json
+            moult attach > set.sql
+            """)
+        let out = try world.must(
+            "sqlite3 -batch -init set.sql :memory: 'SELECT group_concat(name) FROM food.food; SELECT count(*) FROM main.note;' 2> notes"
+        )
+        #expect(out == "egg,milk\n0\n")
+        let write = try world.run("sqlite3 -batch -init set.sql :memory: 'DELETE FROM food.food' 2>&1")
+        #expect(write.out.contains("attempt to write a readonly database"))
+    }
+
+    @Test func attachForPrograms() throws {
+        try world.install(world.first)
+        let json = try #require(try world.json("moult attach --json").first)
+        let databases = try #require(json["databases"]?.array)
+        #expect(databases.compactMap { $0["schema"]?.string } == ["food", "main"])
+        let generation = try world.generation(world.first)
+        #expect(databases[0]["path"]?.string == "\(world.store)/.moult/generations/\(generation)/food.db")
+        #expect(databases[1]["path"]?.string == "\(world.store)/user.db")
+        #expect(json["generation"]?.string == generation)
+    }
+
+    @Test func stepsAreListed() throws {
+        let text = try world.must("moult steps")
+        #expect(
+            text.split(separator: "\n").map { $0.split(separator: " ").prefix(4).joined(separator: " ") } == [
+                "STEP PHASE FROM WHAT", "version-check check built in", "delete delete built in", "copy copy built in",
+                "attach attach built in", "verify verify built in",
+            ])
+    }
+}

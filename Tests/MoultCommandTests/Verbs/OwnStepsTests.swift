@@ -1,0 +1,51 @@
+import Moult
+import MoultBasics
+import MoultCommand
+import MoultCore
+import StepKit
+import Testing
+
+/// A command with more steps than the built-in ones.
+@Suite struct OwnStepsTests {
+    private struct Reindex: Step {
+        let name = "acme.reindex"
+        let summary = "makes an index"
+        func plan(_ context: PlanContext) throws -> [Effect] { [effect(.copy, nil, .confirm("an index will be made"))] }
+    }
+
+    private func run(_ words: String...) throws -> (status: Int32, out: String, err: String) {
+        let (out, err) = (try Sink(), try Sink())
+        let console = Console(environment: Environment([:]), out: out.descriptor, err: err.descriptor)
+        let runner = Runner(
+            commands: Command.all, environment: Environment([:]), console: console,
+            steps: StepSet.builtIn.adding([Reindex()]))
+        return (runner.run(words).rawValue, out.text, err.text)
+    }
+
+    @Test func areListed() throws {
+        let list = try run("steps")
+        #expect(list.out.hasSuffix("acme.reindex   any     this command  makes an index\n"))
+        let json = try JSON(parsing: run("steps", "--json").out, source: "stdout")
+        #expect(json["steps"]?.array?.last?["builtIn"]?.bool == false)
+    }
+
+    @Test func areUsedWhereAManifestNamesThem() throws {
+        let use: JSON = [["step": "acme.reindex", "after": "copy"]]
+        let world = try World(top: [.init("steps", use)])
+        try world.install()
+        let manifest = world.scratch.path(world.first)
+        let plan = try run("plan", manifest, "--store", world.store)
+        #expect(plan.status == 2)
+        #expect(plan.out.contains("\n  copy     an index will be made\n  attach "))
+        // The plain command does not have it.
+        #expect(
+            try world.run("moult plan rel/test-1.0.0.json") == (
+                3, "",
+                """
+                moult: error: the release needs the step acme.reindex: this moult does not have it
+                  See which there are with: moult steps
+
+                """
+            ))
+    }
+}

@@ -1,0 +1,189 @@
+import Moult
+import MoultBasics
+import MoultCommand
+import MoultCore
+import StepKit
+import TestSupport
+import Testing
+
+@Suite struct PlanVerbTests {
+    private let world: World
+    init() throws { world = try World() }
+
+    /// The text of a plan, with the one number that nobody can know before.
+    private func text(_ line: String) throws -> String {
+        let run = try world.run(line)
+        #expect(run.status == 2)
+        #expect(run.err == "")
+        return run.out.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+            guard line.hasPrefix("disk: "), let comma = line.firstIndex(of: ","),
+                let free = line.firstRange(of: " free")
+            else { return String(line) }
+            return "\(line[..<comma]), FREE\(line[free.lowerBound...])"
+        }
+        .joined(separator: "\n")
+    }
+
+    @Test func theFirstRelease() throws {
+        try world.install()
+        let needs = ByteCount(2 * 8192 + (try world.bytes(world.first)))
+        #expect(
+            try text("moult plan rel/test-1.0.0.json") == """
+                test nothing -> 1.0.0   (store ./store, bundle \(world.size("rel/test-1.0.0.tar.zst")), not signed)
+
+                  check    nothing installed: 1.0.0 is the first
+                + copy     food        8.00 KiB from the bundle, sealed
+                + copy     user        user.db from the template, 8.00 KiB
+                  attach   user + food as "food" (read-only)
+                  verify   food: digest, identity, quick_check
+                  verify   user: digest, identity, quick_check
+
+                disk: needs \(needs), FREE free - 2 to add
+                apply with: moult apply rel/test-1.0.0.json
+
+                """)
+    }
+
+    @Test func theNextRelease() throws {
+        let checks: JSON = [["on": "food", "sql": "SELECT count(*) FROM food", "expect": ">= 2"]]
+        let world = try World(top: [.init("requires", ["app": ">=3.2 <5"]), .init("checks", checks)])
+        try world.must("moult init --product org.example.test --app 3.4.0; moult apply -q rel/test-1.0.0.json")
+        let run = try world.run("LANG=C.UTF-8 moult plan rel/test-2.0.0.json --store store --follow match")
+        #expect(run.status == 2)
+        var lines = run.out.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        let disk = lines.remove(at: 9)
+        #expect(disk.hasPrefix("disk: needs \(ByteCount(8192 + (try world.bytes(world.second)))), "))
+        #expect(disk.hasSuffix(" free · 1 to replace, 1 unchanged"))
+        #expect(
+            try lines.joined(separator: "\n") == """
+                test 1.0.0 -> 2.0.0   (store store, bundle \(world.size("rel/test-2.0.0.tar.zst")), not signed)
+
+                  check    installed 1.0.0 < 2.0.0; app 3.4.0 satisfies >=3.2 <5
+                - delete   food        out of service, kept for rollback (generation \(world.generation(world.first)))
+                + copy     food        8.00 KiB from the bundle, sealed
+                = copy     user        exists: never replaced
+                  attach   user + food as "food" (read-only)
+                  verify   food: digest, identity, quick_check, 1 golden query
+
+                apply with: moult apply rel/test-2.0.0.json --store store --follow match
+
+                """)
+    }
+
+    @Test func inPlaceNothingIsCopied() throws {
+        let maker = try ReleaseMaker(in: world.scratch.path("app"))
+        _ = try maker.make("1.0.0", sequence: 1, [.reference("food", "CREATE TABLE food(name);", inPlace: true)])
+        try world.install()
+        let run = try world.run("moult plan app/test-1.0.0.json")
+        #expect(
+            run.out.hasPrefix(
+                """
+                test nothing -> 1.0.0   (store ./store, not signed)
+
+                  check    nothing installed: 1.0.0 is the first
+                + copy     food        8.00 KiB in place, not copied: \(world.scratch.path("app/food.db"))
+                  attach   food as "food" (read-only)
+                  verify   food: header, identity
+
+                disk: needs \(try world.size("app/test-1.0.0.json")), 
+                """))
+    }
+
+    @Test func detailsAreForWhoAsks() throws {
+        try world.install(world.first)
+        let plain = try text("moult plan rel/test-2.0.0.json").split(separator: "\n")
+        let verbose = try text("moult plan -v rel/test-2.0.0.json").split(separator: "\n")
+        let (old, new) = (try world.generation(world.first), try world.generation(world.second))
+        #expect(
+            verbose.filter { !plain.contains($0) } == [
+                "+ copy     generation \(new)", "~ copy     current: \(old) -> \(new)",
+            ])
+    }
+
+    @Test func nothingToDo() throws {
+        try world.install(world.first)
+        #expect(try world.run("moult plan rel/test-1.0.0.json") == (0, "nothing to do: 1.0.0 is installed\n", ""))
+        #expect(try world.run("moult plan -q rel/test-1.0.0.json") == (0, "", ""))
+        #expect(try world.run("moult plan -q rel/test-2.0.0.json") == (2, "", ""))
+    }
+
+    @Test func asJSONItSaysTheSame() throws {
+        try world.install(world.first)
+        let text = try text("moult plan -v rel/test-2.0.0.json")
+        let run = try world.run("moult plan --json rel/test-2.0.0.json")
+        #expect(run.status == 2)
+        #expect(run.out.hasPrefix(#"{"format":1,"plan":"#))
+        let json = try JSON(parsing: run.out, source: "stdout")
+        let effects = try #require(json["effects"]?.array)
+        let lines = text.split(separator: "\n").dropFirst().dropLast(2).map(String.init)
+        #expect(effects.count == lines.count)
+        for (effect, line) in zip(effects, lines) {
+            let (mark, phase) = (try #require(effect["mark"]?.string), try #require(effect["phase"]?.string))
+            #expect(line.hasPrefix("\(mark) \(phase) "))
+            #expect(line.hasSuffix(try #require(effect["text"]?.string)))
+            if let database = effect["database"]?.string { #expect(line.contains(database)) }
+        }
+        #expect(json["to"]?["version"]?.string == "2.0.0")
+        #expect(json["changes"]?.bool == true)
+        #expect(json["unfinished"]?.array == [])
+    }
+
+    /// Names, bytes, modes, times of change: of the store and of the release.
+    @Test func nothingIsChanged() throws {
+        try world.install(world.first)
+        let (store, releases) = (try world.tree, try Tree(world.scratch.path("rel")))
+        for line in ["plan rel/test-2.0.0.json", "plan --json rel/test-2.0.0.json", "plan -o p rel/test-2.0.0.json"] {
+            #expect(try world.run("moult \(line)").status == 2)
+        }
+        #expect(try world.tree == store)
+        #expect(try Tree(world.scratch.path("rel")) == releases)
+    }
+
+    @Test func isSavedWhereToldAndNowhereElse() throws {
+        try world.install()
+        let text = try text("moult plan --out p rel/test-1.0.0.json --app 3.4.0")
+        #expect(text.hasSuffix("\napply with: moult apply --plan p\n"))
+        let saved = try Plan(json: JSON(parsing: world.scratch.read("p"), source: "p"), source: "p")
+        #expect(saved.to.version == Version(1, 0, 0))
+        #expect(saved.request.app == Version(3, 4, 0))
+        let run = try world.run("moult plan --out /dev/stdout rel/test-1.0.0.json")
+        #expect(run.status == 1)
+        #expect(
+            run.err == """
+                moult: error: cannot save the plan to /dev/stdout: something else than a file is there
+                  Name a file, or print the plan with --json.
+
+                """)
+    }
+
+    @Test func colourOnlyUnderlinesTheSigns() throws {
+        try world.install(world.first)
+        let plain = try text("moult plan rel/test-2.0.0.json")
+        #expect(!plain.contains("\u{1B}"))
+        let coloured = try text("CLICOLOR_FORCE=1 moult plan rel/test-2.0.0.json")
+        #expect(coloured.contains("\u{1B}[31m-\u{1B}[0m delete "))
+        #expect(coloured.contains("\u{1B}[32m+\u{1B}[0m copy "))
+    }
+
+    /// On a terminal what is too long goes on under its beginning.
+    @Test func linesAreWrappedUnderTheirText() throws {
+        try world.install(world.first)
+        let orchestrator = try Orchestrator(root: world.store, steps: .builtIn)
+        let plan = try orchestrator.plan(UpdateRequest(manifest: world.scratch.path(world.second)))
+        let lines = PlanLines(plan, details: false)
+        let terminal = Terminal(width: 50)
+        let shown = lines.effects.flatMap { lines.lines(of: $0, on: terminal).map(\.plain) }
+        #expect(
+            shown == [
+                "  check    installed 1.0.0 < 2.0.0",
+                "- delete   food        out of service, kept for",
+                "                       rollback (generation",
+                "                       \(try world.generation(world.first)))",
+                "+ copy     food        8.00 KiB from the bundle,",
+                "                       sealed",
+                "= copy     user        exists: never replaced",
+                #"  attach   user + food as "food" (read-only)"#,
+                "  verify   food: digest, identity, quick_check",
+            ])
+    }
+}

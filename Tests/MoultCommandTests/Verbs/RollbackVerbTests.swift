@@ -1,0 +1,94 @@
+import MoultBasics
+import MoultCore
+import TestSupport
+import Testing
+
+/// `rollback`, `hold` and `unhold`: what was bad does not come back on its own.
+@Suite struct RollbackVerbTests {
+    private let world: World
+    init() throws {
+        world = try World()
+        try world.install(world.first, world.second)
+    }
+
+    @Test func goesBackAndHolds() throws {
+        let run = try world.run("moult rollback --reason 'names are missing'")
+        #expect(run.status == 0)
+        let (one, two) = (try world.generation(world.first), try world.generation(world.second))
+        #expect(
+            run.out.hasPrefix(
+                """
+                test 2.0.0 -> 1.0.0   (store ./store, rollback, not signed)
+
+                ok   check    back from 2.0.0 to 1.0.0, whose files are the ones that were proven
+                ok - delete   food        out of service, kept for rollback (generation \(two))
+                ok ~ copy     food        back from the kept generation \(one)
+                ok = copy     user        exists: never replaced
+                ok   attach   user + food as "food" (read-only)
+                ok   verify   food: the files that were proven: inode, size, time
+
+                1.0.0 is installed (generation \(one)) in 
+                """))
+        #expect(
+            run.out.hasSuffix(
+                """
+
+                2.0.0 is on hold: names are missing
+                let it in again with: moult unhold
+
+                """))
+        #expect(try world.must("moult sql 'SELECT count(*) AS n FROM food.food'") == "n\n2\n")
+        #expect(
+            try world.run("moult apply rel/test-2.0.0.json") == (
+                3, "",
+                "moult: error: release 2.0.0 is on hold: names are missing\n  Let it in again with: moult unhold\n"
+            ))
+        #expect(try world.must("moult unhold") == "2.0.0 is let in again\n")
+        #expect(try world.must("moult apply -q rel/test-2.0.0.json") == "")
+    }
+
+    @Test func aDryRunIsAPlan() throws {
+        let tree = try world.tree
+        let run = try world.run("moult rollback --dry-run --to 1.0.0 --reason 'no rye'")
+        #expect(run.status == 2)
+        #expect(run.out.contains("\n~ copy     food        back from the kept generation "))
+        #expect(run.out.hasSuffix("\napply with: moult rollback --to 1.0.0 --reason 'no rye'\n"))
+        #expect(try world.tree == tree)
+        let json = try #require(try world.json("moult rollback -n --json").first)
+        #expect(json["purpose"]?.string == "rollback")
+        #expect(json["hold"]?["release"]?.string == "2.0.0")
+    }
+
+    @Test func quietAndJSON() throws {
+        let events = try world.json("moult rollback --json")
+        #expect(events.last?["hold"]?["release"]?.string == "2.0.0")
+        #expect(events.last?["version"]?.string == "1.0.0")
+        #expect(try world.run("moult rollback -q --to 2.0.0") == (0, "", ""))
+    }
+
+    @Test func holdsAreReplacedAndEnded() throws {
+        #expect(
+            try world.must("moult hold --reason holidays") == """
+                every release is on hold: holidays
+                let them in again with: moult unhold
+
+                """)
+        let three = try world.maker.make("3.0.0", sequence: 3, World.databases(["rye"]))
+        #expect(
+            try world.run("moult plan \(three)") == (
+                3, "", "moult: error: the store is on hold: holidays\n  Let it in again with: moult unhold\n"
+            ))
+        // What is installed already is no matter of holds.
+        #expect(try world.run("moult apply -q rel/test-2.0.0.json").status == 0)
+        #expect(
+            try world.must("moult hold 4.0.0 --reason 'not yet' --store store") == """
+                4.0.0 is on hold: not yet
+                let it in again with: moult unhold --store store
+                the hold before is over: every release is on hold: holidays
+
+                """)
+        let json = try #require(try world.json("moult unhold --json").first)
+        #expect(json["before"]?["reason"]?.string == "not yet")
+        #expect(try world.must("moult unhold") == "nothing to do: nothing is on hold\n")
+    }
+}

@@ -1,0 +1,86 @@
+import MoultBasics
+import Testing
+
+@Suite struct SQLVerbTests {
+    private let world: World
+    init() throws {
+        world = try World()
+        try world.install(world.first)
+    }
+
+    @Test func rowsStandUnderEachOther() throws {
+        #expect(
+            try world.must(
+                #"moult sql "SELECT rowid AS id, name, NULL AS no, x'00ff' AS bytes FROM food.food ORDER BY id""#)
+                    == """
+                    id  name  no    bytes
+                     1  egg   NULL  X'00FF'
+                     2  milk  NULL  X'00FF'
+
+                    """)
+    }
+
+    @Test func asJSONValuesKeepTheirTypes() throws {
+        #expect(
+            try world.must(
+                #"moult sql --json "SELECT 1 AS i, 2.5 AS r, 'a' AS t, NULL AS n, x'00ff' AS b; SELECT 2 WHERE 0""#)
+                == #"{"format":1,"columns":["i","r","t","n","b"],"rows":[[1,2.5,"a",null,{"blob":"00FF"}]]}"# + "\n"
+                + #"{"format":1,"columns":["2"],"rows":[]}"# + "\n")
+    }
+
+    @Test func statementsComeFromStdinToo() throws {
+        #expect(try world.must("echo 'SELECT count(*) AS n FROM food.food' | moult sql") == "n\n2\n")
+        #expect(try world.run("moult sql < /dev/null").status == 64)
+        #expect(try world.run("printf '\\377' | moult sql").status == 64)
+    }
+
+    /// The same tree afterwards, whatever was tried.
+    @Test(arguments: [
+        "INSERT INTO note VALUES ('x')", "PRAGMA query_only = 0; INSERT INTO note VALUES ('x')", "CREATE TABLE t(x)",
+        "PRAGMA user_version = 7", "PRAGMA journal_mode = WAL", "VACUUM", "DELETE FROM food.food",
+        "PRAGMA query_only = 0; PRAGMA journal_mode = WAL", "SELECT 1; UPDATE note SET text = 'x'",
+        "PRAGMA query_only = 0; PRAGMA user_version = 7", "REINDEX", "ANALYZE",
+    ])
+    func nothingIsWrittenUnlessToldTo(_ sql: String) throws {
+        let tree = try world.tree
+        _ = try world.run("moult sql \"\(sql)\"")
+        #expect(try world.tree == tree)
+    }
+
+    @Test func writingIsRefusedInWords() throws {
+        #expect(
+            try world.run("moult sql \"INSERT INTO note VALUES ('x')\"") == (
+                3, "",
+                """
+                moult: error: moult sql only reads: this statement writes: INSERT INTO note VALUES ('x')
+                  Say --write if you mean it.
+
+                """
+            ))
+    }
+
+    @Test func theUsersDatabaseCanBeWritten() throws {
+        #expect(try world.must("moult sql --write \"INSERT INTO note VALUES ('a'), ('b')\"") == "2 rows changed\n")
+        #expect(try world.must("moult sql 'SELECT count(*) AS n FROM note'") == "n\n2\n")
+        #expect(
+            try world.run("moult sql --write 'DELETE FROM food.food'") == (
+                1, "",
+                """
+                moult: error: cannot run "DELETE FROM food.food": attempt to write a readonly database
+                  Only the user's databases can be written to.
+
+                """
+            ))
+    }
+
+    @Test func mistakesAreSaidAboutTheStatement() throws {
+        #expect(
+            try world.run("moult sql 'SELECT 1 AS one; SELECT * FROM fod;'") == (
+                1, "one\n  1\n", "moult: error: cannot run \"SELECT * FROM fod;\": no such table: fod\n"
+            ))
+    }
+
+    @Test func whatSteersATerminalIsShownAsItIs() throws {
+        #expect(try world.must("moult sql \"SELECT char(27) || '[2J' || char(10) AS x\"") == "x\n\\u{1B}[2J\\n\n")
+    }
+}

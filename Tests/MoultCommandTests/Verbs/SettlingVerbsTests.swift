@@ -1,0 +1,110 @@
+import Moult
+import MoultBasics
+import MoultCore
+import MoultFiles
+import StepKit
+import TestSupport
+import Testing
+
+/// What the verbs say and do about an update that a crash has interrupted.
+@Suite struct SettlingVerbsTests {
+    private let world: World
+    init() throws { world = try World() }
+
+    /// Leaves `crashed`, the store as it was on the disk at the first event that matches: it is moved away under the
+    /// update's feet, which then finds nothing that it could change any more.
+    private func crash(when matches: @escaping @Sendable (Event) -> Bool) throws {
+        try world.install(world.first)
+        let (store, crashed) = (world.store, world.scratch.path("crashed"))
+        let watcher = Watcher(tell: { event in
+            guard matches(event) else { return }
+            #expect(throws: Never.self) { try Files.rename(store, to: crashed) }
+        })
+        #expect(throws: MoultError.self) {
+            try Orchestrator(root: store, steps: .builtIn, watcher: watcher).update(
+                UpdateRequest(manifest: world.scratch.path(world.second)))
+        }
+        try #require(try Files.facts(store) == nil)
+    }
+
+    private func crashAfterTheFlip() throws {
+        try crash {
+            guard case .done(.apply, let effect) = $0, case .point = effect.change else { return false }
+            return true
+        }
+    }
+
+    @Test func looksTellOfIt() throws {
+        try crashAfterTheFlip()
+        let tree = try Tree(world.scratch.path("crashed"))
+        let status = try world.must("moult status --store crashed")
+        #expect(
+            status.contains("\nan update to 2.0.0 is unfinished\nsettle it with: moult recover --store crashed\n"))
+        let json = try #require(try world.json("moult status --json --store crashed").first)
+        #expect(json["unfinished"]?.array == ["an update to 2.0.0"])
+        let plan = try world.run("moult plan rel/test-2.0.0.json --store crashed")
+        #expect(plan.status == 2)
+        #expect(plan.out == "2.0.0 is installed\n")
+        #expect(
+            plan.err
+                == "moult: warning: an update to 2.0.0 is unfinished; the next command that writes settles it first, and this plan may change\n"
+        )
+        #expect(try world.run("moult verify --store crashed").status == 1)
+        #expect(try Tree(world.scratch.path("crashed")) == tree)
+    }
+
+    @Test func whoIsAtWorkIsNamed() throws {
+        try crashAfterTheFlip()
+        let layout = try StoreLayout(root: world.scratch.path("crashed"))
+        let lock = try #require(try FileLock.take(layout.lock, .exclusive))
+        let status = try world.must("moult status --store crashed")
+        #expect(status.contains("\nan update to 2.0.0 is at work: pid "))
+        #expect(!status.contains("moult recover"))
+        withExtendedLifetime(lock) {}
+    }
+
+    @Test func recoverFinishes() throws {
+        try crashAfterTheFlip()
+        #expect(
+            try world.must("moult recover --store crashed")
+                == "an update to 2.0.0 had been interrupted halfway; it was finished\n")
+        #expect(try world.must("moult recover --store crashed") == "nothing to do: nothing is unfinished\n")
+        #expect(try world.must("moult verify --store crashed").hasSuffix("all sound\n"))
+        #expect(try world.must("moult sql --store crashed 'SELECT count(*) AS n FROM food'") == "n\n3\n")
+        #expect(
+            try world.must("moult history -n 1 --store crashed").contains(
+                " update 1.0.0 -> 2.0.0 finished after an interruption: "))
+    }
+
+    @Test func recoverGoesBackIfTold() throws {
+        try crashAfterTheFlip()
+        let json = try #require(try world.json("moult recover --undo --json --store crashed").first)
+        #expect(json["settled"]?.array?.compactMap { $0["ending"]?.string } == ["undone"])
+        #expect(try world.must("moult sql --store crashed 'SELECT count(*) AS n FROM food'") == "n\n2\n")
+        #expect(try world.must("moult verify --store crashed").hasSuffix("all sound\n"))
+    }
+
+    @Test func applySettlesFirstAndSaysSo() throws {
+        try crashAfterTheFlip()
+        #expect(
+            try world.must("moult apply rel/test-2.0.0.json --store crashed") == """
+                an update to 2.0.0 had been interrupted halfway; it was finished
+                nothing to do: 2.0.0 is installed
+
+                """)
+    }
+
+    @Test func beforeTheDecisionNothingHadChanged() throws {
+        try crash {
+            guard case .phase(.prepare, .attach) = $0 else { return false }
+            return true
+        }
+        let events = try world.json("moult apply rel/test-2.0.0.json --store crashed --json")
+        #expect(events.first?["event"]?.string == "settled")
+        #expect(events.first?["ending"]?.string == "cleaned")
+        #expect(
+            events.first?["text"]?.string
+                == "an update to 2.0.0 had been interrupted before it changed anything; what it had staged was removed")
+        #expect(events.last?["changed"]?.bool == true)
+    }
+}
