@@ -120,8 +120,11 @@ import Testing
         #expect(try SeekTable.read(Descriptor(scratch.path("a"), .read)) == nil)
     }
 
-    /// The number of frames stays at 4,096 however large the members are.
-    @Test(arguments: [(200 << 20, 1 << 20), (5 << 30, 2 << 20), (100 << 30, 26 << 20)])
+    /// At least 16 frames of a small bundle, at most 4,096 of a large one, and 4 MiB between.
+    @Test(arguments: [
+        (0, 1 << 20), (16 << 20, 1 << 20), (40 << 20, 3 << 20), (200 << 20, 4 << 20), (15 << 30, 4 << 20),
+        (100 << 30, 26 << 20),
+    ])
     func largerMembersGetLargerFrames(size: Int, frameSize: Int) throws {
         let layout = try BundleLayout(members: [("big.db", size), ("small.db", 5)], modified: 0)
         #expect(layout.frameSize == frameSize)

@@ -25,7 +25,7 @@ package struct BundleLayout: Hashable, Sendable {
 
     /// Lays members out in this order; `modified` is the time that all of them get, in seconds since 1970.
     ///
-    /// `frameSize` is how much content a frame has at most; left out, 1 MiB, or what makes 4,096 frames of it all.
+    /// `frameSize` is how much content a frame has at most; left out, 1 to 4 MiB, or what makes 4,096 frames of it all.
     package init(members: [(name: String, size: Int)], modified: Int, frameSize: Int? = nil) throws {
         try packing { try MemberSet.check(packed: members.map(\.name)) }
         let frameSize = frameSize ?? Self.frameSize(for: members.map(\.size))
@@ -65,12 +65,16 @@ package struct BundleLayout: Hashable, Sendable {
     static let mostFrames = 4096
     private static let mebibyte = 1 << 20
 
-    /// The smallest number of whole mebibytes that makes no more than 4,096 frames.
+    /// How much content a frame has for members of these sizes, in whole mebibytes.
+    ///
+    /// Large frames compress better: 1 MiB costs up to 3.5 % of the file, 4 MiB below 1 %. Small ones let a small
+    /// bundle be decoded in parallel, too. A bundle so large that it would have too many gets larger ones.
     private static func frameSize(for sizes: [Int]) -> Int {
+        let total = sizes.reduce(0, +)
+        let usual = min(max(total / 16, mebibyte), 4 * mebibyte)
         // A header and a rest that fills no frame for each member, and the end.
         let room = max(1, mostFrames - 2 * sizes.count - 1)
-        let total = sizes.reduce(0, +)
-        let size = (total + room - 1) / room
-        return max(1, (size + mebibyte - 1) / mebibyte) * mebibyte
+        let needed = (total + room - 1) / room
+        return (max(usual, needed) + mebibyte - 1) / mebibyte * mebibyte
     }
 }

@@ -40,13 +40,13 @@ package final class FrameReader: Sendable {
     /// Decodes all frames, begun in order, and hands each to `onFrame` on the thread that decoded it:
     /// its index, where its content lies in the whole, and the content, which is valid during the call only.
     ///
-    /// Takes fewer threads where their buffers would need more than 64 MiB together. The first error wins.
+    /// Takes fewer threads where their buffers would need more than 32 MiB together. The first error wins.
     package func read(
         threads: Int, onFrame: @Sendable (_ index: Int, _ offset: Int, UnsafeRawBufferPointer) throws -> Void
     ) throws {
         let packed = frames.reduce(1) { max($0, $1.packedSize) }
         let content = frames.reduce(1) { max($0, $1.contentSize) }
-        let threads = min(threads, decoderMemoryLimit / (packed + content))
+        let threads = min(threads, decoderMemoryLimit / 2 / (packed + content))
         try reading(file.path) {
             try withoutActuallyEscaping(onFrame) { onFrame in
                 try Workers.run(jobs: frames.count, threads: threads) {
