@@ -121,6 +121,7 @@ let package = Package(
             dependencies: [
                 "MoultCommand", "Moult", "MoultCore", "StepKit", "MoultBasics", "MoultFiles", "TestSupport", "CLinux",
             ]),
+        .testTarget(name: "ExampleTests", dependencies: ["MoultBasics", "MoultFiles", "TestSupport", "MoultTool"]),
     ]
 )
 

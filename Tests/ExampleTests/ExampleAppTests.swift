@@ -1,0 +1,63 @@
+import TestSupport
+import Testing
+
+/// Apps as their authors write them, with the library.
+@Suite(.timeLimit(.minutes(10))) struct ExampleAppTests {
+    let scratch: Scratch
+
+    init() throws {
+        scratch = try Scratch()
+        try Project.packPhrasebook(in: scratch.path)
+    }
+
+    private func phrasebook(_ arguments: String...) async throws -> Shell.Ended {
+        try await Project.run([ExampleApps.path("Phrasebook")] + arguments, in: scratch.path)
+    }
+
+    /// Scenario 1: each version of an app brings its own data at its start, and the user's rows stay.
+    @Test func anAppBringsItsDataAlong() async throws {
+        let (one, two) = ("releases/phrasebook-1.0.0.json", "releases/phrasebook-2.0.0.json")
+        let first = try await phrasebook(one, "store", "it's mine")
+        #expect(first.output.hasPrefix("installed 1.0.0+"))
+        #expect(first.output.contains("\nphrases 1.0.0:\n"))
+        #expect(first.output.hasSuffix("\nnote: it's mine\n"))
+        #expect(try await phrasebook(one, "store").output.hasPrefix("nothing new\nphrases 1.0.0:\n"))
+
+        let second = try await phrasebook(two, "store")
+        #expect(second.output.hasPrefix("installed 2.0.0+"))
+        // Only the second release has this one.
+        #expect(second.output.contains("\n  en cykel - a bicycle\n"))
+        #expect(second.output.hasSuffix("\nnote: it's mine\n"))
+
+        let downgraded = try await phrasebook(one, "store")
+        #expect(downgraded.output.hasPrefix("installed 1.0.0+"))
+        #expect(!downgraded.output.contains("en cykel"))
+        #expect(downgraded.output.hasSuffix("\nnote: it's mine\n"))
+    }
+
+    @Test func anAppWithABadReleaseKeepsItsData() async throws {
+        let one = "releases/phrasebook-1.0.0.json"
+        #expect(try await phrasebook(one, "store").status == 0)
+        try Shell.must(["truncate", "-s", "-1", "releases/phrasebook-2.0.0.tar.zst"], in: scratch.path)
+        let bad = try await phrasebook("releases/phrasebook-2.0.0.json", "store")
+        #expect(bad.status == 1)
+        #expect(bad.output.hasPrefix("cannot open the phrases: the bundle "))
+        #expect(try await phrasebook(one, "store").output.hasPrefix("nothing new\nphrases 1.0.0:\n"))
+    }
+
+    @Test func theAppIsShort() throws {
+        let lines = try Project.text("Examples/Sources/Phrasebook/main.swift").split(
+            separator: "\n", omittingEmptySubsequences: false)
+        #expect(lines.count < 60)
+    }
+
+    /// The library's lines in the README are those of an app that is built and run here.
+    @Test func theReadmeShowsAnAppThatRuns() async throws {
+        let source = try Project.text("Examples/Sources/TenLines/main.swift")
+        #expect(try Project.text("README.md").contains("```swift\n\(source)```\n"))
+        let ended = try await Project.run([ExampleApps.path("TenLines")], in: scratch.path)
+        #expect(ended.status == 0)
+        #expect(ended.output.contains("kvittering - receipt\n"))
+        #expect(try Project.must(["moult", "sql", "SELECT text FROM note"], in: scratch.path).contains("rye bread"))
+    }
+}

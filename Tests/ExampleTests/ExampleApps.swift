@@ -1,0 +1,23 @@
+import MoultFiles
+import TestSupport
+
+/// The apps under `Examples`, built once for all tests and incrementally from one run of the tests to the next.
+enum ExampleApps {
+    static func path(_ name: String) async throws -> String { "\(try await directory.value)/\(name)" }
+
+    /// Where the executables are. Built on a thread of its own: it takes minutes on a clean clone, and the tests that run
+    /// beside it need the threads of Swift's pool.
+    private static let directory = Task {
+        try await withCheckedThrowingContinuation { (built: CheckedContinuation<String, any Error>) in
+            do { try Threads.detach { built.resume(with: Result { try build() }) } } catch {
+                built.resume(throwing: error)
+            }
+        }
+    }
+
+    private static func build() throws -> String {
+        let arguments = ["swift", "build", "--package-path", "Examples", "--scratch-path", ".build/examples"]
+        _ = try Project.must(arguments, in: Project.root)
+        return "\(Project.root)/.build/examples/debug"
+    }
+}

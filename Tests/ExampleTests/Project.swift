@@ -1,0 +1,56 @@
+import Glibc
+import MoultBasics
+import MoultFiles
+import TestSupport
+
+/// The project's own tree, and what was built from it.
+enum Project {
+    static let root = {
+        var parts = #filePath.split(separator: "/")
+        parts.removeLast(3)
+        return parts.reduce("") { "\($0)/\($1)" }
+    }()
+
+    static func text(_ name: String) throws -> String {
+        guard let bytes = try Files.read("\(root)/\(name)", limit: 1 << 20) else {
+            throw MoultError(.system, what: "\(root)/\(name) is not there")
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// The directory of the products, where this test lies, too.
+    static let built = {
+        var path = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let count = readlink("/proc/self/exe", &path, path.count)
+        let text = String(decoding: path.prefix(max(0, count)).map(UInt8.init(bitPattern:)), as: UTF8.self)
+        return text.split(separator: "/").dropLast().reduce("") { "\($0)/\($1)" }
+    }()
+
+    /// The PATH of a person who has installed what was built.
+    static let path = "\(built):\(getenv("PATH").map { String(cString: $0) } ?? "/usr/bin:/bin")"
+
+    /// Runs a program as that person would.
+    static func run(_ arguments: [String], in directory: String, _ environment: [String: String] = [:]) throws
+        -> Shell.Ended
+    {
+        try Shell.run(arguments, in: directory, environment: environment.merging(["PATH": path]) { mine, _ in mine })
+    }
+
+    static func must(_ arguments: [String], in directory: String) throws -> String {
+        let ended = try run(arguments, in: directory)
+        guard ended.status == 0 else {
+            throw MoultError(
+                .system, what: "\(arguments.joined(separator: " ")) ended with \(ended.status)",
+                why: ended.output + ended.errors)
+        }
+        return ended.output
+    }
+
+    /// Packs the two releases of the phrasebook into `releases`.
+    static func packPhrasebook(in directory: String) throws {
+        for version in ["1.0.0", "2.0.0"] {
+            let draft = "\(root)/manifests/replace-on-new-version/phrasebook-\(version).draft.json"
+            _ = try must(["moult", "pack", draft, "-o", "releases"], in: directory)
+        }
+    }
+}

@@ -1,0 +1,44 @@
+import MoultFiles
+import TestSupport
+import Testing
+
+/// The demo and the walks through the stories, as people run them.
+@Suite(.timeLimit(.minutes(5))) struct WalkTests {
+    let scratch: Scratch
+    init() throws { scratch = try Scratch() }
+
+    /// A walk stops by itself at the first command that does not end or answer as it should.
+    @Test(arguments: ["scripts/demo", "manifests/replace-on-new-version/run", "manifests/build-and-attach/run"])
+    func walksFromAnywhereAnyNumberOfTimes(_ script: String) throws {
+        let temporary = try scratch.directory("tmp")
+        for directory in ["/", scratch.path] {
+            let ended = try Project.run(["\(Project.root)/\(script)"], in: directory, ["TMPDIR": temporary])
+            #expect(ended.errors == "")
+            #expect(ended.status == 0, "\(ended.output)")
+            #expect(try Files.list(temporary).isEmpty)
+        }
+        #expect(try Files.list(scratch.path) == ["tmp"])
+    }
+
+    @Test func theDemoTakesTheCommandByItsPath() throws {
+        let ended = try Project.run(
+            ["scripts/demo", "\(Project.built)/moult"], in: Project.root, ["PATH": "/usr/bin:/bin"])
+        #expect(ended.status == 0, "\(ended.output)\(ended.errors)")
+    }
+
+    /// Colours must not hide the words that the walk looks for.
+    @Test func theDemoLooksThroughColours() throws {
+        let ended = try Project.run(["\(Project.root)/scripts/demo"], in: "/", ["CLICOLOR_FORCE": "1"])
+        #expect(ended.status == 0, "\(ended.output)\(ended.errors)")
+        #expect(ended.output.contains("\u{1B}["))
+    }
+
+    @Test func aWalkFailsIfTheCommandDoesNotAnswerAsItShould() throws {
+        let silent = try Project.run(["\(Project.root)/scripts/demo", "/bin/true"], in: "/")
+        #expect(silent.status == 1)
+        #expect(silent.errors.hasSuffix("said \"phrasebook-1.0.0\", and it ended with 0\n"))
+        let missing = try Project.run(["\(Project.root)/scripts/demo", "no-such-command"], in: "/")
+        #expect(missing.status == 127)
+        #expect(missing.errors.hasPrefix("there is no command no-such-command: install it"))
+    }
+}
