@@ -49,4 +49,23 @@ import Testing
         #expect(try crashed.recover().isEmpty)
         #expect(try Tree(copy) == after)
     }
+
+    /// A reader needs no command to be run first.
+    @Test(arguments: [FailingStep.Pass.prepare, .apply])
+    func connectingSettlesToo(pass: FailingStep.Pass) throws {
+        let use: JSON = [["step": "test.copying", "after": "delete"]]
+        let world = try World(top: [.init("steps", use)])
+        let copy = world.scratch.path("crashed")
+        let step = CopyingStep(phase: .delete, pass: pass) { [store = world.store] in
+            try Shell.must(["cp", "-a", store, copy])
+        }
+        _ = try world.orchestrator([step]).update(UpdateRequest(manifest: world.second))
+        let idle = CopyingStep(phase: .delete, pass: .plan) {}
+        let connection = try Store(at: copy, steps: [idle]).connect()
+        let version = pass == .prepare ? "1.0.0" : "2.0.0"
+        #expect(try connection.rows("SELECT DISTINCT release FROM food.food") == [[version]])
+        #expect(try connection.rows("SELECT DISTINCT release FROM codes.codes") == [[version]])
+        try connection.close()
+        #expect(try !Orchestrator(root: copy, steps: .builtIn).isUnfinished())
+    }
 }

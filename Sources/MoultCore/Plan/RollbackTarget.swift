@@ -16,7 +16,9 @@ struct RollbackTarget {
         }
         if let wanted { return try named(wanted, among: kept) }
         // What was in service before, as the history tells it; else the highest version below the present one.
-        let before = try History.read(layout).entries.last { $0.to == current.name && $0.outcome == .done }?.from
+        let before = try History.read(layout).entries.last {
+            $0.to == current.name && [.done, .finished].contains($0.outcome)
+        }?.from
         if let before, kept.contains(before) { return before }
         let older = try kept.map { (name: $0, version: try Generation.load($0, in: layout).manifest.version) }
             .filter { $0.version.precedes(current.manifest.version) }
