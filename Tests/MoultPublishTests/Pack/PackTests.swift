@@ -1,0 +1,131 @@
+import Glibc
+import MoultArchive
+import MoultBasics
+import MoultFiles
+import MoultPublish
+import StepKit
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(20))) struct PackTests {
+    let scratch: Scratch
+
+    init() throws { scratch = try Scratch() }
+
+    private func draft(in directory: String, _ databases: String, more: String = "") throws -> String {
+        let path = "\(directory)/draft.json"
+        try Files.remove(path)
+        let text = """
+            { // as a person writes it
+              "manifest": 1, "product": "org.example.shop", "version": "1.0.0", "sequence": 1, \(more)
+              "databases": { \(databases) },
+            }
+            """
+        try Files.writeNew(Array(text.utf8), to: path)
+        return path
+    }
+
+    private func pack(_ draft: String, to output: String, format: ArchiveKind = .tar(.zstd)) throws -> PackReport {
+        var options = PackOptions()
+        options.output = output
+        options.format = format
+        options.environment = [:]
+        return try Packer(options).pack(draft: draft)
+    }
+
+    private func make(_ directory: String) throws -> String {
+        try Files.ensureDirectory(directory)
+        try Files.writeNew(Array("1|egg\n2|milk\n".utf8), to: "\(directory)/food.csv")
+        let script =
+            "CREATE TABLE food(id INTEGER PRIMARY KEY, name TEXT);\n.mode csv\n.separator |\n.import food.csv food\n"
+        try Files.writeNew(Array(script.utf8), to: "\(directory)/make.sql")
+        try Shell.must(["sqlite3", "\(directory)/user.db", "CREATE TABLE note(text)"])
+        return try draft(
+            in: directory,
+            #""food": { "kind": "reference", "build": { "script": "make.sql" } }, "user": { "kind": "user" }"#)
+    }
+
+    @Test func theSameInputsGiveTheSameBytes() throws {
+        let one = try pack(make(scratch.path("one")), to: scratch.path("out-one"))
+        let before = umask(0o077)
+        defer { umask(before) }
+        let two = try pack(make(scratch.path("elsewhere")), to: scratch.path("out-two"))
+        #expect(try Files.read(one.manifest, limit: 1 << 20) == Files.read(two.manifest, limit: 1 << 20))
+        let bundles = [try #require(one.bundle), try #require(two.bundle)]
+        #expect(try Files.read(bundles[0], limit: 1 << 20) == Files.read(bundles[1], limit: 1 << 20))
+        #expect(try bundles.map { try #require(try Files.facts($0)).mode } == [0o644, 0o644])
+        // Packing it again over itself is no change, and no error.
+        _ = try pack("\(scratch.path("one"))/draft.json", to: scratch.path("out-one"))
+        #expect(try Files.list(scratch.path("out-one")) == ["shop-1.0.0.json", "shop-1.0.0.tar.zst"])
+    }
+
+    @Test(arguments: ["tar.zst", "tar.gz", "tar.xz", "zip"])
+    func everybodyCanOpenTheBundle(_ ending: String) throws {
+        let report = try pack(
+            make(scratch.path("in")), to: scratch.path("out"), format: ArchiveKind(fileName: "x.\(ending)"))
+        let open = try scratch.directory("open")
+        try Shell.must(["bsdtar", "-xf", try #require(report.bundle), "-C", open])
+        #expect(try Shell.must(["sqlite3", "\(open)/food.db", "SELECT * FROM food"]) == "1|egg\n2|milk\n")
+    }
+
+    @Test func framesAreInTheManifest() throws {
+        let report = try pack(make(scratch.path("in")), to: scratch.path("out"))
+        let manifest = try Manifest(
+            parsing: try #require(try Files.read(report.manifest, limit: 1 << 20)), as: .sealed, source: "m")
+        let bundle = try #require(manifest.bundle)
+        let frames = try #require(bundle.frames)
+        // All frames and the seek table are the file; their content is the tar.
+        #expect(frames.packed.reduce(0, +) < bundle.size)
+        let tar = try Shell.must(["sh", "-c", "zstd -dc \(try #require(report.bundle)) | wc -c"]).trimmed
+        #expect(String(frames.content.reduce(0, +)) == tar)
+        #expect(manifest.database("food")?.identity.schema?.hasPrefix("sha256:") == true)
+    }
+
+    @Test func aVersionThatWasPublishedMustNotChange() throws {
+        let path = try make(scratch.path("in"))
+        _ = try pack(path, to: scratch.path("out"))
+        try Shell.must(["sqlite3", scratch.path("in/user.db"), "CREATE TABLE more(x)"])
+        let error = #expect(throws: MoultError.self) { try pack(path, to: scratch.path("out")) }
+        #expect(error?.outcome == .refused)
+        #expect(error?.why == "a version that was published must not change")
+    }
+
+    @Test func aDatabaseInUseIsTakenInAsItIsCommitted() throws {
+        let directory = try scratch.directory("in")
+        try Shell.must([
+            "python3", "-c",
+            """
+            import os, sqlite3, sys
+            c = sqlite3.connect(sys.argv[1])
+            c.execute("pragma journal_mode=wal")
+            c.execute("create table food(id)")
+            c.executemany("insert into food values(?)", [(i,) for i in range(500)])
+            c.commit()
+            os._exit(0)
+            """, "\(directory)/food.db",
+        ])
+        let before = try Tree(directory)
+        let report = try pack(draft(in: directory, #""food": { "kind": "reference" }"#), to: scratch.path("out"))
+        let open = try scratch.directory("open")
+        try Shell.must(["tar", "-xf", try #require(report.bundle), "-C", open])
+        #expect(try Files.list(open) == ["food.db"])
+        #expect(
+            try Shell.must(["sqlite3", "\(open)/food.db", "SELECT count(*) FROM food; PRAGMA journal_mode"])
+                == "500\ndelete\n")
+        try Files.remove("\(directory)/draft.json")
+        #expect(try Tree(directory).lines.dropFirst() == before.lines.dropFirst())
+    }
+
+    @Test func whatIsNotSoundIsRefusedWithTheFinding() throws {
+        let directory = try scratch.directory("in")
+        try Shell.must([
+            "sqlite3", "\(directory)/food.db",
+            "CREATE TABLE a(id INTEGER PRIMARY KEY); CREATE TABLE b(a REFERENCES a(id)); INSERT INTO b VALUES(7);",
+        ])
+        let path = try draft(in: directory, #""food": { "kind": "reference" }"#)
+        let error = #expect(throws: MoultError.self) { try pack(path, to: scratch.path("out")) }
+        #expect(error?.outcome == .refused)
+        #expect(error?.why == "row 1 of table b refers to a row of a that is not there")
+        #expect(try Files.list(scratch.path("out")).isEmpty)
+    }
+}
