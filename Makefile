@@ -1,5 +1,5 @@
 # The commands of this project. `make demo` shows it at work, `make test` proves it; each installs what it needs.
-.PHONY: demo test limits deps test-deps build release lint install bench clean
+.PHONY: demo test test-release limits deps test-deps build release lint install bench clean
 
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PREFIX ?= /usr/local
@@ -42,9 +42,11 @@ test: test-deps lint
 	swift build --build-tests $(SWIFT_FLAGS)
 	swift build --package-path Examples --scratch-path .build/examples
 	swift test --skip-build
+
+# The same tests, optimised.
+test-release: test-deps
 	swift build -c release --build-tests $(RELEASE_TESTS)
 	swift test -c release --skip-build $(RELEASE_TESTS)
-	$(MAKE) limits
 
 # In a directory of its own, because the installed command is built with other flags.
 RELEASE_TESTS := -Xswiftc -enable-testing --scratch-path .build/release-tests $(SWIFT_FLAGS)

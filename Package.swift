@@ -114,7 +114,9 @@ let package = Package(
         .testTarget(name: "MoultArchiveTests", dependencies: ["MoultArchive", "MoultBasics", "MoultFiles"]),
         .testTarget(
             name: "MoultPublishTests",
-            dependencies: ["MoultPublish", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultArchive", "StepKit", "TestSupport"]),
+            dependencies: [
+                "MoultPublish", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultArchive", "StepKit", "TestSupport",
+            ]),
         .testTarget(name: "MoultTrustTests", dependencies: ["MoultTrust", "MoultBasics", "MoultFiles"]),
         .testTarget(
             name: "MoultCommandTests",
