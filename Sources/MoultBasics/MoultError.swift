@@ -4,7 +4,7 @@ public struct MoultError: Error, Sendable {
     public enum Outcome: Int32, Sendable, CaseIterable {
         /// Failed before anything was changed.
         case failed = 1
-        /// Refused: a constraint, trust, the change budget, or an approval that is missing.
+        /// Refused: by a constraint, a hold, a check of the data, or the change budget.
         case refused = 3
         /// A saved plan no longer fits what is there.
         case stale = 4
@@ -14,7 +14,7 @@ public struct MoultError: Error, Sendable {
         case stuck = 6
         /// Wrong usage of the command.
         case usage = 64
-        /// Try later: a lock is held, or a consumer would not let go.
+        /// Try later: another moult is at work, or a program has a database open.
         case busy = 75
     }
 

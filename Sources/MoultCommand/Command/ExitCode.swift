@@ -36,12 +36,12 @@ extension MoultError.Outcome {
     package var meaning: String {
         switch self {
         case .failed: "failed before anything was changed"
-        case .refused: "refused: a constraint, trust, the change budget, or an approval that is missing"
+        case .refused: "refused: by a constraint, a hold, a check of the data, or the change budget"
         case .stale: "the saved plan no longer fits what is there; the message says what changed"
         case .undone: "failed and undone: the old data is intact"
         case .stuck: "could not be undone: an operator is needed; the message says what and where"
         case .usage: "wrong usage of the command"
-        case .busy: "try later: a lock is held, or a consumer would not let go"
+        case .busy: "try later: another moult is at work, or a program has a database open"
         }
     }
 }

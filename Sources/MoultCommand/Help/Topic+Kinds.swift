@@ -24,15 +24,15 @@ extension Topic {
                 (
                     "user",
                     """
-                    Only the user writes. It is made from a template if it is missing, changed by migrations, and \
-                    never replaced or deleted.
+                    The user's own. It is made from a template if it is missing, brought to a newer schema by the \
+                    release's migrations, and never replaced or deleted.
                     """
                 ),
                 (
                     "cache",
                     """
-                    Anyone writes, and all of it can be made again. If it is damaged or its schema does not fit, it \
-                    is set aside and a fresh one is made.
+                    Anyone writes, and all of it can be made again. This version does not know what to do with it \
+                    yet, and refuses a release that has one.
                     """
                 ),
             ]),

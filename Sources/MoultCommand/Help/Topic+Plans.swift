@@ -24,7 +24,9 @@ extension Topic {
             """
             Applying prepares everything first: unpacked beside the store's files, counted, digested and checked by \
             SQLite. Only then comes the decision, one record on disk. Before it any failure leaves the store as it \
-            was. After it the change is made, or undone exactly; a crash is finished forward by the next command.
+            was. After it the change is made, or undone exactly; what a crash has interrupted there is finished by \
+            the next command that writes.
             """,
+            "A rollback has a plan, too: moult rollback --dry-run.",
         ])
 }
