@@ -180,8 +180,14 @@ package struct Orchestrator: Sendable {
             History.Entry(
                 transaction: plan.id, action: plan.purpose.rawValue, from: plan.from?.generation,
                 to: plan.to.generation,
-                outcome: outcome, reason: failure.map { "\($0)" },
+                outcome: outcome, reason: failure.map(Self.reason),
                 milliseconds: Int(elapsed.seconds) * 1000 + Int(elapsed.attoseconds / 1_000_000_000_000_000)),
             to: layout)
+    }
+
+    /// What happened and why; what to do about it was for whoever was there.
+    private static func reason(_ failure: any Error) -> String {
+        guard let error = failure as? MoultError else { return "\(failure)" }
+        return error.what + (error.why.map { ": \($0)" } ?? "")
     }
 }

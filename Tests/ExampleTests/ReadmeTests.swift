@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// What the documents show and name is so.
-@Suite(.timeLimit(.minutes(2))) struct ReadmeTests {
+@Suite(.timeLimit(.minutes(20))) struct ReadmeTests {
     @Test func theTourPrintsWhatItShows() throws {
         let scratch = try Scratch()
         let directory = scratch.path("tour")

@@ -105,8 +105,34 @@ import Testing
         #expect(try scratch.refusal("a.tar.gz").why == "gzip says: incorrect data check")
     }
 
+    /// Each member a frame of its own, cut between frames: every decoder ends cleanly there, and tar, too.
+    @Test(arguments: [1, 2]) func noticesACutBetweenFrames(frames: Int) throws {
+        let scratch = try Scratch()
+        for (name, content) in [("food.db", "food"), ("user.db", "me")] {
+            try scratch.write(name, TarBytes.file(name, Array(content.utf8)))
+        }
+        try scratch.write("z", TarBytes.end)
+        let members = ["food.db": 4, "user.db": 2]
+        #expect(scratch.run("zstd -q food.db user.db z && cat food.db.zst user.db.zst z.zst >a.tar.zst") == 0)
+        #expect(try scratch.unpack("a.tar.zst", members: members).count == 2)
+        let parts = ["food.db.zst", "user.db.zst"][..<frames].joined(separator: " ")
+        #expect(scratch.run("cat \(parts) >a.tar.zst && zstd -t a.tar.zst && tar --zstd -tf a.tar.zst") == 0)
+        #expect([.archiveCut, .archiveMissing].contains(try scratch.refusal("a.tar.zst", members: members).code))
+        // With tar's end behind it, only the set of members tells.
+        #expect(scratch.run("cat food.db.zst z.zst >a.tar.zst") == 0)
+        #expect(try scratch.refusal("a.tar.zst", members: members).why == "it lacks the declared “user.db”")
+    }
+
+    @Test func takesWindowsUpTo32MiB() throws {
+        let scratch = try Scratch()
+        try Sample.write(to: scratch)
+        #expect(scratch.run("tar -cf - -C in . | zstd --long=25 -o a.tar.zst") == 0)
+        #expect(try scratch.unpack("a.tar.zst") == Sample.contents)
+    }
+
     @Test(arguments: [
         ("tar -cf - -C in . | zstd --ultra -22 --long=27 -o a.tar.zst", "its zstd window", "--long"),
+        ("tar -cf - -C in . | zstd --long=26 -o a.tar.zst", "its zstd window", "--long"),
         ("tar -cf - -C in . | xz -9 >a.tar.xz", "its xz dictionary", "xz -8"),
     ])
     func refusesWhatNeedsTooMuchMemory(command: String, what: String, now: String) throws {
@@ -183,7 +209,20 @@ import Testing
         }
     }
 
-    /// Programs that libarchive would have run for such names must not be started.
+    /// The first bytes of formats whose readers crash, run away or start programs in some versions of libarchive.
+    @Test(arguments: [
+        Array("MSCF\0\0\0\0".utf8), Array("Rar!\u{1a}\u{7}\u{1}\0".utf8), Array("xar!\0\u{1c}\0\u{1}".utf8),
+        Array("LRZI\0\u{6}".utf8), Array("GRZipII\0\u{2}\u{4}:)".utf8), [0x89] + Array("LZO\0\r\n\u{1a}\n".utf8),
+    ])
+    func triesNoOtherReaderAndNoProgram(magic: [UInt8]) throws {
+        let scratch = try Scratch()
+        let bytes = magic + [UInt8](repeating: 0x20, count: 4096)
+        for name in ["a.tar", "a.tar.zst", "a.tar.xz", "a.tar.gz", "a.zip", "a.7z"] {
+            try scratch.write(name, bytes)
+            #expect(try scratch.refusal(name).code == .archiveKind)
+        }
+    }
+
     @Test(arguments: ["a.tar.lz", "a.tar.lzo", "a.tar.bz2", "a.rar", "a.cab", "a.iso", "a.db", "tar", "a.TAR", ""])
     func refusesOtherEndings(name: String) throws {
         let error = try #require(throws: MoultError.self) { try ArchiveKind(fileName: name) }

@@ -37,15 +37,29 @@ struct AttachedSet {
         let connection = try Connection.inMemory()
         var tables: [(String, [String])] = []
         for (database, path) in files {
-            let alias = database.attach.alias
-            try connection.attach(path, as: alias, access: .immutable)
-            let rows = try connection.query(
-                "SELECT name FROM \(quoteIdentifier(alias)).sqlite_schema WHERE type IN ('table','view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
-            )
-            tables.append((alias, rows.compactMap { if case .text(let name)? = $0.first { name } else { nil } }))
+            do {
+                tables.append((database.attach.alias, try Self.attach(path, database.attach.alias, to: connection)))
+            } catch {
+                // Of what SQLite says only its reason is of use: the path is that of a staged file.
+                throw error.sqlite.map { Self.failed(database, $0.message, error) } ?? error
+            }
         }
         try connection.close()
         return tables
+    }
+
+    private static func attach(_ path: String, _ alias: String, to connection: Connection) throws -> [String] {
+        try connection.attach(path, as: alias, access: .immutable)
+        let rows = try connection.query(
+            "SELECT name FROM \(quoteIdentifier(alias)).sqlite_schema WHERE type IN ('table','view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+        )
+        return rows.compactMap { if case .text(let name)? = $0.first { name } else { nil } }
+    }
+
+    private static func failed(_ database: Database, _ why: String, _ cause: any Error) -> MoultError {
+        MoultError(
+            code, what: "\(database.member) cannot be attached as \"\(database.attach.alias)\"", why: why,
+            now: "Publish the release again from a sound file.", cause: cause)
     }
 
     /// A bare table name means the first database that has it; that is worth a warning.

@@ -21,7 +21,7 @@ public struct VerifyStep: Step {
     private func methods(_ database: Database, staged: Bool, _ context: PlanContext) throws -> [String] {
         guard staged else {
             switch database.kind {
-            case .reference: return ["the files that were proven: inode, size, time"]
+            case .reference: return ["the very file that was proven: inode, size, time"]
             case .shared: return ["marker"]
             case .user, .cache: return []
             }

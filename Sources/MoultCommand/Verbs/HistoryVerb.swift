@@ -53,23 +53,24 @@ extension History.Entry {
     /// What was done and how it ended, in a few words: `update 2.0.0 -> 2.1.0 done in 1.2 s`.
     var sentence: String {
         let from = self.from.map { Generation.version(of: $0) } ?? "nothing"
-        let time = milliseconds.map { " in \(durationText(seconds: Double($0) / 1000))" } ?? ""
-        return "\(action) \(from) -> \(Generation.version(of: to)) \(outcome.words)\(time)"
+        return "\(action) \(from) -> \(Generation.version(of: to)) \(ending)"
+    }
+
+    private var ending: String {
+        let time = milliseconds.map { durationText(seconds: Double($0) / 1000) }
+        func after(_ words: String) -> String { words + (time.map { " after \($0)" } ?? "") }
+        return switch outcome {
+        case .done: "done" + (time.map { " in \($0)" } ?? "")
+        case .failed: after("failed")
+        case .undone: after("failed and undone")
+        case .stuck: after("failed, and not undone,")
+        case .finished: "finished after an interruption"
+        case .cleaned: "interrupted"
+        }
     }
 }
 
 extension History.Entry.Outcome {
-    var words: String {
-        switch self {
-        case .done: "done"
-        case .failed: "failed, nothing was changed"
-        case .undone: "failed and undone"
-        case .finished: "finished after an interruption"
-        case .cleaned: "interrupted, nothing was changed"
-        case .stuck: "failed, and could not be undone"
-        }
-    }
-
     fileprivate var style: Style? {
         switch self {
         case .done, .finished: nil

@@ -59,7 +59,10 @@ private struct StatusReport: Report {
         table.row("store", "\(status.root)")
         table.row("follows", "\(status.follow.rawValue)\(status.app.map { ", app \($0)" } ?? "")")
         if let since = status.since { table.row("since", "\(since.text(for: terminal))") }
-        if let last = status.last { table.row("last", "\(last.sentence), \(last.time.text(for: terminal))") }
+        if let last = status.last {
+            let reason = last.reason.map { ": \($0)" } ?? ""
+            table.row("last", "\(last.sentence), \(last.time.text(for: terminal))\(reason)")
+        }
         return table
     }
 

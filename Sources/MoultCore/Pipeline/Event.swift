@@ -31,7 +31,7 @@ package struct Watcher: Sendable {
     func stopIfAsked() throws {
         if shouldStop() {
             throw MoultError(
-                .interrupted, what: "interrupted", why: "nothing was changed", now: "Run it again when you like.")
+                .interrupted, what: "interrupted before anything was changed", now: "Run it again when you like.")
         }
     }
 }

@@ -154,7 +154,8 @@ import Testing
             until mask=$(sed -n 's/^SigCgt:[[:space:]]*//p' /proc/$pid/status) && (( 0x$mask & 0x4000 )); do :; done
             kill -TERM $pid; wait $pid
             """)
-        #expect(run == (1, "", "moult: error: interrupted: nothing was changed\n  Run it again when you like.\n"))
+        #expect(
+            run == (1, "", "moult: error: interrupted before anything was changed\n  Run it again when you like.\n"))
         withExtendedLifetime(lock) {}
         #expect(try world.tree == tree)
     }

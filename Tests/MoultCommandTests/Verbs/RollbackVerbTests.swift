@@ -25,7 +25,7 @@ import Testing
                 ok ~ copy     food        back from the kept generation \(one)
                 ok = copy     user        exists: never replaced
                 ok   attach   user + food as "food" (read-only)
-                ok   verify   food: the files that were proven: inode, size, time
+                ok   verify   food: the very file that was proven: inode, size, time
 
                 1.0.0 is installed (generation \(one)) in 
                 """))

@@ -14,10 +14,18 @@ import Testing
         var status: Int32
         /// `{dir}` stands for the scratch directory.
         var message: String
+        /// Found while the release is prepared: what it is called is printed by then, and history tells of the attempt.
+        var found = Found.planning
         var testDescription: String { name }
 
-        init(_ name: String, _ prepare: String, _ line: String, _ status: Int32, _ message: String) {
+        enum Found { case planning, preparing }
+
+        init(
+            _ name: String, _ prepare: String, _ line: String, _ status: Int32, found: Found = .planning,
+            _ message: String
+        ) {
             (self.name, self.prepare, self.line, self.status, self.message) = (name, prepare, line, status, message)
+            self.found = found
         }
 
         init(_ name: String, _ line: String, _ status: Int32, _ message: String) {
@@ -38,6 +46,54 @@ import Testing
             """
             the bundle {dir}/rel/test-2.0.0.tar.zst is missing: the manifest names it, and no file is there
               Put the bundle beside its manifest.
+            """),
+        Case(
+            "bundle that was cut off", "truncate -s 200 rel/test-2.0.0.tar.zst", "moult apply rel/test-2.0.0.json", 1,
+            """
+            the bundle {dir}/rel/test-2.0.0.tar.zst is not the one that was sealed: it has 200 bytes, and the manifest says {bundle}
+              Copy or download it again: it may be cut off.
+            """),
+        Case(
+            "bundle with a wrong byte", "truncate -s -1 rel/test-2.0.0.tar.zst; printf X >> rel/test-2.0.0.tar.zst",
+            "moult apply rel/test-2.0.0.json", 1, found: .preparing,
+            """
+            cannot unpack {dir}/rel/test-2.0.0.tar.zst: zstd says: Restored data doesn't match checksum
+              Get the archive again, or pack it again.
+            """),
+        Case(
+            "not a database", "head -c 8192 /dev/zero > w/food.db; pack food.db user.db; seal food",
+            "moult apply rel/test-2.0.0.json", 1, found: .preparing,
+            """
+            food.db cannot be attached as "food": file is not a database
+              Publish the release again from a sound file.
+            """),
+        Case(
+            "other data", "sqlite3 w/food.db 'UPDATE food SET name = 1'; pack food.db user.db; seal",
+            "moult apply rel/test-2.0.0.json", 1, found: .preparing,
+            """
+            food.db in {dir}/rel/test-2.0.0.tar.zst is not what the manifest says: its SHA-256 is {digest}…, and the manifest says {sealed}…
+              Get manifest and bundle of the same release.
+            """),
+        Case(
+            "missing member", "pack food.db; seal", "moult apply rel/test-2.0.0.json", 1, found: .preparing,
+            """
+            cannot unpack {dir}/rel/test-2.0.0.tar.zst: it lacks the declared “user.db”
+              Get the archive again, or pack it again.
+            """),
+        Case(
+            "extra member", "cp w/user.db w/more.db; pack food.db user.db more.db; seal",
+            "moult apply rel/test-2.0.0.json", 1, found: .preparing,
+            """
+            cannot unpack {dir}/rel/test-2.0.0.tar.zst: it contains “more.db”, which is not declared
+              Get the archive again, or pack it again.
+            """),
+        Case(
+            "wrong identity", "sqlite3 w/food.db 'PRAGMA user_version = 7'; pack food.db user.db; seal food",
+            "sed -i 's/\"kind\": \"reference\"/&, \"identity\": {\"userVersion\": 8}/' rel/test-2.0.0.json; moult apply rel/test-2.0.0.json",
+            1, found: .preparing,
+            """
+            food.db is not what the release promises: its user_version is 7, and the manifest says 8
+              Publish the release again with the right file.
             """),
         Case(
             "manifest that is no JSON", "echo '{\"manifest\": 1,}' > rel/test-2.0.0.json",
@@ -136,21 +192,52 @@ import Testing
             """),
     ]
 
+    /// `pack FILE...` makes the bundle of 2.0.0 again from files in `w`, `seal NAME...` writes its digest, and those of
+    /// databases, into the manifest.
+    private static let tools = """
+        cp -r rel/2.0.0.work w
+        pack() { tar -C w -cf w/new.tar "$@" && zstd -qf w/new.tar -o rel/test-2.0.0.tar.zst; }
+        seal() { python3 -c '
+        import hashlib, json, os, sys
+        def facts(path): return {"size": os.path.getsize(path), "sha256": hashlib.sha256(open(path, "rb").read()).hexdigest()}
+        manifest = json.load(open("rel/test-2.0.0.json"))
+        manifest["bundle"].update(facts("rel/test-2.0.0.tar.zst"))
+        for name in sys.argv[1:]: manifest["databases"][name].update(facts(f"w/{name}.db"))
+        json.dump(manifest, open("rel/test-2.0.0.json", "w"), indent=2)' "$@"; }
+
+        """
+
     private func expect(_ wrong: Case, in world: World, _ run: (status: Int32, out: String, err: String)) throws {
         #expect(run.status == wrong.status)
-        #expect(run.out == "")
-        let message = wrong.message.replacing("{dir}", with: world.scratch.directory)
+        switch wrong.found {
+        case .planning: #expect(run.out == "")
+        case .preparing: #expect(run.out.hasPrefix("test 1.0.0 -> 2.0.0 ") && run.out.hasSuffix(", not signed)\n\n"))
+        }
+        var message = wrong.message.replacing("{dir}", with: world.scratch.directory)
             .replacing("{generation}", with: try world.generation(world.first))
+        if message.contains("{bundle}") || message.contains("{sealed}") {
+            let manifest = try JSON(parsing: world.scratch.read(world.second), source: world.second)
+            let sealed = manifest["databases"]?["food"]?["sha256"]?.string ?? ""
+            message = message.replacing("{bundle}", with: "\(manifest["bundle"]?["size"]?.integer ?? 0)")
+                .replacing("{sealed}", with: sealed.prefix(8))
+                .replacing("{digest}", with: try world.must("sha256sum w/food.db | head -c 8"))
+        }
         #expect(run.err == "moult: error: \(message)\n")
     }
 
     @Test(arguments: cases) func isRefused(_ wrong: Case) throws {
         let world = try World()
         try world.install(world.first)
-        try world.must(wrong.prepare)
-        let tree = try world.tree
+        try world.must(Self.tools + wrong.prepare)
+        func tree() throws -> Tree {
+            switch wrong.found {
+            case .planning: try world.tree
+            case .preparing: try Tree(world.store, times: false, skipping: [".moult/history.jsonl"])
+            }
+        }
+        let before = try tree()
         try expect(wrong, in: world, world.run(wrong.line))
-        #expect(try world.tree == tree)
+        #expect(try tree() == before)
     }
 
     /// Root may do anything, so somebody else is needed to be refused.
