@@ -81,7 +81,9 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "Moult", "MoultCore", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust", "CLinux",
+                "Moult", "MoultCore", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust",
+                "MoultArchive",
+                "CLinux",
             ],
             path: "Tests/TestSupport"),
         .testTarget(

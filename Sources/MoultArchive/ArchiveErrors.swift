@@ -45,6 +45,12 @@ struct Refusal: Error {
 
     static let cut = Refusal(
         .archiveCut, "it ends before it is complete", now: "Copy or download it again: a part is missing.")
+
+    static func size(of member: String, is found: String, declared: Int) -> Refusal {
+        Refusal(
+            .archiveSize, "its member “\(member)” has \(found) bytes, declared are \(declared)",
+            now: "Take the manifest and the archive from the same release.")
+    }
 }
 
 /// Runs what reads an archive; a refusal becomes the error that names the file.

@@ -14,10 +14,19 @@ package enum Threads {
         package func wait() { pthread_join(thread, nil) }
     }
 
+    /// How many threads can run at a time.
+    package static var cores: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
+
     /// Starts a thread; fails only where the system has no room for one more.
     package static func start(_ body: @escaping @Sendable () -> Void) throws -> Running {
         var thread = pthread_t()
-        let work = Unmanaged.passRetained(Work(body))
+        #if DEBUG
+            // System calls of a test's threads are counted with its own.
+            let faults = Faults.current
+            let work = Unmanaged.passRetained(Work { Faults.$current.withValue(faults, operation: body) })
+        #else
+            let work = Unmanaged.passRetained(Work(body))
+        #endif
         let code = pthread_create(
             &thread, nil,
             { argument in

@@ -12,8 +12,7 @@ import Testing
     @Suite(.timeLimit(.minutes(20))) struct FaultTests {
         @Test(arguments: [(false, EIO), (true, ENOSPC)])
         func everySystemCallMayFail(goesOn: Bool, code: Int32) throws {
-            for inPlace in [true, false] {
-                let releases = try Releases(inPlace: inPlace)
+            for releases in [try Releases(inPlace: true), try Releases(), try Releases(format: .frames)] {
                 var number = 1
                 var fired = true
                 while fired {

@@ -1,8 +1,10 @@
+import MoultArchive
 package import MoultBasics
 import MoultFiles
 import MoultSQLite
 import MoultTrust
 import StepKit
+import Synchronization
 
 /// Makes releases for tests with the tools that everybody has: sqlite3, tar, zip.
 package struct ReleaseMaker {
@@ -53,6 +55,8 @@ package struct ReleaseMaker {
         case tar
         case zip
         case sevenZip = "7z"
+        /// In frames, which the manifest lists; everything else is made by the tools that everybody has.
+        case frames = "frames.tar.zst"
     }
 
     /// Makes a release's bundle and sealed manifest, and says where the manifest is.
@@ -127,10 +131,38 @@ package struct ReleaseMaker {
         case .xz, .gz, .tar: try Shell.must(["tar", "-caf", path] + files, in: work)
         case .zip: try Shell.must(["zip", "-q", path] + files, in: work)
         case .sevenZip: try Shell.must(["7z", "a", "-bd", path] + files, in: work)
+        case .frames: return try framed(files, work, name, path)
         }
-        return [
-            "file": .string(name), "size": .size(try Files.facts(path)?.size ?? 0),
-            "sha256": .string(try SHA256.digest(ofFileAt: path).hex),
+        return .object(try facts(name, path))
+    }
+
+    private func facts(_ name: String, _ path: String) throws -> [JSON.Member] {
+        [
+            .init("file", .string(name)), .init("size", .size(try Files.facts(path)?.size ?? 0)),
+            .init("sha256", .string(try SHA256.digest(ofFileAt: path).hex)),
         ]
+    }
+
+    private func framed(_ files: [String], _ work: String, _ name: String, _ path: String) throws -> JSON {
+        let members = try files.map { ($0, try Files.facts("\(work)/\($0)")?.size ?? 0) }
+        // Small frames, so that small databases have several.
+        let layout = try BundleLayout(members: members, modified: 0, frameSize: 8192)
+        let digests = Mutex<[Int: String]>([:])
+        let file = try Descriptor(path, .create, mode: 0o644)
+        let frames = try BundleWriter(layout, level: 3, threads: 1).write(
+            onFrame: { index, content in
+                let digest = try SHA256.digest(of: content).hex
+                digests.withLock { $0[index] = digest }
+            }, output: { try file.write($0) },
+            source: { index, write in
+                try (Files.read("\(work)/\(files[index])", limit: 1 << 30) ?? []).withUnsafeBytes { try write($0) }
+            })
+        try file.close()
+        let all = digests.withLock { found in frames.indices.map { found[$0] ?? "" }.joined() }
+        let listed: JSON = [
+            "packed": .array(frames.map { .size($0.packedSize) }),
+            "content": .array(frames.map { .size($0.contentSize) }), "sha256": .string(all),
+        ]
+        return .object(try facts(name, path) + [.init("frames", listed)])
     }
 }

@@ -13,7 +13,7 @@ package struct Releases {
     package let second: String
 
     /// With `inPlace` no archive takes part; `top` comes into the second manifest only.
-    package init(inPlace: Bool = false, top: [JSON.Member] = []) throws {
+    package init(inPlace: Bool = false, format: ReleaseMaker.Format = .zst, top: [JSON.Member] = []) throws {
         scratch = try Scratch()
         var manifests: [String] = []
         var product = ""
@@ -24,7 +24,8 @@ package struct Releases {
                 .reference("codes", World.table("codes", version), inPlace: inPlace),
             ]
             if !inPlace { sources.append(.user("user", "CREATE TABLE note(text);")) }
-            manifests.append(try maker.make(version, sequence: index + 1, sources, top: index == 1 ? top : []))
+            manifests.append(
+                try maker.make(version, sequence: index + 1, sources, format: format, top: index == 1 ? top : []))
             product = maker.product
         }
         (first, second) = (manifests[0], manifests[1])

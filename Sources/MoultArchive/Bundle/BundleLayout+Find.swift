@@ -28,6 +28,18 @@ extension BundleLayout {
         return layout(members, frames).map { ($0, frames) }
     }
 
+    /// Refuses a bundle whose members are not exactly the declared ones, which have these sizes.
+    package func check(declared: [String: Int], of path: String) throws {
+        try reading(path) {
+            var set = try MemberSet(declared)
+            for member in members {
+                let (name, size) = try set.take(member.name)
+                guard member.size == size else { throw Refusal.size(of: name, is: "\(member.size)", declared: size) }
+            }
+            try set.checkComplete()
+        }
+    }
+
     /// The layout of these members, if it comes to just these frames.
     private static func layout(_ members: [TarHeader.Fields], _ frames: [Frame]) -> BundleLayout? {
         let sizes = frames.map(\.contentSize)

@@ -110,7 +110,9 @@ package struct ArchiveReader: ~Copyable {
                     now: "Pack it again with plain files only.")
             case .file:
                 let (name, size) = try set.take(entryName)
-                if let claimed = entry.size, claimed != size { throw wrongSize(name, "\(claimed)", size) }
+                if let claimed = entry.size, claimed != size {
+                    throw Refusal.size(of: name, is: "\(claimed)", declared: size)
+                }
                 try onMember(name, .begin)
                 try readContent(archive, name, size, onMember)
                 try onMember(name, .end)
@@ -126,17 +128,11 @@ package struct ArchiveReader: ~Copyable {
             guard offset == count else {
                 throw Refusal(.archiveEntryKind, "its entry “\(name)” is a sparse file, not a plain file")
             }
-            guard bytes.count <= size - count else { throw wrongSize(name, "more", size) }
+            guard bytes.count <= size - count else { throw Refusal.size(of: name, is: "more", declared: size) }
             count += bytes.count
             if !bytes.isEmpty { try onMember(name, .bytes(bytes)) }
         }
-        guard count == size else { throw wrongSize(name, "\(count)", size) }
-    }
-
-    private static func wrongSize(_ name: String, _ found: String, _ declared: Int) -> Refusal {
-        Refusal(
-            .archiveSize, "its member “\(name)” has \(found) bytes, declared are \(declared)",
-            now: "Take the manifest and the archive from the same release.")
+        guard count == size else { throw Refusal.size(of: name, is: "\(count)", declared: size) }
     }
 
     /// Says what the file looks like instead of what its name says.

@@ -6,7 +6,7 @@ internal import StepKit
 
 /// Takes the members that a plan needs out of the bundle, into the transaction's own directory.
 ///
-/// One pass: the bundle's and each member's digest are computed on the way, and nothing is used before both fit.
+/// One pass: digests are computed on the way, and nothing is used before they fit.
 struct Unpacker {
     let transaction: Transaction
     let release: Manifest
@@ -17,6 +17,18 @@ struct Unpacker {
 
     func unpack() throws {
         let expected = Self.expected(of: release)
+        if let frames = release.bundle?.frames {
+            try FrameUnpacking(
+                bundle: bundle, frames: frames, members: expected.mapValues { ($0.size, $0.sha256) },
+                wanted: members, place: place, progress: progress
+            ).unpack()
+        } else {
+            try stream(expected)
+        }
+    }
+
+    /// A bundle of any kind: its own digest and each member's, computed while it streams by.
+    private func stream(_ expected: [String: Expected]) throws {
         let kind = try ArchiveKind(fileName: release.bundle?.file ?? bundle)
         let whole = RunningDigest()
         let total = expected.reduce(0) { $0 + $1.value.size }

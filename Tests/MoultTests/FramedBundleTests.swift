@@ -1,0 +1,111 @@
+import Glibc
+import Moult
+import MoultBasics
+import MoultFiles
+import StepKit
+import TestSupport
+import Testing
+
+/// Bundles of ours, which are unpacked frame by frame on every core.
+@Suite(.timeLimit(.minutes(20))) struct FramedBundleTests {
+    let scratch: Scratch
+    let store: Store
+    let manifest: String
+    let bundle: String
+
+    init() throws {
+        scratch = try Scratch()
+        store = Store(at: scratch.path("store"))
+        let maker = try ReleaseMaker(in: scratch.path("releases"))
+        let rows = """
+            CREATE TABLE food(id INTEGER PRIMARY KEY, note TEXT);
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)
+            INSERT INTO food SELECT i, hex(randomblob(40)) FROM n;
+            """
+        manifest = try maker.make(
+            "1.0.0", sequence: 1, [.reference("food", rows), .user("user", "CREATE TABLE note(text);")],
+            format: .frames)
+        bundle = scratch.path("releases/test-1.0.0.frames.tar.zst")
+    }
+
+    /// Changes the manifest in Python, where it is `m`.
+    private func edit(_ change: String) throws {
+        try Shell.must([
+            "python3", "-c",
+            "import json,sys; m=json.load(open(sys.argv[1])); \(change); json.dump(m,open(sys.argv[1],'w'))", manifest,
+        ])
+    }
+
+    @Test func whatIsInstalledIsWhatWasPacked() throws {
+        try store.update(to: manifest)
+        for name in ["food", "user"] {
+            let packed = try Files.read(scratch.path("releases/1.0.0.work/\(name).db"), limit: 1 << 30)
+            #expect(try Files.read(scratch.path("store/\(name).db"), limit: 1 << 30) == packed)
+        }
+    }
+
+    /// Whatever is wrong is found by the digests of the frames, or before, and nothing of it gets in.
+    @Test(arguments: [
+        (
+            "a digest of a large member",
+            "d=m['bundle']['frames']; d['sha256']=d['sha256'][:128]+'0'*64+d['sha256'][192:]",
+            "“food.db” in it differs at byte 8192 or behind"
+        ),
+        (
+            "the digest of a small member", "m['databases']['user']['sha256']='0'*64",
+            "“user.db” in it differs at byte 0 or behind"
+        ),
+        ("a size", "m['databases']['food']['size']+=1", "its member “food.db” has"),
+        ("a frame's size", "m['bundle']['frames']['packed'][1]+=1", "its frames are not the declared ones"),
+        (
+            "a member that is missing", "m['databases']['more']=dict(m['databases']['food'],member='more.db')",
+            "it lacks the declared “more.db”"
+        ),
+        (
+            "a member that is not declared", "del m['databases']['user']",
+            "it contains “user.db”, which is not declared"
+        ),
+    ])
+    func aManifestThatDiffersFromItsBundle(name: String, change: String, why: String) throws {
+        try edit(change)
+        let error = try #require(throws: MoultError.self, "\(name)") { try store.update(to: manifest) }
+        #expect(error.why?.hasPrefix(why) == true, "\(name): \(error)")
+        #expect(try Files.facts(scratch.path("store/food.db")) == nil)
+        #expect(try Files.facts(scratch.path("store/current")) == nil)
+    }
+
+    /// A wrong byte anywhere: in a header, in content, in the seek table.
+    @Test func aWrongByteAnywhereIsRefused() throws {
+        let size = try #require(try Files.facts(bundle)?.size)
+        for place in stride(from: 0, to: size, by: max(1, size / 40)) {
+            try Shell.must([
+                "python3", "-c",
+                "import sys; f=open(sys.argv[1],'r+b'); f.seek(\(place)); b=f.read(1); f.seek(\(place)); f.write(bytes([b[0]^1]))",
+                bundle,
+            ])
+            // A bit that zstd does not look at would do no harm: what is written is proven.
+            do {
+                try store.update(to: manifest)
+                let packed = try Files.read(scratch.path("releases/1.0.0.work/food.db"), limit: 1 << 30)
+                #expect(try Files.read(scratch.path("store/food.db"), limit: 1 << 30) == packed)
+                try Files.removeTree(scratch.path("store"))
+            } catch is MoultError { #expect(try Files.facts(scratch.path("store/food.db")) == nil) }
+            try Shell.must([
+                "python3", "-c",
+                "import sys; f=open(sys.argv[1],'r+b'); f.seek(\(place)); b=f.read(1); f.seek(\(place)); f.write(bytes([b[0]^1]))",
+                bundle,
+            ])
+        }
+        try store.update(to: manifest)
+    }
+
+    @Test func aFileOfOtherFrames() throws {
+        try Shell.must(
+            ["sh", "-c", "cd 1.0.0.work && tar -cf x.tar food.db user.db && zstd -qf x.tar -o \(bundle)"],
+            in: scratch.path("releases"))
+        let size = try #require(try Files.facts(bundle)?.size)
+        try edit("m['bundle']['size']=\(size)")
+        let error = try #require(throws: MoultError.self) { try store.update(to: manifest) }
+        #expect(error.why == "it is not made of frames, as the manifest says")
+    }
+}
