@@ -101,11 +101,6 @@ let package = Package(
                 "Moult", "MoultCore", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust",
                 "TestSupport",
             ]),
-        .testTarget(
-            name: "ConsumersTests",
-            dependencies: [
-                "Moult", "MoultCore", "StepKit", "MoultBasics", "MoultFiles", "TestSupport", "CLinux",
-            ]),
         .testTarget(name: "MoultBasicsTests", dependencies: ["MoultBasics"]),
         .testTarget(name: "StepKitTests", dependencies: ["StepKit", "MoultBasics", "MoultFiles", "MoultCore"]),
         .testTarget(
@@ -115,7 +110,8 @@ let package = Package(
         .testTarget(
             name: "MoultPublishTests",
             dependencies: [
-                "MoultPublish", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultArchive", "StepKit", "TestSupport",
+                "MoultPublish", "Moult", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultArchive",
+                "MoultTrust", "TestSupport",
             ]),
         .testTarget(name: "MoultTrustTests", dependencies: ["MoultTrust", "MoultBasics", "MoultFiles"]),
         .testTarget(
@@ -123,7 +119,6 @@ let package = Package(
             dependencies: [
                 "MoultCommand", "Moult", "MoultCore", "StepKit", "MoultBasics", "MoultFiles", "TestSupport", "CLinux",
             ]),
-        .testTarget(name: "ExampleTests", dependencies: ["MoultBasics", "MoultFiles", "TestSupport", "MoultTool"]),
     ]
 )
 

@@ -20,6 +20,8 @@ extension Command {
         BuildVerb.command,
         PackVerb.command,
         StepsVerb.command,
+        InspectVerb.command,
+        DiffVerb.command,
         HelpVerb.command,
         CompletionsVerb.command,
     ]
