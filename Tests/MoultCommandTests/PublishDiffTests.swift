@@ -66,6 +66,18 @@ import Testing
         #expect(run.out.split(separator: "\n").count == 1)
     }
 
+    @Test func aPageIsWrittenAndOverwritesNothingElse() throws {
+        let run = try scratch.run("moult diff --html page.html old.db new.db")
+        #expect((run.status, run.err) == (2, ""))
+        // The rows are on the page; here nobody asked for them.
+        #expect(!run.out.contains("251"))
+        #expect(try scratch.run("grep -c 'del>250<' page.html").out == "1\n")
+        #expect(try scratch.run("moult diff -q --html page.html old.db new.db").status == 2)
+        let slip = try scratch.run("cp new.db kept.db; moult diff --html new.db old.db new.db; cmp new.db kept.db")
+        #expect(slip.status == 0)
+        #expect(slip.err.contains("cannot save the page to new.db"))
+    }
+
     @Test func inspectTellsWhatIsThere() throws {
         let run = try scratch.run("moult inspect new.db")
         #expect(run.status == 0)
@@ -100,6 +112,14 @@ import Testing
         #expect(diff.out.contains("\n  t         1    1      1        1        -  primary key id\n"), "\(diff.out)")
         #expect(diff.out.contains("= user: left alone by releases, not compared\n"))
         #expect(try scratch.run("moult diff store releases/food-1.0.0.json").status == 0)
+        let plan = try scratch.run("moult plan --deep releases/food-2.0.0.json")
+        #expect(plan.status == 2)
+        let contents =
+            "what the databases hold:\n  food: 1 row added, 1 row removed\n  user: left alone, not compared\n"
+        #expect(plan.out.contains(contents), "\(plan.out)")
+        let json = try scratch.run("moult plan --deep --json releases/food-2.0.0.json")
+        #expect(try JSON(parsing: json.out, source: "plan")["contents"]?["differs"] == true)
+        #expect(try scratch.run("moult plan --deep releases/food-1.0.0.json").out.contains("nothing to do"))
         let inspection = try scratch.run("moult inspect")
         #expect(inspection.status == 0)
         #expect(inspection.out.hasPrefix("org.example.food 1.0.0\n"))

@@ -31,9 +31,12 @@ extension SampleValue {
         case .integer(let number): "\(number)"
         case .real(let number): "\(number)"
         case .text(let text, let bytes):
-            text.count <= 60 && text.utf8.count == bytes ? "'\(text)'" : "'\(text.prefix(59))…' (\(bytes) bytes)"
+            text.count <= 60 && text.utf8.count == bytes
+                ? quoted(text) : "\(quoted("\(text.prefix(59))…")) (\(bytes) bytes)"
         case .blob(let start, let bytes):
             bytes <= 16 ? "x'\(hexadecimal(start))'" : "x'\(hexadecimal(Array(start.prefix(15))))…' (\(bytes) bytes)"
         }
     }
+
+    private func quoted(_ text: String) -> String { "'\(text.replacing("'", with: "''"))'" }
 }

@@ -1,7 +1,5 @@
 internal import MoultBasics
-internal import MoultFiles
 internal import MoultPublish
-internal import Synchronization
 
 /// `moult diff`: what differs between two databases or releases.
 enum DiffVerb {
@@ -45,21 +43,10 @@ enum DiffVerb {
         options.samples = call.number(rows) ?? (page == nil ? 0 : 10)
         options.pages = page != nil
         Interruption.watch()
-        let bar = call.progressBar()
-        let count = Mutex(("", 0))
-        options.progress = { database, table, rows in
-            try Interruption.check()
-            let read = count.withLock { count in
-                count = count.0 == table ? (table, count.1 + rows) : (table, rows)
-                return count.1
-            }
-            bar.show(Progress("compare \(table) of \(database)", done: read, unit: .items))
-        }
         let before = try second.map { _ in try call.subject(first) } ?? call.installedSubject()
         let after = try call.subject(second ?? first)
-        defer { bar.end() }
-        let diff = try ReleaseDiff(from: before, to: after, only: call.values(database), options: options)
-        bar.end()
+        let diff = try call.compare(before, after, only: call.values(database), options)
+        if let page { try call.save(DiffPage(diff).html, asPage: page) }
         var shown = diff
         if call.number(rows) == nil { shown.removeSamples() }
         call.output.print(DiffReport(diff: shown))

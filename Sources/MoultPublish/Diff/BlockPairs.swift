@@ -21,13 +21,13 @@ struct BlockPairs: ~Copyable {
 
     /// Lends the blocks of one place after the other, shorter or empty where a file ends, until both have ended or the
     /// body says false.
-    func forEach(_ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer, _ offset: Int) throws -> Bool) throws {
+    func forEach(_ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool) throws {
         var offset = 0
         while true {
             let one = try fill(blocks, old, offset)
             let two = try fill(blocks + blockSize, new, offset)
             if one.isEmpty && two.isEmpty { return }
-            guard try body(one, two, offset) else { return }
+            guard try body(one, two) else { return }
             offset += blockSize
         }
     }

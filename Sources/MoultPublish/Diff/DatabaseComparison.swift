@@ -84,7 +84,7 @@ package struct DatabaseComparison {
         if (one.device, one.inode) == (two.device, two.inode) { return true }
         guard one.size == two.size, try Sidecars.of(old).isEmpty, try Sidecars.of(new).isEmpty else { return false }
         var isSame = true
-        try BlockPairs(old: old, new: new, blockSize: 256 << 10).forEach { one, two, _ in
+        try BlockPairs(old: old, new: new, blockSize: 256 << 10).forEach { one, two in
             isSame = MoultPublish.isSame(one, two)
             return isSame
         }

@@ -19,7 +19,7 @@ package struct PageMap: Sendable, Equatable {
         var (oldPages, newPages, differing) = (0, 0, 0)
         var bits: [UInt64] = []
         let perBlock = (1 << 20) / pageSize
-        try BlockPairs(old: old, new: new, blockSize: perBlock * pageSize).forEach { one, two, offset in
+        try BlockPairs(old: old, new: new, blockSize: perBlock * pageSize).forEach { one, two in
             for index in 0..<perBlock {
                 func page(_ block: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
                     UnsafeRawBufferPointer(rebasing: block.dropFirst(index * pageSize).prefix(pageSize))
@@ -34,7 +34,6 @@ package struct PageMap: Sendable, Equatable {
                 }
                 newPages += 1
             }
-            _ = offset
             return true
         }
         (self.pageSize, oldCount, newCount, changed, self.bits) = (pageSize, oldPages, newPages, differing, bits)
@@ -52,14 +51,21 @@ package struct PageMap: Sendable, Equatable {
     /// The pages that only the old file had, at its end.
     package var removed: Int { max(0, oldCount - newCount) }
 
-    /// The map in so many cells at most, the first page first: for each, which share of its pages changed or is new.
-    package func cells(atMost limit: Int) -> [Double] {
-        guard newCount > 0 else { return [] }
-        let cells = min(limit, newCount)
-        return (0..<cells).map { cell in
-            let pages = (cell * newCount / cells)..<((cell + 1) * newCount / cells)
+    /// Some neighbouring pages.
+    struct Cell: Equatable {
+        /// Which share of them changed or is new.
+        var share: Double
+        /// The old file ended before all of them.
+        var isNew: Bool
+    }
+
+    /// The new file in so many cells at most, the first page first.
+    func cells(atMost limit: Int) -> [Cell] {
+        let count = min(limit, newCount)
+        return (0..<count).map { cell in
+            let pages = (cell * newCount / count)..<((cell + 1) * newCount / count)
             let hits = pages.count { bits[$0 / 64] >> UInt64($0 % 64) & 1 == 1 }
-            return Double(hits) / Double(pages.count)
+            return Cell(share: Double(hits) / Double(pages.count), isNew: pages.lowerBound >= oldCount)
         }
     }
 }

@@ -1,6 +1,7 @@
 import MoultBasics
 import MoultFiles
 import MoultPublish
+import StepKit
 import TestSupport
 import Testing
 

@@ -3,6 +3,7 @@ import MoultFiles
 import MoultPublish
 import MoultSQLite
 import MoultTrust
+import StepKit
 import TestSupport
 import Testing
 
@@ -65,6 +66,6 @@ import Testing
     @Test func namesThatAreNotThereAreSaid() throws {
         let path = try scratch.database("food.db", sql)
         let error = #expect(throws: MoultError.self) { try Inspection(Subject.open(path), only: ["fod.db"]) }
-        #expect(error?.description.contains("did you mean \"food.db\"") == true, "\(error?.description ?? "")")
+        #expect(error?.description.contains("Did you mean \"food.db\"") == true, "\(error?.description ?? "")")
     }
 }

@@ -1,6 +1,8 @@
 import MoultBasics
 import MoultFiles
 import MoultPublish
+import MoultSQLite
+import StepKit
 import TestSupport
 import Testing
 
@@ -15,7 +17,8 @@ import Testing
     }
 
     private let food = ReleaseMaker.Source.reference(
-        "food", "PRAGMA user_version = 4; CREATE TABLE food (id INTEGER PRIMARY KEY, name); INSERT INTO food VALUES (1, 'a');"
+        "food",
+        "PRAGMA user_version = 4; CREATE TABLE food (id INTEGER PRIMARY KEY, name); INSERT INTO food VALUES (1, 'a');"
     )
     private let user = ReleaseMaker.Source.user("user", "CREATE TABLE note (text);")
 
@@ -87,7 +90,8 @@ import Testing
 
     @Test func aDraftIsNamedSo() throws {
         let draft = try scratch.file(
-            "x.json", #"{ "manifest": 1, "product": "org.x", "version": "1.0.0", "databases": { "a": { "kind": "cache" } } }"#)
+            "x.json",
+            #"{ "manifest": 1, "product": "org.x", "version": "1.0.0", "databases": { "a": { "kind": "cache" } } }"#)
         let error = #expect(throws: MoultError.self) { try Subject.open(draft) }
         #expect(error?.what == "\(draft) is a draft")
         #expect(error?.now == "moult pack \(draft) -o releases/")
