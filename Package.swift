@@ -73,7 +73,7 @@ let package = Package(
             name: "MoultCommand",
             dependencies: [
                 "Moult", "MoultCore", "MoultPublish", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite",
-                "MoultArchive",
+                "MoultArchive", "MoultTrust", "CLinux",
             ]),
         .executableTarget(name: "MoultTool", dependencies: ["MoultCommand"]),
 
@@ -118,6 +118,11 @@ let package = Package(
             name: "MoultCommandTests",
             dependencies: [
                 "MoultCommand", "Moult", "MoultCore", "StepKit", "MoultBasics", "MoultFiles", "TestSupport", "CLinux",
+            ]),
+        .testTarget(
+            name: "FeedTests",
+            dependencies: [
+                "Moult", "MoultCore", "MoultTool", "StepKit", "MoultBasics", "MoultFiles", "MoultTrust", "TestSupport",
             ]),
     ]
 )

@@ -19,6 +19,8 @@ extension Command {
         AttachVerb.command,
         BuildVerb.command,
         PackVerb.command,
+        KeygenVerb.command,
+        SignVerb.command,
         StepsVerb.command,
         InspectVerb.command,
         DiffVerb.command,
