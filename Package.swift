@@ -73,7 +73,7 @@ let package = Package(
             name: "MoultCommand",
             dependencies: [
                 "Moult", "MoultCore", "MoultPublish", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite",
-                "MoultArchive",
+                "MoultArchive", "MoultTrust", "CLinux",
             ]),
         .executableTarget(name: "MoultTool", dependencies: ["MoultCommand"]),
 
@@ -103,11 +103,6 @@ let package = Package(
                 "Moult", "MoultCore", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust",
                 "TestSupport",
             ]),
-        .testTarget(
-            name: "ConsumersTests",
-            dependencies: [
-                "Moult", "MoultCore", "StepKit", "MoultBasics", "MoultFiles", "TestSupport", "CLinux",
-            ]),
         .testTarget(name: "MoultBasicsTests", dependencies: ["MoultBasics"]),
         .testTarget(name: "StepKitTests", dependencies: ["StepKit", "MoultBasics", "MoultFiles", "MoultCore"]),
         .testTarget(
@@ -117,7 +112,8 @@ let package = Package(
         .testTarget(
             name: "MoultPublishTests",
             dependencies: [
-                "MoultPublish", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultArchive", "StepKit", "TestSupport",
+                "MoultPublish", "Moult", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultArchive",
+                "MoultTrust", "TestSupport",
             ]),
         .testTarget(name: "MoultTrustTests", dependencies: ["MoultTrust", "MoultBasics", "MoultFiles"]),
         .testTarget(
@@ -125,7 +121,11 @@ let package = Package(
             dependencies: [
                 "MoultCommand", "Moult", "MoultCore", "StepKit", "MoultBasics", "MoultFiles", "TestSupport", "CLinux",
             ]),
-        .testTarget(name: "ExampleTests", dependencies: ["MoultBasics", "MoultFiles", "TestSupport", "MoultTool"]),
+        .testTarget(
+            name: "FeedTests",
+            dependencies: [
+                "Moult", "MoultCore", "MoultTool", "StepKit", "MoultBasics", "MoultFiles", "MoultTrust", "TestSupport",
+            ]),
     ]
 )
 

@@ -19,7 +19,11 @@ extension Command {
         AttachVerb.command,
         BuildVerb.command,
         PackVerb.command,
+        KeygenVerb.command,
+        SignVerb.command,
         StepsVerb.command,
+        InspectVerb.command,
+        DiffVerb.command,
         HelpVerb.command,
         CompletionsVerb.command,
     ]

@@ -1,3 +1,5 @@
+internal import MoultBasics
+
 /// How many columns a terminal needs for the text, as it is shown after `visible`.
 package func displayWidth(_ text: String) -> Int {
     if text.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) { return text.utf8.count }

@@ -1,3 +1,5 @@
+internal import MoultBasics
+
 /// Text whose parts may have a style; written by interpolation: `"\(name, .heading) is installed"`.
 package struct StyledText: Sendable, Equatable {
     package struct Part: Sendable, Equatable {

@@ -1,5 +1,6 @@
 internal import MoultBasics
 internal import MoultCore
+internal import MoultPublish
 internal import StepKit
 
 /// What `plan` and the dry run of a rollback print.
@@ -14,6 +15,8 @@ struct PlanReport: Report {
     let details: Bool
     /// The command that does it.
     let command: [String]
+    /// What changes inside of the databases, if somebody asked and there is something to compare.
+    let contents: ReleaseDiff?
 
     /// Nothing would happen if the plan were applied.
     var isEmpty: Bool { !plan.changesStore && unfinished.isEmpty }
@@ -29,6 +32,7 @@ struct PlanReport: Report {
         for effect in lines.effects {
             for line in lines.lines(of: effect, on: page.terminal) { page.line(line) }
         }
+        if let contents { DiffSummary(diff: contents).write(to: &page) }
         page.line()
         page.wrapped(
             "disk: needs \(ByteCount(plan.needs)), \(ByteCount(free)) free \(page.terminal.symbols.dot) \(counts)")
@@ -48,6 +52,7 @@ struct PlanReport: Report {
     var json: JSON {
         plan.json.setting("free", to: .size(free))
             .setting("unfinished", to: .array(unfinished.updates.map { .string($0) }))
+            .setting("contents", to: contents?.json)
     }
 }
 
@@ -56,10 +61,12 @@ func nothingToDo(_ version: String) -> String { "nothing to do: \(version) is in
 
 extension Call {
     /// Prints a plan with all that belongs to it; the exit status says whether there is anything to do.
-    func show(_ plan: Plan, store: String, command: [String], in orchestrator: Orchestrator) throws -> ExitCode {
+    func show(
+        _ plan: Plan, store: String, command: [String], in orchestrator: Orchestrator, contents: ReleaseDiff? = nil
+    ) throws -> ExitCode {
         let report = PlanReport(
             plan: plan, store: store, free: try orchestrator.freeSpace(), unfinished: try orchestrator.unfinished(),
-            details: output.isVerbose, command: command)
+            details: output.isVerbose, command: command, contents: contents)
         output.print(report)
         if output.format == .text {
             output.flush()

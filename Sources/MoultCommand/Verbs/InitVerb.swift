@@ -1,5 +1,6 @@
 internal import MoultBasics
 internal import MoultCore
+internal import MoultTrust
 internal import StepKit
 
 /// `moult init`: makes a store.
@@ -7,6 +8,10 @@ enum InitVerb {
     static let directory = Argument(
         .directory(), presence: .optional, "The store's directory, made if it is not there; else ./store")
     static let product = Option("product", value: .text("NAME"), "What its data belongs to: org.example.dailyvalue")
+
+    static let key = Option(
+        "key", value: .text("KEY"), repeats: true,
+        "Take only what this key signed: a .pub file, or the line in it; may be given more than once")
 
     static let command = Command(
         "init", .operators, "make a store, the directory that holds the databases",
@@ -17,7 +22,7 @@ enum InitVerb {
             settings are in moult.json, which you may edit.
             """
         ],
-        arguments: [directory], options: [product, UpdateOptions.app, UpdateOptions.follow], changesStore: true,
+        arguments: [directory], options: [product, UpdateOptions.app, UpdateOptions.follow, key], changesStore: true,
         examples: [
             .init("Make ./store:", "moult init --product org.example.dailyvalue"),
             .init(
@@ -39,7 +44,9 @@ enum InitVerb {
         let store =
             call.value(directory) ?? call.value(.store) ?? call.environment["MOULT_STORE"] ?? "./store"
         let follow = call.value(UpdateOptions.follow).flatMap { Policy.Follow(rawValue: $0) } ?? .newer
-        let settings = Settings(product: product, app: try call.version(UpdateOptions.app), follow: follow)
+        var settings = Settings(product: product, app: try call.version(UpdateOptions.app), follow: follow)
+        let keys = try call.values(key).map { TrustedKeys.Entry(key: try Keys.public($0)) }
+        if !keys.isEmpty { settings.keys = TrustedKeys(keys) }
         try Orchestrator.create(at: store, settings)
         call.output.print(
             InitReport(store: store, settings: settings, isFoundWithoutBeingNamed: try isDefault(store, call)))
@@ -65,6 +72,10 @@ private struct InitReport: Report {
             case .match: "takes whatever release it is given"
             }
         page.wrapped("\("+", .added) \(store): a store for \(settings.product), which \(follows)")
+        if let keys = settings.keys {
+            page.wrapped(
+                "and nothing that is not signed by \(keys.entries.map(\.key.id.description).joined(separator: " or "))")
+        }
         let words = ["moult", "apply", "MANIFEST"] + (isFoundWithoutBeingNamed ? [] : ["--store", store])
         page.line("bring a release in with: \(shellLine(words), .heading)")
     }
@@ -72,7 +83,7 @@ private struct InitReport: Report {
     var json: JSON {
         .compact([
             "store": .string(store), "product": .string(settings.product), "app": .optional(settings.app?.description),
-            "follow": .string(settings.follow.rawValue),
+            "follow": .string(settings.follow.rawValue), "keys": settings.keys?.json,
         ])
     }
 }

@@ -1,20 +1,28 @@
 internal import MoultBasics
 internal import MoultCore
 internal import MoultFiles
+internal import MoultPublish
 
 /// `moult plan`: what applying a release would do.
 enum PlanVerb {
     static let manifest = Argument(.file("MANIFEST"), "The sealed manifest of a release; its bundle lies beside it")
     static let out = Option("out", letter: "o", value: .file(), "Save the plan, for apply --plan FILE")
+    static let deep = Option("deep", "Also unpack the bundle elsewhere and compare what the databases hold")
 
     static let command = Command(
         "plan", .operators, "show what applying a release would do, and change nothing",
         discussion: [
-            "Each line is one change, with a sign before it: see moult help plans. Nothing is changed but FILE."
+            "Each line is one change, with a sign before it: see moult help plans. Nothing is changed but FILE.",
+            """
+            With --deep the bundle is unpacked into a temporary directory and compared with what is installed, as by \
+            moult diff: how many rows of each database are added, removed and changed, and what becomes of its schema. \
+            That takes as long as reading both.
+            """,
         ],
-        arguments: [manifest], options: [out] + UpdateOptions.all,
+        arguments: [manifest], options: [out, deep] + UpdateOptions.all,
         examples: [
             .init("See what a release would change:", "moult plan releases/dailyvalue-2.1.0.json"),
+            .init("See what becomes of the rows, too:", "moult plan --deep releases/dailyvalue-2.1.0.json"),
             .init("Save it, have it approved, and do exactly that:", "moult plan -o approved.plan new.json"),
         ],
         exits: [
@@ -32,7 +40,15 @@ enum PlanVerb {
             try save(plan, to: file)
             command = ["moult", "apply", "--plan", file]
         }
-        return try call.show(plan, store: call.store(), command: command, in: orchestrator)
+        return try call.show(
+            plan, store: call.store(), command: command, in: orchestrator, contents: contents(of: plan, path, call))
+    }
+
+    /// What changes inside of the databases; nil if nobody asked, or nothing is installed to compare with.
+    private static func contents(of plan: Plan, _ path: String, _ call: Call) throws -> ReleaseDiff? {
+        guard call.has(deep), plan.changesStore, plan.from != nil else { return nil }
+        Interruption.watch()
+        return try call.compare(call.installedSubject(), call.subject(path))
     }
 
     private static func save(_ plan: Plan, to file: String) throws {

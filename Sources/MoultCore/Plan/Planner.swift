@@ -34,6 +34,8 @@ struct Planner {
         let settings = try Settings.read(layout)
         let path = try Files.absolute(request.manifest)
         let bytes = try Self.manifestBytes(path)
+        // Before anything of it is read: what nobody stands for is not even parsed.
+        let provenance = try Provenance(of: bytes, at: path, keys: settings.keys)
         let manifest = try Manifest(parsing: bytes, as: .sealed, source: request.manifest)
         guard manifest.product == settings.product else {
             throw MoultError(
@@ -46,7 +48,8 @@ struct Planner {
             follow: request.follow ?? settings.follow, allowDowngrade: request.allowDowngrade,
             appVersion: request.app ?? settings.app, moultVersion: moultVersion)
         return try make(
-            .update, manifest: manifest, bytes: bytes, generation: generation, manifestPath: path, policy: policy)
+            .update, manifest: manifest, bytes: bytes, generation: generation, manifestPath: path, policy: policy,
+            provenance)
     }
 
     func rollback(to wanted: String?, reason: String) throws -> Made {
@@ -62,7 +65,7 @@ struct Planner {
         let policy = Policy(follow: .match, allowDowngrade: true, appVersion: settings.app, moultVersion: moultVersion)
         var made = try make(
             .rollback, manifest: target.manifest, bytes: target.bytes, generation: name, manifestPath: nil,
-            policy: policy)
+            policy: policy, settings.keys == nil ? .unsigned : .kept)
         made.plan.hold = Settings.Hold(release: current.manifest.version.description, reason: reason, since: .now)
         return made
     }
@@ -84,7 +87,7 @@ struct Planner {
 
     private func make(
         _ purpose: PlanContext.Purpose, manifest: Manifest, bytes: [UInt8], generation: String, manifestPath: String?,
-        policy: Policy
+        policy: Policy, _ provenance: Provenance
     ) throws -> Made {
         try NotBuilt.refuse(manifest)
         if let use = steps.missing(for: manifest) {
@@ -106,7 +109,7 @@ struct Planner {
             id: Self.newID(), created: policy.now, purpose: purpose, store: layout.root, product: manifest.product,
             from: installed.map { Plan.Side(version: $0.manifest.version, generation: $0.name) },
             to: Plan.Side(version: manifest.version, generation: generation), manifestPath: manifestPath, bundle: nil,
-            trust: "not signed",
+            trust: provenance.words,
             request: Plan.Request(follow: policy.follow, allowDowngrade: policy.allowDowngrade, app: policy.appVersion),
             effects: [], needs: 0, facts: [], warnings: manifest.warnings, hold: nil)
         for phase in Phase.allCases {

@@ -16,6 +16,8 @@ package struct Settings: Sendable, Equatable {
     package var minimumAge: Int
     /// Marks generations as what backups may leave out.
     package var backupSkipsGenerations: Bool
+    /// Who must have signed what comes in; nil takes anything.
+    package var keys: TrustedKeys?
 
     /// A release that is not to be installed, or all of them (`*`).
     package struct Hold: Sendable, Equatable {
@@ -43,6 +45,7 @@ package struct Settings: Sendable, Equatable {
         .compact([
             "moult": .size(Self.format), "product": .string(product), "app": .optional(app?.description),
             "follow": .string(follow.rawValue), "keep": .size(keep), "hold": hold?.json,
+            "keys": keys?.json,
         ])
     }
 
@@ -76,7 +79,11 @@ package struct Settings: Sendable, Equatable {
                 since: try part.optionalString("since").flatMap { Timestamp($0) })
             try part.refuseUnknown()
         }
-        for name in ["feed", "keys", "consumers", "steps", "cacheRoot"] where fields.json(name) != nil {
+        if let part = try fields.optionalObject("keys") {
+            keys = try TrustedKeys(part)
+            try part.refuseUnknown()
+        }
+        for name in ["feed", "consumers", "steps", "cacheRoot"] where fields.json(name) != nil {
             throw fields.fail(
                 name, "is not built into this moult (\(moultVersion)) yet", now: "Remove it from \(source).")
         }

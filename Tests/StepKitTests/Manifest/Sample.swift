@@ -132,6 +132,15 @@ enum Sample {
           "minimumAge": 0,
           "backupSkipsGenerations": true,
           "hold": { "release": "2.1.0", "reason": "shows wrong totals", "since": "2026-11-20T10:00:00Z" },
+          "keys": {
+            "threshold": 2,
+            "trusted": [
+              { "id": "0807060504030201", "key": "RWQBAgMEBQYHCA8QERITFBUWFxgZGhscHR4fICEiIyQlJicoKSorLC0u",
+                "notAfter": "2027-11-20T10:00:00Z" },
+              { "key": "RWQBAgMEBQYHCQ8QERITFBUWFxgZGhscHR4fICEiIyQlJicoKSorLC0u" },
+              { "key": "RWQBAgMEBQYHCg8QERITFBUWFxgZGhscHR4fICEiIyQlJicoKSorLC0u" },
+            ],
+          },
         }
         """
 }

@@ -1,0 +1,88 @@
+internal import MoultBasics
+internal import MoultPublish
+internal import MoultSQLite
+internal import StepKit
+
+/// What `inspect` prints.
+struct InspectReport: Report {
+    let inspection: Inspection
+    let showsSchema: Bool
+
+    func write(to page: inout Page) {
+        if let manifest = inspection.manifest { write(manifest, to: &page) }
+        for note in inspection.notes { page.wrapped("\("note:", .warning) \(note)") }
+        for (index, entry) in inspection.databases.enumerated() {
+            if index > 0 || inspection.manifest != nil { page.line() }
+            write(entry, to: &page)
+        }
+    }
+
+    private func write(_ manifest: Manifest, to page: inout Page) {
+        page.line("\("\(manifest.product) \(manifest.version)", .heading)")
+        var facts = Table(.left, .left, indent: 2)
+        facts.row("\(inspection.kind.rawValue)", "\(inspection.path)")
+        facts.row("sequence", "\(manifest.sequence)")
+        if let digest = inspection.manifestDigest { facts.row("manifest", "sha256 \(digest)") }
+        if let created = manifest.created { facts.row("created", "\(created)") }
+        if let expires = manifest.expires { facts.row("expires", "\(expires)") }
+        let requires = [
+            ("app", manifest.requires.app), ("moult", manifest.requires.moult), ("from", manifest.requires.from),
+        ].compactMap { name, range in range.map { "\(name) \($0)" } }
+        if !requires.isEmpty { facts.row("requires", "\(requires.joined(separator: ", "))") }
+        if let bundle = manifest.bundle {
+            let frames = bundle.frames.map { ", \(counted($0.packed.count, "frame"))" } ?? ""
+            facts.row("bundle", "\(bundle.file), \(ByteCount(bundle.size))\(frames), sha256 \(bundle.sha256)")
+        }
+        for delta in manifest.deltas {
+            facts.row("delta", "from \(delta.from): \(delta.file), \(ByteCount(delta.size))")
+        }
+        for check in manifest.checks { facts.row("check", "\(check.on): \(check.sql) \(check.expect)") }
+        for step in manifest.steps { facts.row("step", "\(step.step) \(step.when.rawValue) \(step.phase.rawValue)") }
+        page.table(facts)
+    }
+
+    private func write(_ entry: Inspection.Entry, to page: inout Page) {
+        let kind = entry.declared.map { " (\($0.kind.rawValue)\($0.place == .inPlace ? ", in place" : ""))" } ?? ""
+        page.line("\(entry.name, .heading)\(kind)")
+        guard let found = entry.found else { return page.line("  it is not here") }
+        page.table(facts(found))
+        if !found.tables.isEmpty { page.table(tables(found)) }
+        for item in found.identity.shape.items where item.kind != "virtual table" {
+            page.wrapped("\(item.kind) \(item.name)\(showsSchema ? ": \(item.definition)" : "")", indent: 2)
+        }
+        if showsSchema {
+            page.line()
+            for line in found.identity.shape.canonicalText.split(separator: "\n") { page.line("  \(String(line))") }
+        }
+        for finding in found.findings { page.wrapped("\(page.terminal.symbols.cross, .bad) \(finding)", indent: 2) }
+    }
+
+    private func facts(_ found: DatabaseInspection) -> Table {
+        let identity = found.identity
+        var facts = Table(.left, .left, indent: 2)
+        facts.row("file", "\(found.path)")
+        let free = found.freePages > 0 ? ", \(found.freePages) of them free" : ""
+        facts.row("size", "\(ByteCount(found.size)), \(identity.pageCount) pages of \(identity.pageSize)\(free)")
+        facts.row("sha256", "\(found.sha256)")
+        facts.row("application_id", "\(identity.applicationID)")
+        facts.row("user_version", "\(identity.userVersion)")
+        facts.row("schema", "\(found.schemaDigest)")
+        facts.row("form", "\(identity.encoding), \(found.isWAL ? "WAL mode" : "rollback mode")")
+        for sidecar in found.sidecars { facts.row("beside it", "\(sidecar.name), \(ByteCount(sidecar.size))") }
+        return facts
+    }
+
+    private func tables(_ found: DatabaseInspection) -> Table {
+        var table = Table(.left, .right, .left, indent: 2)
+        table.header("table", "rows", "columns")
+        for entry in found.tables {
+            let columns = entry.columns.joined(separator: ", ")
+            table.row(
+                "\(entry.name)\(entry.isVirtual ? " (virtual)" : "")", "\(entry.rows.map(String.init) ?? "?")",
+                "\(entry.obstacle ?? columns)")
+        }
+        return table
+    }
+
+    var json: JSON { inspection.json }
+}

@@ -1,0 +1,53 @@
+internal import MoultBasics
+internal import MoultCore
+internal import MoultFiles
+internal import MoultPublish
+internal import StepKit
+
+extension Call {
+    /// Opens what an argument names: a store, or a file of any kind that has databases.
+    func subject(_ path: String) throws -> Subject {
+        if try Files.factsThroughLinks(path)?.kind == .directory { return try installed(StoreLayout(root: path), path) }
+        let bar = progressBar()
+        defer { bar.end() }
+        return try Subject.open(path) { done, total in
+            try Interruption.check()
+            bar.show(Progress("unpack \(Files.name(of: path))", done: done, of: total))
+        }
+    }
+
+    /// What is installed in the store that is meant.
+    func installedSubject() throws -> Subject { try installed(layout(), store()) }
+
+    private func installed(_ layout: StoreLayout, _ path: String) throws -> Subject {
+        guard try Files.facts(layout.settings) != nil else {
+            throw MoultError(
+                .store, what: "\(path) is a directory and no store", why: "\(layout.settings) is not there",
+                now: "Name a database, a bundle, a sealed manifest, or a store.")
+        }
+        guard let lease = try Lease.take(layout) else {
+            throw MoultError(
+                .store, what: "nothing is installed in \(layout.root)", why: "no release was applied yet",
+                now: "Apply one: moult apply MANIFEST")
+        }
+        let generation = try Generation.load(lease.generation, in: layout)
+        let parts = try generation.manifest.databases.map { database in
+            func ifThere(_ path: String) throws -> String? { try Files.factsThroughLinks(path).map { _ in path } }
+            let kept = try ifThere(generation.path(database.member))
+            return Subject.Part(
+                name: database.name,
+                path: database.kind.isSealed ? kept : try ifThere(layout.file(database.path)), declared: database,
+                pristine: database.kind == .shared ? kept : nil)
+        }
+        return Subject(
+            .store, path, manifest: generation.manifest, bytes: generation.bytes, parts: parts, keeping: lease)
+    }
+}
+
+extension Interruption {
+    /// Throws if the user or the system wants the process to end.
+    static func check() throws {
+        guard isRequested else { return }
+        throw MoultError(.interrupted, what: "stopped", why: name.map { "\($0) came" })
+    }
+}

@@ -1,0 +1,58 @@
+internal import CLinux
+internal import Glibc
+internal import MoultBasics
+internal import MoultTrust
+
+/// The password of a secret key: typed at the terminal without being shown, or the next line of what is piped in.
+enum Password {
+    static func ask(_ prompt: String) throws -> [UInt8] {
+        guard StandardInput.isTerminal else { return try line() }
+        var settings = termios()
+        guard tcgetattr(STDIN_FILENO, &settings) == 0 else { throw error("cannot ask for the password") }
+        var silent = settings
+        silent.c_lflag &= ~tcflag_t(ECHO)
+        guard tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent) == 0 else { throw error("cannot hide the password") }
+        defer {
+            // The terminal is as it was; what could fail here failed above.
+            _ = tcsetattr(STDIN_FILENO, TCSAFLUSH, &settings)
+            say("\n")
+        }
+        say(prompt)
+        return try line()
+    }
+
+    /// Asks twice where somebody types, because a slip would lock the key for ever.
+    static func choose() throws -> [UInt8] {
+        let password = try ask("Password for the new key: ")
+        guard !password.isEmpty else {
+            throw MoultError(
+                .password, .usage, what: "the password is empty", why: "it protects the secret key",
+                now: "Give one, or say --no-password.")
+        }
+        if StandardInput.isTerminal, try ask("The same again: ") != password {
+            throw MoultError(
+                .password, .usage, what: "the two passwords differ", why: "one of them was a slip", now: "Try again.")
+        }
+        return password
+    }
+
+    private static func line() throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        var byte: UInt8 = 0
+        while bytes.count < 1024 {
+            let count = read(STDIN_FILENO, &byte, 1)
+            if count < 0, moult_errno() == EINTR { continue }
+            guard count >= 0 else { throw error("cannot read the password") }
+            if count == 0 || byte == UInt8(ascii: "\n") { break }
+            bytes.append(byte)
+        }
+        return bytes
+    }
+
+    /// To stderr, so that results stay what they are; a prompt that cannot be shown is no reason to stop.
+    private static func say(_ text: String) { _ = write(STDERR_FILENO, text, text.utf8.count) }
+
+    private static func error(_ what: String) -> MoultError {
+        MoultError(.password, what: what, why: String(cString: strerror(moult_errno())))
+    }
+}

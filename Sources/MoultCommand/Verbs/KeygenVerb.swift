@@ -1,0 +1,65 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultTrust
+
+/// `moult keygen`: makes a pair of keys.
+enum KeygenVerb {
+    static let name = Argument(
+        .file("NAME"), presence: .optional, "Makes NAME.key and NAME.pub; else moult.key, moult.pub")
+    static let noPassword = Option(
+        "no-password", "Leave the secret key unprotected, for machines that sign on their own")
+
+    static let command = Command(
+        "keygen", .publishers, "make a pair of keys: one to sign releases with, one to give away",
+        discussion: [
+            """
+            The files are minisign's: either program signs and verifies with keys of the other. The secret key is \
+            protected by a password, which is asked for, or read as a line of what is piped in. Protecting it takes \
+            1 GiB of memory and some seconds, each time it is used.
+            """,
+            "Who has the secret key can publish in your name: keep it off the server that serves the releases.",
+        ],
+        arguments: [name], options: [noPassword], usesStore: false,
+        examples: [
+            .init("Make release.key and release.pub:", "moult keygen release"),
+            .init(
+                "Let a store take only what this key signed:", "moult init --product org.example.app --key release.pub"),
+        ],
+        run: run)
+
+    static func run(_ call: Call) throws -> ExitCode {
+        let stem = call.value(name) ?? "moult"
+        let (secret, open) = ("\(stem).key", "\(stem).pub")
+        for path in [secret, open] where try Files.facts(path) != nil {
+            throw MoultError(
+                .minisignForm, .refused, what: "\(path) is there already", why: "a key that is lost is lost for ever",
+                now: "Name another one, or move that file away.")
+        }
+        let password = call.has(noPassword) ? nil : try Password.choose()
+        let key = try SecretKey.generate()
+        try Files.writeNew(key.file(password: password), to: secret, mode: 0o600)
+        try Files.writeNew(key.publicKey.file, to: open)
+        try Files.syncDirectory(Files.directory(of: secret))
+        call.output.print(KeyReport(secret: secret, open: open, key: key.publicKey))
+        return .done
+    }
+}
+
+private struct KeyReport: Report {
+    let secret: String
+    let open: String
+    let key: PublicKey
+
+    func write(to page: inout Page) {
+        page.line("\("+", .added) \(secret)  secret: sign releases with it")
+        page.line("\("+", .added) \(open)  to give away: key \(key.id.description)")
+        page.line("trust it in a store with: \("moult init --key \(key.base64)", .heading)")
+    }
+
+    var json: JSON {
+        [
+            "secret": .string(secret), "public": .string(open), "id": .string(key.id.description),
+            "key": .string(key.base64),
+        ]
+    }
+}

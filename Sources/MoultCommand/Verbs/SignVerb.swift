@@ -1,0 +1,77 @@
+internal import MoultBasics
+internal import MoultCore
+internal import MoultFiles
+internal import MoultTrust
+
+/// `moult sign`: signs files, each as it is, byte for byte.
+enum SignVerb {
+    static let files = Argument(.file(), presence: .repeated, "What to sign: sealed manifests, key lists, any file")
+    static let key = Option("key", letter: "k", value: .file(), "The secret key, of moult keygen or of minisign")
+    static let comment = Option("comment", letter: "t", value: .text("TEXT"), "What the signature says, signed with it")
+
+    static let command = Command(
+        "sign", .publishers, "sign manifests, in minisign's format",
+        discussion: [
+            """
+            Writes FILE.minisig beside each FILE; signing again with the same key replaces it. If another key has \
+            signed already, the signature goes to FILE.KEYID.minisig: so several can sign, and stores can want more \
+            than one. The bundle needs none, because the manifest has its digest.
+            """
+        ],
+        arguments: [files], options: [key, comment], usesStore: false,
+        examples: [
+            .init("Sign a release:", "moult sign releases/dailyvalue-2.1.0.json --key release.key"),
+            .init("The same by minisign:", "minisign -S -s release.key -m releases/dailyvalue-2.1.0.json"),
+        ],
+        run: run)
+
+    static func run(_ call: Call) throws -> ExitCode {
+        let paths = call.values(files)
+        guard !paths.isEmpty else { throw call.wrongUsage("sign needs the argument FILE") }
+        guard let keyPath = call.value(key) else {
+            throw call.wrongUsage("sign needs --key FILE", why: "a signature is somebody's")
+        }
+        for path in paths where try Files.factsThroughLinks(path)?.kind != .file {
+            throw MoultError(.system, what: "cannot sign \(path)", why: "no such file")
+        }
+        let secret = try Keys.secret(keyPath)
+        let made = try paths.map { try SignatureFile(of: $0).sign(with: secret, comment: call.value(comment)) }
+        call.output.print(SignReport(signatures: made, key: secret.publicKey.id.description))
+        return .done
+    }
+}
+
+/// The signature file beside a file.
+struct SignatureFile {
+    let path: String
+
+    init(of path: String) { self.path = path }
+
+    /// Signs, and says where the signature is.
+    func sign(with secret: SecretKey, comment: String?) throws -> String {
+        let text = comment ?? "timestamp:\(Timestamp.now.seconds)\tfile:\(Files.name(of: path))\thashed"
+        let signature = try secret.sign(fileAt: path, trustedComment: text)
+        let place = try place(for: secret.publicKey)
+        try Files.replace(
+            place, with: signature.file(untrustedComment: "signature from moult secret key \(secret.publicKey.id)"))
+        return place
+    }
+
+    private func place(for key: PublicKey) throws -> String {
+        let usual = "\(path).minisig"
+        guard let bytes = try Files.read(usual, limit: 1 << 14) else { return usual }
+        let signer = try Signature(file: bytes, named: usual).keyID
+        return signer == key.id ? usual : TrustedKeys.signatureName(of: path, by: key.id)
+    }
+}
+
+private struct SignReport: Report {
+    let signatures: [String]
+    let key: String
+
+    func write(to page: inout Page) {
+        for path in signatures { page.line("\("+", .added) \(path)  signed by \(key)") }
+    }
+
+    var json: JSON { ["key": .string(key), "signatures": .array(signatures.map { .string($0) })] }
+}

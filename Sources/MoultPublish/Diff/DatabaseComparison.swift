@@ -1,0 +1,102 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultSQLite
+
+/// Compares two database files, which may be in use and may mean harm, and changes neither.
+package struct DatabaseComparison {
+    private let name: String
+    private let old: String
+    private let new: String
+    private let options: DiffOptions
+
+    package init(_ name: String, old: String, new: String, options: DiffOptions = DiffOptions()) {
+        (self.name, self.old, self.new, self.options) = (name, old, new, options)
+    }
+
+    package func diff() throws -> DatabaseDiff {
+        var diff = DatabaseDiff(name: name, old: old, new: new)
+        // Before SQLite has them open: closing another descriptor of a file drops its locks.
+        if try isSameFile() {
+            diff.isSameFile = true
+            return diff
+        }
+        try Peek.into(old, deadline: deadline(old)) { oldConnection, oldWay in
+            try Peek.into(new, deadline: deadline(new)) { newConnection, newWay in
+                try oldConnection.transaction(.deferred) {
+                    try newConnection.transaction(.deferred) {
+                        let sides = Sides(
+                            old: oldConnection, new: newConnection, areWhole: oldWay.isWhole && newWay.isWhole)
+                        try compare(sides, &diff)
+                    }
+                }
+            }
+        }
+        if options.pages { diff.pages = try PageMap(old: old, new: new) }
+        return diff
+    }
+
+    private struct Sides {
+        let old: Connection
+        let new: Connection
+        /// The files hold all there is: no part of either is in a WAL.
+        let areWhole: Bool
+    }
+
+    private func compare(_ sides: Sides, _ diff: inout DatabaseDiff) throws {
+        let (was, now) = (try Identity(of: sides.old), try Identity(of: sides.new))
+        diff.properties = Self.properties(was, now)
+        diff.schema = SchemaChange.all(from: was.shape, to: now.shape)
+        let shapes = Dictionary(was.shape.tables.map { ($0.name, $0) }) { first, _ in first }
+        let same = Set(now.shape.tables.filter { $0 == shapes[$0.name] }.map(\.name))
+        let (oldTables, newTables) = (try TableFacts.all(of: sides.old), try TableFacts.all(of: sides.new))
+        for key in Set(oldTables.keys).union(newTables.keys).sorted() {
+            let table = TableComparison(old: oldTables[key], new: newTables[key]) { [name, options] in
+                try options.progress(name, $0, $1)
+            }
+            diff.tables.append(
+                try table.diff(
+                    sides.old, sides.new, samples: options.samples,
+                    areUTF8: was.encoding == "UTF-8" && now.encoding == "UTF-8",
+                    canReadRecords: sides.areWhole && was.encoding == now.encoding && same.contains(table.name)))
+        }
+    }
+
+    private static func properties(_ old: Identity, _ new: Identity) -> [DatabaseDiff.PropertyChange] {
+        let all = [
+            ("user_version", "\(old.userVersion)", "\(new.userVersion)"),
+            ("application_id", "\(old.applicationID)", "\(new.applicationID)"),
+            ("encoding", old.encoding, new.encoding),
+            ("page_size", "\(old.pageSize)", "\(new.pageSize)"),
+        ]
+        return all.filter { $0.1 != $0.2 }.map { .init(name: $0.0, old: $0.1, new: $0.2) }
+    }
+
+    /// Far above what an honest file of this size takes.
+    private func deadline(_ path: String) throws -> Double {
+        600 + Double(try Files.factsThroughLinks(path)?.size ?? 0) / 1e6
+    }
+
+    /// Whether both are one file, or two with the same bytes and nothing beside them.
+    private func isSameFile() throws -> Bool {
+        guard let one = try Files.factsThroughLinks(old), let two = try Files.factsThroughLinks(new) else {
+            return false
+        }
+        if (one.device, one.inode) == (two.device, two.inode) { return true }
+        guard one.size == two.size, try Sidecars.of(old).isEmpty, try Sidecars.of(new).isEmpty else { return false }
+        var isSame = true
+        try BlockPairs(old: old, new: new, blockSize: 256 << 10).forEach { one, two in
+            isSame = MoultPublish.isSame(one, two)
+            return isSame
+        }
+        return isSame
+    }
+}
+
+extension Peek.Way {
+    fileprivate var isWhole: Bool {
+        switch self {
+        case .locks, .closed: true
+        case .sharedMemory, .privateIndex: false
+        }
+    }
+}

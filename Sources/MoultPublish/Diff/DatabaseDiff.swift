@@ -1,0 +1,28 @@
+/// What differs between two databases.
+package struct DatabaseDiff: Sendable, Equatable {
+    /// The name of the database in its release; of a database for itself the file's name.
+    package var name: String
+    package var old: String
+    package var new: String
+    /// Both files are the same, byte for byte; then their content was not looked at.
+    package var isSameFile = false
+    package var properties: [PropertyChange] = []
+    package var schema: [SchemaChange] = []
+    /// Every table that either has, by name; the unchanged ones, too.
+    package var tables: [TableDiff] = []
+    /// Which pages of the file changed, if that was asked for and the files can be compared so.
+    package var pages: PageMap?
+
+    package var differs: Bool {
+        !isSameFile && (!properties.isEmpty || !schema.isEmpty || tables.contains(where: \.differs))
+    }
+
+    /// Something that SQLite says of a whole database: `user_version`, `application_id`, `encoding`, `page_size`.
+    package struct PropertyChange: Sendable, Equatable {
+        package var name: String
+        package var old: String
+        package var new: String
+
+        package init(name: String, old: String, new: String) { (self.name, self.old, self.new) = (name, old, new) }
+    }
+}

@@ -1,0 +1,116 @@
+internal import MoultBasics
+internal import StepKit
+
+/// What differs between two releases, or two databases.
+package struct ReleaseDiff: Sendable, Equatable {
+    package var old: Side
+    package var new: Side
+    package var databases: [Entry] = []
+    package var notes: [String] = []
+
+    package struct Side: Sendable, Equatable {
+        package var path: String
+        package var kind: Subject.Kind
+        /// The version of the release, if there is a manifest.
+        package var version: String?
+    }
+
+    package enum Entry: Sendable, Equatable {
+        case compared(DatabaseDiff)
+        /// Only one side has it.
+        case added(String)
+        case removed(String)
+        /// It belongs to the user or can be made again: a release leaves the one in a store alone.
+        case kept(String)
+        /// A file that is not here; why.
+        case unknown(String, why: String)
+    }
+
+    /// Whether any database differs. What a manifest says besides, its version for one, is no difference.
+    package var differs: Bool {
+        databases.contains { entry in
+            switch entry {
+            case .compared(let diff): diff.differs
+            case .added, .removed, .unknown: true
+            case .kept: false
+            }
+        }
+    }
+}
+
+extension ReleaseDiff {
+    /// Compares what both sides have; `names`: only these databases.
+    package init(
+        from old: Subject, to new: Subject, only names: [String] = [], options: DiffOptions = DiffOptions()
+    ) throws {
+        self.old = Side(path: old.path, kind: old.kind, version: old.manifest?.version.description)
+        self.new = Side(path: new.path, kind: new.kind, version: new.manifest?.version.description)
+        notes = old.notes + new.notes
+        for (name, was, now) in try Self.pairs(old, new, only: names) {
+            let isLiving = [was, now].contains { [.user, .cache].contains($0?.declared?.kind) }
+            if isLiving, was != nil, now != nil, old.kind == .store || new.kind == .store {
+                databases.append(.kept(name))
+            } else {
+                databases.append(try Self.entry(name, was, now, options))
+            }
+        }
+    }
+
+    private static func entry(
+        _ name: String, _ old: Subject.Part?, _ new: Subject.Part?, _ options: DiffOptions
+    ) throws -> Entry {
+        guard let old else { return .added(name) }
+        guard let new else { return .removed(name) }
+        // The very file of the other release: a database that an app writes to may have changed since.
+        if let was = old.declared, let now = new.declared, was.sha256 == now.sha256, was.kind.isSealed {
+            var same = DatabaseDiff(name: name, old: old.path ?? was.member, new: new.path ?? now.member)
+            same.isSameFile = true
+            return .compared(same)
+        }
+        guard let oldPath = old.pristine ?? old.path else { return .unknown(name, why: "the old one is not here") }
+        guard let newPath = new.pristine ?? new.path else { return .unknown(name, why: "the new one is not here") }
+        return .compared(try DatabaseComparison(name, old: oldPath, new: newPath, options: options).diff())
+    }
+
+    /// Databases of the same name belong together, and two that are each alone.
+    private static func pairs(
+        _ old: Subject, _ new: Subject, only names: [String]
+    ) throws -> [(String, Subject.Part?, Subject.Part?)] {
+        for name in names where old.part(name) == nil && new.part(name) == nil {
+            throw new.unknown(name)
+        }
+        if old.kind == .database || new.kind == .database { return [try single(old, new, only: names)] }
+        var pairs = new.parts.map { ($0.name, old.part($0.name), Subject.Part?.some($0)) }
+        pairs += old.parts.filter { part in new.part(part.name) == nil }.map { ($0.name, $0, nil) }
+        if names.isEmpty { return pairs }
+        let wanted = names.compactMap { (new.part($0) ?? old.part($0))?.name }
+        return pairs.filter { wanted.contains($0.0) }
+    }
+
+    /// A database for itself is compared with the only one of the other side, or that of the same file name.
+    private static func single(
+        _ old: Subject, _ new: Subject, only names: [String]
+    ) throws -> (String, Subject.Part?, Subject.Part?) {
+        func choose(_ subject: Subject, for other: Subject) throws -> Subject.Part {
+            if subject.parts.count == 1, let part = subject.parts.first { return part }
+            let wanted = subject.kind == .database ? nil : names.first ?? other.parts.first?.name
+            if let part = wanted.flatMap(subject.part) { return part }
+            throw MoultError(
+                .diff, .usage, what: "cannot tell which database of \(subject.path) is meant",
+                why: "it has \(subject.parts.map(\.name).joined(separator: ", "))", now: "Name one with --database.")
+        }
+        let (was, now) = (try choose(old, for: new), try choose(new, for: old))
+        return (new.kind == .database && old.kind != .database ? was.name : now.name, was, now)
+    }
+}
+
+extension ReleaseDiff {
+    /// Leaves the numbers and takes the examples away.
+    package mutating func removeSamples() {
+        databases = databases.map { entry in
+            guard case .compared(var database) = entry else { return entry }
+            for index in database.tables.indices { database.tables[index].samples = [] }
+            return .compared(database)
+        }
+    }
+}

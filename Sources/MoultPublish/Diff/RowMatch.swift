@@ -1,0 +1,103 @@
+internal import MoultSQLite
+
+/// How the rows of a table find their partners in the other database, and the statements that read both.
+struct RowMatch {
+    enum Walk: Equatable {
+        /// In the order of a key that a row keeps: one key is one row, before and after.
+        case key(columns: Int32)
+        /// In the order of the rowid, which is such a key.
+        case rowIDKey
+        /// In the order of the rowid, which a row may lose: rows that find no equal there are looked for elsewhere, first
+        /// by what they hold, then by a key of so many columns, or by the rowid if there is none.
+        case position(keyColumns: Int32)
+        /// Each for itself, because there is no order that both have: rows are looked for by what they hold.
+        case none
+    }
+
+    let walk: Walk
+    let method: TableDiff.Method
+    /// What a row is shown as, its key first.
+    private(set) var columns: [String]
+    private(set) var keyColumns: Int
+    /// How many columns of the statements stand before those: the rowid, where it only tells the place of a row.
+    let hidden: Int32
+    private let old: Side
+    private let new: Side
+
+    private struct Side {
+        let table: String
+        /// As SQL writes them.
+        let columns: [String]
+        let order: [String]
+
+        func sql(where condition: String = "") -> String {
+            var sql = "SELECT \(columns.joined(separator: ", ")) FROM main.\(quoteIdentifier(table))"
+            if !condition.isEmpty { sql += " WHERE \(condition)" }
+            if !order.isEmpty { sql += " ORDER BY \(order.joined(separator: ", "))" }
+            return sql
+        }
+
+        /// Finds one row again by its place: its rowid, or how many come before it.
+        var lookup: String { order.isEmpty ? sql() + " LIMIT 1 OFFSET ?1" : sql(where: "\(order[0]) = ?1") }
+    }
+
+    init(old: TableFacts, new: TableFacts, areUTF8: Bool) {
+        let oldNames = Dictionary(old.columns.map { (asciiFolded($0), $0) }) { first, _ in first }
+        let key = old.primaryKey.map(asciiFolded) == new.primaryKey.map(asciiFolded) ? new.primaryKey : []
+        let keyNames = Set(key.map(asciiFolded))
+        let shared =
+            key + new.columns.filter { oldNames[asciiFolded($0)] != nil && !keyNames.contains(asciiFolded($0)) }
+        func side(_ table: TableFacts, _ columns: [String], rowID: Bool, order: [String]) -> Side {
+            let place = table.rowIDName.map { rowID ? [$0] : [] } ?? []
+            return Side(table: table.name, columns: place + columns.map(quoteIdentifier), order: order)
+        }
+        let oldColumns = shared.map { oldNames[asciiFolded($0)] ?? $0 }
+        columns = shared
+        keyColumns = key.count
+        if let oldRowID = old.rowIDName, let newRowID = new.rowIDName {
+            let isKey = !key.isEmpty && old.rowIDColumn != nil && new.rowIDColumn != nil
+            walk = isKey ? .rowIDKey : .position(keyColumns: Int32(key.count))
+            method = key.isEmpty ? .rowid : .primaryKey(key)
+            if key.isEmpty { (columns, keyColumns) = (["rowid"] + shared, 1) }
+            hidden = isKey || key.isEmpty ? 0 : 1
+            self.old = side(old, oldColumns, rowID: !isKey, order: [oldRowID])
+            self.new = side(new, shared, rowID: !isKey, order: [newRowID])
+        } else if !key.isEmpty, areUTF8 {
+            (walk, method, hidden) = (.key(columns: Int32(key.count)), .primaryKey(key), 0)
+            // The walk compares bytes, whatever collation the key has.
+            let order = key.map { "\(quoteIdentifier($0)) COLLATE BINARY" }
+            self.old = side(old, oldColumns, rowID: false, order: order)
+            self.new = side(new, shared, rowID: false, order: order)
+        } else {
+            (walk, method, hidden) = (.none, .content, 0)
+            keyColumns = 0
+            self.old = side(old, oldColumns, rowID: false, order: [])
+            self.new = side(new, shared, rowID: false, order: [])
+        }
+    }
+
+    var oldSQL: String { old.sql() }
+    var newSQL: String { new.sql() }
+    var oldLookup: String { old.lookup }
+    var newLookup: String { new.lookup }
+
+    /// How many columns the statements are ordered by.
+    var orderColumns: Int32 {
+        switch walk {
+        case .key(let columns): columns
+        case .rowIDKey, .position: 1
+        case .none: 0
+        }
+    }
+    /// The first column of the statements is the rowid.
+    var isByRowID: Bool {
+        switch walk {
+        case .rowIDKey, .position: true
+        case .key, .none: false
+        }
+    }
+    /// The columns of the statements that are shown.
+    var shown: Range<Int32> { hidden..<(hidden + Int32(columns.count)) }
+    /// The columns of the statements that hold what a row is made of.
+    var content: Range<Int32> { (walk == .position(keyColumns: 0) ? 1 : hidden)..<shown.upperBound }
+}

@@ -1,0 +1,135 @@
+internal import MoultSQLite
+
+/// Goes through a table in both databases side by side, with one row of each in memory.
+struct RowWalk {
+    /// Gets each row that has no equal at its place; only the statements of the sides where it is stand on it.
+    typealias Tell = (RowSample.Kind, borrowing Statement, borrowing Statement) throws -> Void
+
+    let match: RowMatch
+    /// Where the B-trees of both begin, if rows of the same bytes are the same rows and the files hold all of them.
+    let roots: (old: Int64, new: Int64)?
+    /// Told now and then how many rows more were read; throws to stop.
+    let tick: (Int) throws -> Void
+
+    private static let ticks = 4096
+
+    /// So much differs that SQLite may as well read it all.
+    private struct NotWorthIt: Error {}
+
+    /// How many rows each side has.
+    struct Counts {
+        var before = 0
+        var after = 0
+        var differences = 0
+        fileprivate var ticked = 0
+    }
+
+    /// Walks over the records if that is possible, else over what SQLite makes of them. The body may be begun a second
+    /// time from the start.
+    func walk<Result>(
+        _ old: Connection, _ new: Connection, _ body: (_ differences: (Tell) throws -> Counts) throws -> Result
+    ) throws -> Result {
+        if let roots {
+            do {
+                return try body { tell in try byRecords(old, new, roots, tell) }
+            } catch  where error is RecordCursor.Unreadable || error is NotWorthIt {
+                // SQLite reads it all, and says what is wrong if something is.
+            }
+        }
+        return try body { tell in try byStatements(old, new, tell) }
+    }
+
+    private func byStatements(_ old: Connection, _ new: Connection, _ tell: Tell) throws -> Counts {
+        var counts = Counts()
+        try old.withStatement(match.oldSQL) { old in
+            try new.withStatement(match.newSQL) { new in try merge(old, new, &counts, tell) }
+        }
+        try tick(counts.before + counts.after - counts.ticked)
+        return counts
+    }
+
+    private func merge(
+        _ old: borrowing Statement, _ new: borrowing Statement, _ counts: inout Counts, _ tell: Tell
+    ) throws {
+        let keyColumns = match.orderColumns
+        let rest = keyColumns..<match.shown.upperBound
+        var (hasOld, hasNew) = (try old.step(), try new.step())
+        while hasOld || hasNew {
+            let order = !hasOld ? 1 : !hasNew ? -1 : try old.order(against: new, by: keyColumns)
+            if order != 0 {
+                try tell(order < 0 ? .removed : .added, old, new)
+            } else if try old.firstDifference(to: new, in: rest) != nil {
+                try tell(.changed, old, new)
+            }
+            if order <= 0 { hasOld = try old.step() }
+            if order >= 0 { hasNew = try new.step() }
+            try count(order, &counts)
+        }
+    }
+
+    private func byRecords(
+        _ old: Connection, _ new: Connection, _ roots: (old: Int64, new: Int64), _ tell: Tell
+    ) throws -> Counts {
+        var counts = Counts()
+        var oldRows = try RecordCursor(old, rootPage: roots.old)
+        var newRows = try RecordCursor(new, rootPage: roots.new)
+        try old.withStatement(match.oldLookup) { old in
+            try new.withStatement(match.newLookup) { new in
+                var (hasOld, hasNew) = (try oldRows.next(), try newRows.next())
+                while hasOld || hasNew {
+                    let order =
+                        !hasOld
+                        ? 1
+                        : !hasNew
+                            ? -1
+                            : (oldRows.rowID > newRows.rowID ? 1 : 0)
+                                - (oldRows.rowID < newRows.rowID ? 1 : 0)
+                    if order != 0 || !oldRows.isSame(as: newRows) {
+                        try look(order, oldRows.rowID, newRows.rowID, old, new, &counts, tell)
+                    }
+                    if order <= 0 { hasOld = try oldRows.next() }
+                    if order >= 0 { hasNew = try newRows.next() }
+                    try count(order, &counts)
+                }
+            }
+        }
+        try tick(counts.before + counts.after - counts.ticked)
+        return counts
+    }
+
+    /// Lets SQLite read the rows that are not the same bytes; they may hold the same all the same.
+    private func look(
+        _ order: Int, _ oldID: Int64, _ newID: Int64, _ old: borrowing Statement, _ new: borrowing Statement,
+        _ counts: inout Counts, _ tell: Tell
+    ) throws {
+        // One look-up costs more than one step of a walk.
+        counts.differences += 1
+        if counts.differences > 10_000, counts.differences > (counts.before + counts.after) / 6 {
+            throw NotWorthIt()
+        }
+        guard try (order > 0 || old.find(oldID)) && (order < 0 || new.find(newID)) else { throw NotWorthIt() }
+        if order != 0 {
+            try tell(order < 0 ? .removed : .added, old, new)
+        } else if try old.firstDifference(to: new, in: match.orderColumns..<match.shown.upperBound) != nil {
+            try tell(.changed, old, new)
+        }
+    }
+
+    private func count(_ order: Int, _ counts: inout Counts) throws {
+        if order <= 0 { counts.before += 1 }
+        if order >= 0 { counts.after += 1 }
+        let rows = counts.before + counts.after
+        guard rows - counts.ticked >= Self.ticks else { return }
+        try tick(rows - counts.ticked)
+        counts.ticked = rows
+    }
+}
+
+extension Statement {
+    /// Runs the look-up for this place; false if nothing is there.
+    borrowing func find(_ place: Int64) throws -> Bool {
+        reset()
+        try bind(place, at: 1)
+        return try step()
+    }
+}

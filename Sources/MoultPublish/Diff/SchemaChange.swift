@@ -1,0 +1,92 @@
+internal import MoultSQLite
+
+/// One difference between two schemas.
+package struct SchemaChange: Sendable, Equatable {
+    package enum Change: String, Sendable {
+        case added
+        case removed
+        case changed
+    }
+
+    package var change: Change
+    /// `table`, `column`, `order of columns`, `constraint`, `index`, `view`, `trigger` or `virtual table`.
+    package var kind: String
+    package var name: String
+    /// The table that a column or constraint belongs to.
+    package var table: String?
+    /// What it was and what it is, as the schema's canonical text has it.
+    package var old: String?
+    package var new: String?
+
+    /// One line for people: `column price of table food: REAL -> INTEGER not null`.
+    package var words: String {
+        var subject = name.isEmpty ? kind : "\(kind) \(name)"
+        if let table { subject += " of table \(table)" }
+        return switch (change, old, new) {
+        case (.added, _, let new?): "\(subject) added: \(new)"
+        case (.removed, let old?, _): "\(subject) removed: \(old)"
+        case (.changed, let old?, let new?): "\(subject) changed: \(old) -> \(new)"
+        default: "\(subject) \(change.rawValue)"
+        }
+    }
+}
+
+extension SchemaChange {
+    /// What makes one schema from the other, table by table, then what belongs to none.
+    static func all(from old: SchemaShape, to new: SchemaShape) -> [SchemaChange] {
+        var changes: [SchemaChange] = []
+        pair(old.tables, new.tables, by: \.name) { old, new in
+            if let old, let new {
+                changes += inside(of: old, new)
+            } else {
+                changes += one("table", (new ?? old)?.name ?? "", nil, old.map(outline), new.map(outline))
+            }
+        }
+        pair(old.items, new.items, by: { "\($0.kind) \($0.name)" }) { old, new in
+            let item = new ?? old
+            changes += one(item?.kind ?? "", item?.name ?? "", nil, old?.definition, new?.definition)
+        }
+        return changes
+    }
+
+    private static func inside(of old: SchemaShape.Table, _ new: SchemaShape.Table) -> [SchemaChange] {
+        func name(_ options: String) -> String { options.isEmpty ? "an ordinary table" : options }
+        let table = new.name
+        var changes = one("table", table, nil, name(old.options), name(new.options))
+        pair(old.columns, new.columns, by: \.name) { old, new in
+            changes += one("column", (new ?? old)?.name ?? "", table, old?.facts, new?.facts)
+        }
+        let (oldOrder, newOrder) = (old.columns.map(\.name), new.columns.map(\.name))
+        let isKept = { (name: String) in oldOrder.contains(name) && newOrder.contains(name) }
+        if oldOrder.filter(isKept) != newOrder.filter(isKept) {
+            changes += one(
+                "order of columns", "", table, oldOrder.joined(separator: ", "), newOrder.joined(separator: ", "))
+        }
+        pair(old.constraints, new.constraints, by: \.self) { old, new in
+            changes += one("constraint", "", table, old, new)
+        }
+        return changes
+    }
+
+    private static func one(_ kind: String, _ name: String, _ table: String?, _ old: String?, _ new: String?)
+        -> [SchemaChange]
+    {
+        if old == new { return [] }
+        let change: Change = old == nil ? .added : new == nil ? .removed : .changed
+        return [SchemaChange(change: change, kind: kind, name: name, table: table, old: old, new: new)]
+    }
+
+    private static func outline(_ table: SchemaShape.Table) -> String {
+        table.columns.map { "\($0.name) \($0.facts)" }.joined(separator: ", ")
+    }
+
+    /// Calls the body with what has the same key on both sides, or is on one only, in the order of the new side.
+    private static func pair<Part>(
+        _ old: [Part], _ new: [Part], by key: (Part) -> String, _ body: (Part?, Part?) -> Void
+    ) {
+        let oldByKey = Dictionary(old.map { (key($0), $0) }) { first, _ in first }
+        let newKeys = Set(new.map(key))
+        for part in new { body(oldByKey[key(part)], part) }
+        for part in old where !newKeys.contains(key(part)) { body(part, nil) }
+    }
+}

@@ -1,0 +1,80 @@
+internal import MoultSQLite
+
+/// What SQLite says of a table whose rows are compared.
+struct TableFacts {
+    let name: String
+    let isVirtual: Bool
+    /// Why its rows cannot be read, if they cannot: the module of a virtual table is not there.
+    private(set) var obstacle: String?
+    /// The columns that are stored: neither generated nor hidden.
+    private(set) var columns: [String] = []
+    private(set) var primaryKey: [String] = []
+    /// The column that is the rowid itself: INTEGER PRIMARY KEY.
+    private(set) var rowIDColumn: String?
+    /// A name by which SQL reaches the rowid; nil if there is none.
+    private(set) var rowIDName: String?
+
+    /// Every table that has rows of its own, by its name as SQLite compares names.
+    static func all(of connection: Connection) throws -> [String: TableFacts] {
+        var tables: [String: TableFacts] = [:]
+        for row in try connection.query("PRAGMA main.table_list") {
+            guard row[0].text == "main", let name = row[1].text, !name.hasPrefix("sqlite_"),
+                let type = row[2].text, type == "table" || type == "virtual"
+            else { continue }
+            tables[asciiFolded(name)] = try TableFacts(
+                name, isVirtual: type == "virtual", hasRowID: row[4] == .integer(0), connection)
+        }
+        return tables
+    }
+
+    private init(_ name: String, isVirtual: Bool, hasRowID: Bool, _ connection: Connection) throws {
+        self.name = name
+        self.isVirtual = isVirtual
+        do {
+            try read(connection, hasRowID: hasRowID)
+        } catch {
+            guard isVirtual, let sqlite = error.sqlite, case .error = sqlite.resultCode else { throw error }
+            obstacle = sqlite.message
+        }
+    }
+
+    private mutating func read(_ connection: Connection, hasRowID: Bool) throws {
+        let rows = try connection.query("PRAGMA main.table_xinfo(\(quoteIdentifier(name)))")
+        let stored = rows.filter { $0[6] == .integer(0) }
+        columns = stored.map { $0[1].text ?? "" }
+        primaryKey = stored.filter { $0[5].integer > 0 }.sorted { $0[5].integer < $1[5].integer }
+            .map { $0[1].text ?? "" }
+        let taken = Set(rows.map { asciiFolded($0[1].text ?? "") })
+        guard hasRowID, let free = ["rowid", "_rowid_", "oid"].first(where: { !taken.contains($0) }) else { return }
+        if isVirtual {
+            rowIDName = try canRead(free, connection) ? free : nil
+            return
+        }
+        rowIDName = free
+        // Where the primary key is not the rowid itself, it has an index of its own.
+        let keyIndex = try connection.query("PRAGMA main.index_list(\(quoteIdentifier(name)))")
+            .contains { $0[3].text == "pk" }
+        if primaryKey.count == 1, !keyIndex { rowIDColumn = primaryKey[0] }
+    }
+
+    /// A virtual table may have no rowid, and only a statement that asks for it tells.
+    private func canRead(_ column: String, _ connection: Connection) throws -> Bool {
+        do {
+            return try connection.withStatement("SELECT \(column) FROM main.\(quoteIdentifier(name))") {
+                $0.columnCount == 1
+            }
+        } catch {
+            guard let sqlite = error.sqlite, case .error = sqlite.resultCode else { throw error }
+            return false
+        }
+    }
+}
+
+/// A name as SQLite compares it: the letters A to Z in either case are the same, no others.
+func asciiFolded(_ name: String) -> String {
+    String(decoding: name.utf8.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }, as: UTF8.self)
+}
+
+extension Value {
+    var integer: Int64 { if case .integer(let number) = self { number } else { 0 } }
+}

@@ -1,0 +1,93 @@
+internal import MoultBasics
+internal import MoultFiles
+package import MoultSQLite
+internal import MoultTrust
+internal import StepKit
+
+/// What a database file is, read without changing anything.
+package struct DatabaseInspection: Sendable, Equatable {
+    package var name: String
+    package var path: String
+    package var size: Int
+    /// The digest of the file itself, without what lies beside it.
+    package var sha256: String
+    package var identity: Identity
+    /// `sha256:` and the digest of the schema's canonical text, as manifests have it.
+    package var schemaDigest: String
+    package var isWAL: Bool
+    package var freePages: Int
+    /// What SQLite keeps beside it: file name and size.
+    package var sidecars: [Sidecar]
+    package var tables: [Table]
+    /// What is not as the release says.
+    package var findings: [String]
+
+    package struct Sidecar: Sendable, Equatable {
+        package var name: String
+        package var size: Int
+    }
+
+    package struct Table: Sendable, Equatable {
+        package var name: String
+        package var isVirtual: Bool
+        package var columns: [String]
+        /// Nil if they cannot be counted; then `obstacle` says why.
+        package var rows: Int?
+        package var obstacle: String?
+    }
+}
+
+extension DatabaseInspection {
+    /// Reads what is in the file of a part; `counted` is told each table before its rows are counted, and throws to stop.
+    init?(_ part: Subject.Part, isLiving: Bool, counting: (String) throws -> Void) throws {
+        guard let path = part.path, let facts = try Files.factsThroughLinks(path) else { return nil }
+        // Before SQLite has it open: closing another descriptor of a file drops SQLite's locks.
+        let sha256 = try SHA256.digest(ofFileAt: path).hex
+        let sidecars = try Sidecars.of(path)
+        self = try Peek.into(path, deadline: 600 + Double(facts.size) / 1e6) { connection, _ in
+            let identity = try Identity(of: connection)
+            return DatabaseInspection(
+                name: part.name, path: path, size: facts.size, sha256: sha256, identity: identity,
+                schemaDigest: "sha256:\(try SHA256.digest(of: Array(identity.shape.canonicalText.utf8)).hex)",
+                isWAL: try connection.header().isWAL,
+                freePages: Int(try connection.int("PRAGMA freelist_count")),
+                sidecars: [sidecars.wal, sidecars.sharedMemory, sidecars.journal].compactMap { sidecar in
+                    sidecar.map { Sidecar(name: Files.name(of: $0.path), size: $0.facts.size) }
+                },
+                tables: try Self.tables(of: connection, counting: counting), findings: [])
+        }
+        if let declared = part.declared { findings = differences(from: declared, isLiving: isLiving) }
+    }
+
+    private static func tables(of connection: Connection, counting: (String) throws -> Void) throws -> [Table] {
+        try TableFacts.all(of: connection).values.sorted { $0.name < $1.name }.map { facts in
+            var table = Table(name: facts.name, isVirtual: facts.isVirtual, columns: facts.columns)
+            guard facts.obstacle == nil else {
+                table.obstacle = facts.obstacle
+                return table
+            }
+            try counting(facts.name)
+            table.rows = Int(try connection.int("SELECT count(*) FROM main.\(quoteIdentifier(facts.name))"))
+            return table
+        }
+    }
+
+    /// What the release says of this file and is not so. A living file may have any size and content.
+    private func differences(from declared: Database, isLiving: Bool) -> [String] {
+        var differences: [String] = []
+        func compare<Value: Equatable>(_ what: String, _ found: Value, _ wanted: Value?) {
+            if let wanted, wanted != found {
+                differences.append("\(what) is \(found), and the manifest says \(wanted)")
+            }
+        }
+        if !isLiving {
+            compare("its size", size, declared.size)
+            compare("its SHA-256", sha256, declared.sha256)
+            compare("its user_version", Int(identity.userVersion), declared.identity.userVersion)
+            if isWAL { differences.append("it is in WAL mode, and would need sidecars to be read") }
+        }
+        compare("its application_id", Int(identity.applicationID), declared.identity.applicationID)
+        compare("its schema", schemaDigest, declared.identity.schema)
+        return differences
+    }
+}

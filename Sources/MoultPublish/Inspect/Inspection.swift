@@ -1,0 +1,44 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultTrust
+package import StepKit
+
+/// What is in a database, a release, a bundle or a store.
+package struct Inspection: Sendable {
+    package let kind: Subject.Kind
+    package let path: String
+    package let manifest: Manifest?
+    /// The digest of the manifest's bytes, whose first eight digits name a generation; nil where its file is not at hand.
+    package let manifestDigest: String?
+    package let databases: [Entry]
+    package let notes: [String]
+
+    package struct Entry: Sendable {
+        package let name: String
+        package let declared: Database?
+        /// Nil if the file is not here.
+        package let found: DatabaseInspection?
+    }
+
+    /// Looks into every database of the subject, or only into these; `counting` is told database and table.
+    package init(
+        _ subject: Subject, only names: [String] = [],
+        counting: (_ database: String, _ table: String) throws -> Void = { _, _ in }
+    ) throws {
+        for name in names where subject.part(name) == nil { throw subject.unknown(name) }
+        let wanted = names.compactMap { subject.part($0)?.name }
+        kind = subject.kind
+        path = subject.path
+        manifest = subject.manifest
+        notes = subject.notes
+        manifestDigest = try subject.manifestBytes.map { try SHA256.digest(of: $0).hex }
+        databases = try subject.parts.filter { names.isEmpty || wanted.contains($0.name) }.map { part in
+            let isLiving = subject.kind == .store && part.declared?.kind.isSealed == false
+            let found = try DatabaseInspection(part, isLiving: isLiving) { try counting(part.name, $0) }
+            return Entry(name: part.name, declared: part.declared, found: found)
+        }
+    }
+
+    /// Whether every file that is here is what its manifest says.
+    package var isSound: Bool { databases.allSatisfy { $0.found?.findings.isEmpty ?? true } }
+}

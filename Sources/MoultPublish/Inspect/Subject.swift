@@ -1,0 +1,157 @@
+internal import MoultArchive
+package import MoultBasics
+internal import MoultFiles
+package import StepKit
+
+/// Something that has databases to look at: a database file, a release by its manifest or its bundle, an installed store.
+package struct Subject: Sendable {
+    package enum Kind: String, Sendable { case database, release, bundle, store }
+
+    /// One database of it.
+    package struct Part: Sendable {
+        package let name: String
+        /// Where it can be read; nil if it is not here.
+        package let path: String?
+        /// What the release says of it.
+        package let declared: Database?
+        /// Of a living database in a store: the file as the release brought it, if it was kept.
+        package let pristine: String?
+
+        package init(name: String, path: String?, declared: Database? = nil, pristine: String? = nil) {
+            (self.name, self.path, self.declared, self.pristine) = (name, path, declared, pristine)
+        }
+    }
+
+    package let kind: Kind
+    package let path: String
+    package let manifest: Manifest?
+    /// The manifest as it was signed, byte for byte.
+    package let manifestBytes: [UInt8]?
+    package let parts: [Part]
+    /// What could not be looked at, and other things worth knowing.
+    package let notes: [String]
+    /// Holds what the parts' files need while somebody reads them: an unpacked bundle, a lease on a generation.
+    private let keeper: (any Sendable)?
+
+    package init(
+        _ kind: Kind, _ path: String, manifest: Manifest? = nil, bytes: [UInt8]? = nil, parts: [Part],
+        notes: [String] = [], keeping keeper: (any Sendable)? = nil
+    ) {
+        (self.kind, self.path, self.manifest, manifestBytes) = (kind, path, manifest, bytes)
+        (self.parts, self.notes, self.keeper) = (parts, notes, keeper)
+    }
+
+    /// The database of this name, or whose file has this name.
+    package func part(_ name: String) -> Part? {
+        parts.first { $0.name == name } ?? parts.first { $0.declared?.member == name }
+            ?? parts.first { $0.path.map(Files.name) == name }
+    }
+
+    /// The error for a database that it does not have.
+    func unknown(_ name: String) -> MoultError {
+        MoultError(
+            .subject, .usage, what: "\(path) has no database \"\(name)\"",
+            why: "it has \(parts.map(\.name).joined(separator: ", "))",
+            now: didYouMean(name, among: parts.map(\.name)))
+    }
+}
+
+extension Subject {
+    /// Finds out what a file is, and opens it; bundles are unpacked and proven. Stores are the command's to open.
+    package static func open(
+        _ path: String, progress: (_ done: Int, _ total: Int) throws -> Void = { _, _ in }
+    ) throws -> Subject {
+        guard let facts = try Files.factsThroughLinks(path) else {
+            throw MoultError(.subject, what: "cannot read \(path)", why: "there is no such file")
+        }
+        guard facts.kind == .file else {
+            throw MoultError(
+                .subject, what: "cannot read \(path)",
+                why: facts.kind == .directory ? "it is a directory and no store" : "it is no regular file",
+                now: "Name a database, a bundle, a sealed manifest, or a store.")
+        }
+        let start = try beginning(of: path)
+        if start.starts(with: "SQLite format 3\0".utf8) {
+            return Subject(.database, path, parts: [Part(name: Files.name(of: path), path: path)])
+        }
+        if path.hasSuffix(".json") { return try release(path, progress) }
+        if (try? ArchiveKind(fileName: Files.name(of: path))) != nil { return try bundle(path, progress) }
+        throw MoultError(
+            .subject, what: "cannot tell what \(path) is",
+            why: facts.size == 0
+                ? "it is empty"
+                : "it does not begin like a SQLite database, and its name does not end like a manifest's or a bundle's")
+    }
+
+    private static func beginning(of path: String) throws -> [UInt8] {
+        let file = try Descriptor(path, .read)
+        var bytes = [UInt8](repeating: 0, count: 16)
+        let count = try bytes.withUnsafeMutableBytes { try file.read(into: $0) }
+        return Array(bytes.prefix(count))
+    }
+
+    private static func release(_ path: String, _ progress: (Int, Int) throws -> Void) throws -> Subject {
+        let bytes = try Files.read(path, limit: Manifest.largest) ?? []
+        let manifest: Manifest
+        do { manifest = try Manifest(parsing: bytes, as: .sealed, source: path) } catch {
+            // Whatever is wrong with it as a sealed manifest: a draft was not meant to be one.
+            guard (try? Manifest(parsing: bytes, as: .draft, source: path)) != nil else { throw error }
+            throw MoultError(
+                .subject, what: "\(path) is a draft", why: "it says nothing yet of what the files hold",
+                now: "moult pack \(path) -o releases/")
+        }
+        let directory = Files.directory(of: path)
+        var unpacked: UnpackedBundle?
+        var notes = manifest.warnings
+        if let bundle = manifest.bundle {
+            let file = "\(directory)/\(bundle.file)"
+            if try Files.factsThroughLinks(file) == nil {
+                notes.append("\(file) is not here, so what is in it is only known from the manifest")
+            } else {
+                unpacked = try UnpackedBundle(file, members: Member.all(of: manifest), progress)
+                try unpacked?.prove(sha256: bundle.sha256)
+            }
+        }
+        let parts = manifest.databases.map { database in
+            let inPlace = database.place == .inPlace ? "\(directory)/\(database.member)" : nil
+            return Part(name: database.name, path: inPlace ?? unpacked?.path(database.member), declared: database)
+        }
+        return Subject(
+            .release, path, manifest: manifest, bytes: bytes, parts: parts, notes: notes, keeping: unpacked)
+    }
+
+    /// A bundle is read by the manifest that was packed with it; ours tell of themselves.
+    private static func bundle(_ path: String, _ progress: (Int, Int) throws -> Void) throws -> Subject {
+        let name = Files.name(of: path)
+        for dot in name.indices.reversed() where name[dot] == "." {
+            let manifest = "\(Files.directory(of: path))/\(name[..<dot]).json"
+            guard let bytes = try Files.read(manifest, limit: Manifest.largest),
+                // Another file that only has the name of one.
+                let sealed = try? Manifest(parsing: bytes, as: .sealed, source: manifest), sealed.bundle?.file == name
+            else { continue }
+            let release = try release(manifest, progress)
+            return Subject(
+                .bundle, path, manifest: release.manifest, bytes: bytes, parts: release.parts, notes: release.notes,
+                keeping: release.keeper)
+        }
+        guard let (layout, _) = try BundleLayout.find(in: Descriptor(path, .read)) else {
+            throw MoultError(
+                .subject, what: "cannot read the bundle \(path)",
+                why: "its manifest does not lie beside it, and without it only bundles made by moult pack can be read",
+                now: "Name the manifest instead.")
+        }
+        let unpacked = try UnpackedBundle(
+            path, members: layout.members.map { Member(name: $0.name, size: $0.size) }, progress)
+        let parts = layout.members.filter { !$0.name.contains("/") }.map { member in
+            Part(name: member.name, path: unpacked.path(member.name))
+        }
+        return Subject(
+            .bundle, path, parts: parts, notes: ["its manifest does not lie beside it: nothing is proven"],
+            keeping: unpacked)
+    }
+}
+
+extension MoultError.Code {
+    /// Something that cannot be inspected or compared.
+    package static let subject = Self(951)
+}

@@ -1,0 +1,114 @@
+internal import MoultArchive
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultTrust
+internal import StepKit
+
+/// A file in a bundle, and what it must be.
+struct Member {
+    let name: String
+    let size: Int
+    /// Nil where nobody has said.
+    var sha256: String?
+
+    /// All that the bundle of a sealed release must hold.
+    static func all(of manifest: Manifest) -> [Member] {
+        manifest.databases.filter { $0.place == .generation }.flatMap { database in
+            [Member(name: database.member, size: database.size, sha256: database.sha256)]
+                + database.migrations.map { Member(name: $0.member, size: $0.size, sha256: $0.sha256) }
+        }
+    }
+}
+
+/// A bundle's databases in a scratch directory, each proven by its size and digest.
+final class UnpackedBundle: Sendable {
+    private let bundle: String
+    private let scratch: ScratchDirectory
+    private let sha256: String
+    private let names: Set<String>
+
+    init(_ bundle: String, members: [Member], _ progress: (_ done: Int, _ total: Int) throws -> Void) throws {
+        self.bundle = bundle
+        let scratch = try ScratchDirectory()
+        let whole = GrowingDigest()
+        let total = members.reduce(0) { $0 + $1.size }
+        let expected = Dictionary(members.map { ($0.name, $0) }) { first, _ in first }
+        var done = 0
+        var sink: MemberFile?
+        try ArchiveReader(Descriptor(bundle, .read), kind: ArchiveKind(fileName: Files.name(of: bundle))).read(
+            members: expected.mapValues(\.size)
+        ) {
+            try whole.add($0)
+        } onMember: { name, part in
+            switch part {
+            case .begin:
+                // Migrations are only proven: nobody reads them from here.
+                sink = try MemberFile(name.contains("/") ? nil : "\(scratch.path)/\(name)")
+            case .bytes(let bytes):
+                try sink?.write(bytes)
+                done += bytes.count
+                try progress(done, total)
+            case .end:
+                try sink?.prove(name, in: bundle, sha256: expected[name]?.sha256)
+                sink = nil
+            }
+        }
+        self.scratch = scratch
+        sha256 = try whole.finish()
+        names = Set(expected.keys)
+    }
+
+    func path(_ member: String) -> String? { names.contains(member) ? "\(scratch.path)/\(member)" : nil }
+
+    /// Throws unless the bundle is the very one that the manifest names.
+    func prove(sha256 expected: String) throws {
+        guard sha256 != expected else { return }
+        throw MoultError(
+            .subject, what: "the bundle \(bundle) is not the one that was sealed",
+            why: "its SHA-256 is \(sha256.prefix(8))…, and the manifest says \(expected.prefix(8))…",
+            now: "Get manifest and bundle of the same release.")
+    }
+}
+
+/// Where one member goes: to its digest, and to a file.
+private final class MemberFile {
+    private let file: Descriptor?
+    private let digest = GrowingDigest()
+
+    init(_ path: String?) throws {
+        guard let path else {
+            file = nil
+            return
+        }
+        file = try Descriptor(path, .create, mode: 0o600)
+    }
+
+    func write(_ bytes: UnsafeRawBufferPointer) throws {
+        try digest.add(bytes)
+        try file?.write(bytes)
+    }
+
+    func prove(_ name: String, in bundle: String, sha256 expected: String?) throws {
+        let found = try digest.finish()
+        guard let expected, found != expected else { return }
+        throw MoultError(
+            .subject, what: "\(name) in \(bundle) is not what the manifest says",
+            why: "its SHA-256 is \(found.prefix(8))…, and the manifest says \(expected.prefix(8))…",
+            now: "Get manifest and bundle of the same release.")
+    }
+}
+
+/// A digest that grows while bytes pass by; a class, so that closures can share it.
+final class GrowingDigest {
+    private var hash: SHA256?
+
+    func add(_ bytes: UnsafeRawBufferPointer) throws {
+        if hash == nil { hash = try SHA256() }
+        try hash?.update(bytes)
+    }
+
+    func finish() throws -> String {
+        guard let hash = hash.take() else { return try SHA256.digest(of: []).hex }
+        return try hash.finish().hex
+    }
+}

@@ -1,0 +1,80 @@
+internal import MoultBasics
+
+extension DiffPage {
+    /// The rows of one table that are shown as examples.
+    func samples(_ table: TableDiff) -> Markup {
+        if table.samples.isEmpty { return "" }
+        let groups = RowSample.Kind.allCases.map { kind in
+            group(table, kind, table.samples.filter { $0.kind == kind })
+        }
+        let columns = table.changedColumns.map { "<code>\($0.name)</code> in \($0.rows)" as Markup }
+        let list = Markup(columns.enumerated().map { $0 == 0 ? $1 : ", \($1)" })
+        return """
+            <details open>
+            <summary>Rows of <code>\(table.name)</code></summary>
+            \(columns.isEmpty ? "" : "<p class=dim>Changed columns: \(list)</p>\n")\(groups)</details>
+
+            """
+    }
+
+    private func group(_ table: TableDiff, _ kind: RowSample.Kind, _ samples: [RowSample]) -> Markup {
+        if samples.isEmpty { return "" }
+        let columns = shown(table, kind, samples)
+        let heads = columns.map { index in
+            "<th\(index < table.keyColumns ? " class=key" : "")>\(table.columns[index])" as Markup
+        }
+        let rows = samples.map { sample in
+            "<tr>\(columns.map { cell(sample, $0, isKey: $0 < table.keyColumns) })</tr>\n" as Markup
+        }
+        let count = table.count(of: kind)
+        let more: Markup = count == samples.count ? "" : "<span class=dim>, \(samples.count) of them here</span>"
+        return """
+            <h4 class=\(kind.rawValue)>\(count) \(kind.rawValue)\(more)</h4>
+            <div class=wide><table class=rows>
+            <thead><tr>\(heads)</tr></thead>
+            <tbody>
+            \(rows)</tbody>
+            </table></div>
+
+            """
+    }
+
+    /// Of changed rows only the key and what differs in one of them: the rest is as it was.
+    private func shown(_ table: TableDiff, _ kind: RowSample.Kind, _ samples: [RowSample]) -> [Int] {
+        table.columns.indices.filter { index in
+            index < table.keyColumns || kind != .changed || samples.contains { $0.old?[index] != $0.new?[index] }
+        }
+    }
+
+    private func cell(_ sample: RowSample, _ column: Int, isKey: Bool) -> Markup {
+        if let old = sample.old?[column], let new = sample.new?[column], old != new {
+            return "<td class=both><del>\(value(old))</del><ins>\(value(new))</ins>"
+        }
+        let value = sample.values[column]
+        let style = isKey ? "key" : sample.kind == .changed ? "dim" : ""
+        return "<td class=\"\(style)\(value.isNumber ? " n" : "")\">\(self.value(value))"
+    }
+
+    private func value(_ value: SampleValue) -> Markup {
+        switch value {
+        case .null: "<i>NULL</i>"
+        case .integer(let number): "\(String(number))"
+        case .real(let number): "\(String(number))"
+        case .text("", bytes: 0): "<i>empty</i>"
+        case .text(let text, let bytes):
+            text.count <= 300 && text.utf8.count == bytes
+                ? "\(text)" : "\(String(text.prefix(299)))… <i>\(ByteCount(bytes).description)</i>"
+        case .blob(let start, let bytes):
+            "<code>\(hexadecimal(Array(start.prefix(16))))\(bytes > 16 ? "…" : "")</code> <i>\(ByteCount(bytes).description)</i>"
+        }
+    }
+}
+
+extension SampleValue {
+    fileprivate var isNumber: Bool {
+        switch self {
+        case .integer, .real: true
+        case .null, .text, .blob: false
+        }
+    }
+}

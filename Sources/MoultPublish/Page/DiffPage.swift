@@ -1,0 +1,78 @@
+internal import MoultFiles
+
+/// A comparison as one page that needs nothing besides itself: no scripts, no pictures, no letters from elsewhere.
+package struct DiffPage {
+    let diff: ReleaseDiff
+
+    package init(_ diff: ReleaseDiff) { self.diff = diff }
+
+    package var html: String {
+        let databases = diff.databases.map(section)
+        let notes = diff.notes.map { "<p class=note>\($0)</p>\n" as Markup }
+        let page: Markup = """
+            <!DOCTYPE html>
+            <html lang=en>
+            <head>
+            <meta charset=utf-8>
+            <meta name=viewport content="width=device-width, initial-scale=1">
+            <meta name=color-scheme content="light dark">
+            <meta http-equiv=Content-Security-Policy content="default-src 'none'; style-src 'unsafe-inline'">
+            <title>\(label(diff.old)) → \(label(diff.new))</title>
+            <style>
+            \(Self.style)</style>
+            </head>
+            <body>
+            <header>
+            <h1><span class=was>\(label(diff.old))</span> <span class=to>→</span> \(label(diff.new))</h1>
+            <p class=paths>\(side(diff.old)) <span class=to>→</span> \(side(diff.new))</p>
+            </header>
+            <main>
+            \(tiles)\(notes)\(databases)</main>
+            </body>
+            </html>
+
+            """
+        return page.text
+    }
+
+    /// The version tells more than the name of a file.
+    private func label(_ side: ReleaseDiff.Side) -> String { side.version ?? Files.name(of: side.path) }
+
+    private func side(_ side: ReleaseDiff.Side) -> Markup { "\(side.kind.rawValue) <code>\(side.path)</code>" }
+
+    /// The numbers that say how much changes, large.
+    private var tiles: Markup {
+        let databases = diff.databases.compactMap(\.compared)
+        let tables = databases.flatMap(\.tables)
+        func rows(_ count: KeyPath<TableDiff, Int>) -> Int { tables.reduce(0) { $0 + $1[keyPath: count] } }
+        func tile(_ style: String, _ sign: String, _ number: Int, _ what: String) -> Markup {
+            "<li class=\"\(number == 0 ? "none" : style)\"><b>\(number == 0 ? "" : sign)\(number)</b> \(what)</li>\n"
+        }
+        let schema = databases.reduce(0) { $0 + $1.schema.count + $1.properties.count }
+        return """
+            <ul class=tiles>
+            \(tile("added", "+", rows(\.added), "rows added"))\(tile("removed", "−", rows(\.removed), "rows removed"))\
+            \(tile("changed", "~", rows(\.changed), "rows changed"))\
+            \(tile("schema", "", schema, schema == 1 ? "change of the schema" : "changes of the schema"))</ul>
+
+            """
+    }
+
+    private func section(_ entry: ReleaseDiff.Entry) -> Markup {
+        switch entry {
+        case .compared(let database): section(database)
+        case .added(let name): lone(name, "added", "only the new side has it")
+        case .removed(let name): lone(name, "removed", "only the old side has it")
+        case .kept(let name): lone(name, "same", "left alone by releases, not compared")
+        case .unknown(let name, let why): lone(name, "changed", "not compared: \(why)")
+        }
+    }
+
+    private func lone(_ name: String, _ style: String, _ words: String) -> Markup {
+        "<section>\n<h2>\(name) <span class=\"badge \(style)\">\(words)</span></h2>\n</section>\n"
+    }
+}
+
+extension ReleaseDiff.Entry {
+    fileprivate var compared: DatabaseDiff? { if case .compared(let diff) = self { diff } else { nil } }
+}

@@ -1,0 +1,56 @@
+internal import MoultBasics
+
+/// A piece of HTML: literals are taken as they are, and every text that is put in is escaped.
+struct Markup: ExpressibleByStringInterpolation {
+    private(set) var text: String
+
+    init(stringLiteral text: String) { self.text = text }
+    init(stringInterpolation: StringInterpolation) { text = stringInterpolation.text }
+    init(_ parts: [Markup]) { text = parts.map(\.text).joined() }
+
+    static func += (page: inout Markup, more: Markup) { page.text += more.text }
+
+    struct StringInterpolation: StringInterpolationProtocol {
+        fileprivate var text = ""
+
+        init(literalCapacity: Int, interpolationCount: Int) { text.reserveCapacity(literalCapacity) }
+
+        mutating func appendLiteral(_ literal: String) { text += literal }
+        mutating func appendInterpolation(_ markup: Markup) { text += markup.text }
+        mutating func appendInterpolation(_ parts: [Markup]) { parts.forEach { text += $0.text } }
+        mutating func appendInterpolation(_ number: Int) { text += grouped(number) }
+        /// A number as attributes and drawings have it.
+        mutating func appendInterpolation(plain number: Int) { text += "\(number)" }
+        /// Names and values are other people's: nothing in them is markup, and nothing reorders the line.
+        mutating func appendInterpolation(_ string: String) {
+            for character in visible(string).unicodeScalars {
+                switch character {
+                case "<": text += "&lt;"
+                case ">": text += "&gt;"
+                case "&": text += "&amp;"
+                case "\"": text += "&quot;"
+                case "'": text += "&#39;"
+                default: text.unicodeScalars.append(character)
+                }
+            }
+        }
+    }
+}
+
+/// A number with its thousands apart: `1,234,567`.
+func grouped(_ number: Int) -> String {
+    let digits = Array(String(number.magnitude))
+    let groups = digits.indices.map { index in
+        index > 0 && (digits.count - index).isMultiple(of: 3) ? ",\(digits[index])" : String(digits[index])
+    }
+    return (number < 0 ? "-" : "") + groups.joined()
+}
+
+/// A share as a percentage that is only 0 or 100 if nothing or everything is meant.
+func percentage(_ part: Int, of whole: Int) -> String {
+    if part == 0 || whole == 0 { return "0 %" }
+    if part >= whole { return "100 %" }
+    let tenths = part * 1000 / whole
+    if tenths == 0 { return "<0.1 %" }
+    return tenths < 100 ? "\(tenths / 10).\(tenths % 10) %" : "\(tenths / 10) %"
+}

@@ -1,0 +1,155 @@
+import CSQLite
+import Glibc
+
+/// Goes through a table with rowids as its B-tree lies in the file (sqlite.org/fileformat2.html, 1.6), and compares rows
+/// as bytes: that finds equal rows many times faster than SQLite takes them apart.
+///
+/// Two records of the same bytes are the same row if both tables have the same columns; what else a record means is
+/// SQLite's business. The file must have no WAL and must not change meanwhile: hold a read transaction. Nothing in it is
+/// trusted: where the pages are not those of such a table the error is `Unreadable`, and SQLite must read it instead.
+package struct RecordCursor: ~Copyable {
+    package struct Unreadable: Error {}
+
+    /// The rowid of the current row.
+    package private(set) var rowID: Int64 = 0
+
+    private let connection: Connection
+    private let file: UnsafeMutablePointer<sqlite3_file>
+    private let rootPage: Int64
+    private let pageSize: Int
+    /// The page without what extensions reserve at its end.
+    private let usable: Int
+    /// From the root to the leaf that is read; the last one is the leaf.
+    private var path: [Page] = []
+    private var hasBegun = false
+    private var hasRow = false
+    /// The current record in its leaf; nil if it goes on on other pages.
+    private var record: UnsafeRawBufferPointer?
+
+    private struct Page {
+        let bytes: UnsafeMutableRawPointer
+        /// Where the page's header begins: behind the file's on the first page.
+        var header = 0
+        var isLeaf = false
+        var cells = 0
+        /// The cell or child that comes next.
+        var next = 0
+
+        func number16(_ offset: Int) -> Int {
+            Int(UInt16(bigEndian: bytes.loadUnaligned(fromByteOffset: header + offset, as: UInt16.self)))
+        }
+    }
+
+    /// SQLite allows no deeper trees.
+    private static let deepest = 20
+
+    package init(_ connection: Connection, rootPage: Int64) throws {
+        let file = try connection.file(of: "main")
+        let pageSize = try connection.header().pageSize
+        var reserved: UInt8 = 0
+        try connection.read(file, &reserved, 1, at: 20)
+        guard pageSize - Int(reserved) >= 480 else { throw Unreadable() }
+        (self.connection, self.file, self.rootPage) = (connection, file, rootPage)
+        (self.pageSize, usable) = (pageSize, pageSize - Int(reserved))
+    }
+
+    deinit { for page in path { page.bytes.deallocate() } }
+
+    /// Goes to the next row; false after the last.
+    package mutating func next() throws -> Bool {
+        if !hasBegun {
+            hasBegun = true
+            try descend(to: rootPage)
+        }
+        while true {
+            guard let last = path.indices.last else { return false }
+            if path[last].isLeaf, path[last].next < path[last].cells {
+                try take(path[last])
+                path[last].next += 1
+                return true
+            }
+            if !path[last].isLeaf, path[last].next <= path[last].cells {
+                let child = try child(of: path[last])
+                path[last].next += 1
+                try descend(to: child)
+            } else {
+                path.removeLast().bytes.deallocate()
+            }
+        }
+    }
+
+    /// Whether this row and the other one have the same bytes; false also where they go on on other pages: nobody looked.
+    package func isSame(as other: borrowing RecordCursor) -> Bool {
+        guard let record, let other = other.record, record.count == other.count, let one = record.baseAddress,
+            let two = other.baseAddress
+        else { return false }
+        return memcmp(one, two, record.count) == 0
+    }
+
+    private mutating func take(_ leaf: Page) throws {
+        var at = leaf.number16(8 + 2 * leaf.next)
+        guard at < usable else { throw Unreadable() }
+        let length = Self.varint(leaf.bytes, &at)
+        let id = Int64(bitPattern: Self.varint(leaf.bytes, &at))
+        // So the walk ends, whatever the pages say.
+        guard !hasRow || id > rowID else { throw Unreadable() }
+        (rowID, hasRow) = (id, true)
+        guard length <= UInt64(usable - 35) else {
+            record = nil
+            return
+        }
+        guard at + Int(length) <= usable else { throw Unreadable() }
+        record = UnsafeRawBufferPointer(start: leaf.bytes + at, count: Int(length))
+    }
+
+    private func child(of page: Page) throws -> Int64 {
+        // Behind the last cell comes the child that the header names.
+        let offset = page.next < page.cells ? page.number16(12 + 2 * page.next) : page.header + 8
+        guard offset + 4 <= usable else { throw Unreadable() }
+        return Int64(UInt32(bigEndian: page.bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self)))
+    }
+
+    private mutating func descend(to number: Int64) throws {
+        guard number > 0, path.count < Self.deepest else { throw Unreadable() }
+        // A few bytes more than the page, so that a number at its end is read without asking where it ends.
+        let page = Page(bytes: .allocate(byteCount: pageSize + 32, alignment: 16), header: number == 1 ? 100 : 0)
+        (page.bytes + pageSize).initializeMemory(as: UInt8.self, repeating: 0, count: 32)
+        path.append(page)
+        try connection.read(file, page.bytes, pageSize, at: (number - 1) * Int64(pageSize))
+        let last = path.count - 1
+        path[last].cells = page.number16(3)
+        switch page.bytes.load(fromByteOffset: page.header, as: UInt8.self) {
+        case 0x0D: path[last].isLeaf = true
+        case 0x05: break
+        default: throw Unreadable()
+        }
+        // Only a table without any row has an empty page, and what has no row could make the walk endless.
+        guard path[last].cells > 0 || last == 0 && path[last].isLeaf,
+            page.header + 12 + 2 * path[last].cells <= usable
+        else { throw Unreadable() }
+    }
+
+    /// Reads a number of one to nine bytes, the highest first, seven bits in each but the ninth.
+    private static func varint(_ bytes: UnsafeMutableRawPointer, _ at: inout Int) -> UInt64 {
+        var value: UInt64 = 0
+        for _ in 0..<8 {
+            let byte = bytes.load(fromByteOffset: at, as: UInt8.self)
+            at += 1
+            value = value << 7 | UInt64(byte & 0x7F)
+            if byte < 0x80 { return value }
+        }
+        at += 1
+        return value << 8 | UInt64(bytes.load(fromByteOffset: at - 1, as: UInt8.self))
+    }
+}
+
+extension Connection {
+    fileprivate func read(
+        _ file: UnsafeMutablePointer<sqlite3_file>, _ bytes: UnsafeMutableRawPointer, _ count: Int, at offset: Int64
+    ) throws {
+        let code = file.pointee.pMethods?.pointee.xRead?(file, bytes, Int32(count), offset) ?? SQLITE_MISUSE
+        // SQLITE_IOERR_SHORT_READ, a macro that Swift cannot import: beyond the end of the file.
+        if code == SQLITE_IOERR | 2 << 8 { throw RecordCursor.Unreadable() }
+        try check(code, doing: "read \(path)")
+    }
+}

@@ -1,0 +1,116 @@
+import CSQLite
+import Glibc
+
+/// The current rows of two statements compared where they lie, without a copy: for walks over whole tables.
+extension Statement {
+    /// The first of these columns in which the rows differ: in the storage class, or in a byte. No affinity and no
+    /// collation makes two values the same.
+    package func firstDifference(to other: borrowing Statement, in columns: Range<Int32>) throws -> Int32? {
+        for column in columns where try !stores(column, as: other) { return column }
+        return nil
+    }
+
+    /// Which row comes first by its first columns, in SQLite's order with the collation BINARY: negative if this one,
+    /// positive if the other, 0 if neither.
+    package func order(against other: borrowing Statement, by columns: Int32) throws -> Int {
+        for column in 0..<columns {
+            let order = try order(column, other)
+            if order != 0 { return order }
+        }
+        return 0
+    }
+
+    /// Feeds values with their storage classes to the hasher, so that rows which store the same hash the same.
+    package func hash(_ columns: Range<Int32>, into hasher: inout Hasher) throws {
+        for column in columns { try hash(column, into: &hasher) }
+    }
+
+    private func stores(_ column: Int32, as other: borrowing Statement) throws -> Bool {
+        let type = sqlite3_column_type(pointer, column)
+        guard type == sqlite3_column_type(other.pointer, column) else { return false }
+        switch type {
+        case SQLITE_INTEGER:
+            return sqlite3_column_int64(pointer, column) == sqlite3_column_int64(other.pointer, column)
+        case SQLITE_FLOAT:
+            return sqlite3_column_double(pointer, column) == sqlite3_column_double(other.pointer, column)
+        case SQLITE_NULL: return true
+        default:
+            let (one, two) = (try bytes(column, type), try other.bytes(column, type))
+            return one.count == two.count && Self.order(one, two, count: one.count) == 0
+        }
+    }
+
+    /// NULL comes before numbers, numbers before text, text before blobs.
+    private func order(_ column: Int32, _ other: borrowing Statement) throws -> Int {
+        let type = sqlite3_column_type(pointer, column)
+        let otherType = sqlite3_column_type(other.pointer, column)
+        let rank = Self.rank(type) - Self.rank(otherType)
+        if rank != 0 { return rank }
+        switch (type, otherType) {
+        case (SQLITE_INTEGER, SQLITE_INTEGER):
+            return Self.order(sqlite3_column_int64(pointer, column), sqlite3_column_int64(other.pointer, column))
+        case (SQLITE_FLOAT, SQLITE_FLOAT):
+            return Self.order(sqlite3_column_double(pointer, column), sqlite3_column_double(other.pointer, column))
+        case (SQLITE_INTEGER, SQLITE_FLOAT):
+            return Self.order(sqlite3_column_int64(pointer, column), sqlite3_column_double(other.pointer, column))
+        case (SQLITE_FLOAT, SQLITE_INTEGER):
+            return -Self.order(sqlite3_column_int64(other.pointer, column), sqlite3_column_double(pointer, column))
+        case (SQLITE_NULL, _): return 0
+        default:
+            let (one, two) = (try bytes(column, type), try other.bytes(column, otherType))
+            let order = Self.order(one, two, count: min(one.count, two.count))
+            return order != 0 ? order : one.count - two.count
+        }
+    }
+
+    private func hash(_ column: Int32, into hasher: inout Hasher) throws {
+        let type = sqlite3_column_type(pointer, column)
+        hasher.combine(type)
+        switch type {
+        case SQLITE_INTEGER: hasher.combine(sqlite3_column_int64(pointer, column))
+        case SQLITE_FLOAT: hasher.combine(sqlite3_column_double(pointer, column))
+        case SQLITE_NULL: break
+        default:
+            let bytes = try bytes(column, type)
+            // The length keeps ("ab", "c") and ("a", "bc") apart.
+            hasher.combine(bytes.count)
+            hasher.combine(bytes: bytes)
+        }
+    }
+
+    /// The bytes of a text, as UTF-8 whatever the database's encoding is, or of a blob.
+    private func bytes(_ column: Int32, _ type: Int32) throws -> UnsafeRawBufferPointer {
+        let start =
+            type == SQLITE_TEXT
+            ? UnsafeRawPointer(sqlite3_column_text(pointer, column)) : sqlite3_column_blob(pointer, column)
+        let count = Int(sqlite3_column_bytes(pointer, column))
+        guard start != nil || count == 0 else { throw failure(SQLITE_NOMEM) }
+        return UnsafeRawBufferPointer(start: start, count: count)
+    }
+
+    private static func order(_ one: UnsafeRawBufferPointer, _ two: UnsafeRawBufferPointer, count: Int) -> Int {
+        guard let one = one.baseAddress, let two = two.baseAddress else { return 0 }
+        return Int(memcmp(one, two, count))
+    }
+
+    private static func rank(_ type: Int32) -> Int {
+        switch type {
+        case SQLITE_NULL: 0
+        case SQLITE_INTEGER, SQLITE_FLOAT: 1
+        case SQLITE_TEXT: 2
+        default: 3
+        }
+    }
+
+    private static func order<Number: Comparable>(_ one: Number, _ two: Number) -> Int {
+        one < two ? -1 : one > two ? 1 : 0
+    }
+
+    /// An integer and a real by their exact values: not every integer is a Double.
+    private static func order(_ integer: Int64, _ real: Double) -> Int {
+        if real >= 0x1p63 { return -1 }
+        if real < -0x1p63 { return 1 }
+        let whole = order(integer, Int64(real))
+        return whole != 0 ? whole : order(0, real - real.rounded(.towardZero))
+    }
+}

@@ -1,0 +1,67 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+
+/// A directory in which the built command works, with releases of a product in `rel`.
+final class Bench {
+    let scratch: Scratch
+
+    init() throws { scratch = try Scratch() }
+
+    func path(_ name: String) -> String { scratch.path(name) }
+
+    /// Runs a shell command in the directory, with `moult` as it was built.
+    @discardableResult
+    func run(_ line: String, environment: [String: String] = [:]) throws -> Shell.Ended {
+        let built = Files.directory(of: try BuiltMoult.path())
+        let all = ["PATH": "\(built):/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"]
+        return try Shell.run(
+            ["bash", "-c", line], in: scratch.path, environment: all.merging(environment) { $1 })
+    }
+
+    @discardableResult
+    func must(_ line: String) throws -> String {
+        let ended = try run(line)
+        guard ended.status == 0 else {
+            throw MoultError(.system, what: "\(line) ended with \(ended.status)", why: ended.errors + ended.output)
+        }
+        return ended.output
+    }
+
+    /// The two lines of an error, without the second if there is none.
+    func refusal(_ line: String, status: Int32) throws -> String {
+        let ended = try run(line)
+        guard ended.status == status else { return "status \(ended.status): \(ended.errors)\(ended.output)" }
+        return ended.errors
+    }
+
+    /// Makes a release, and says where its manifest is, as a path from the directory.
+    @discardableResult
+    func release(_ version: String, sequence: Int, rows: Int = 2, top: [JSON.Member] = []) throws -> String {
+        let maker = try ReleaseMaker(in: path("rel"))
+        let sql = """
+            CREATE TABLE food(id INTEGER PRIMARY KEY, release TEXT);
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(rows))
+            INSERT INTO food SELECT i, '\(version)' FROM n;
+            """
+        _ = try maker.make(version, sequence: sequence, [.reference("food", sql)], top: top)
+        return "rel/test-\(version).json"
+    }
+
+    /// A key pair without password, `NAME.key` and `NAME.pub`; gives the public line.
+    @discardableResult
+    func key(_ name: String) throws -> String {
+        try must("moult keygen \(name) --no-password -q && tail -n 1 \(name).pub").split(separator: "\n")[0].description
+    }
+
+    func id(_ name: String) throws -> String {
+        try must("head -n 1 \(name).pub").split(separator: " ").last?.split(separator: "\n").first.map(String.init)
+            ?? ""
+    }
+
+    /// What the store has: the release in its one database.
+    func installed() throws -> String {
+        try must("sqlite3 'file:store/food.db?immutable=1' 'SELECT DISTINCT release FROM food'").split(separator: "\n")
+            .joined()
+    }
+}

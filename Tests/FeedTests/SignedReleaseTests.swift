@@ -1,0 +1,137 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// A store with keys takes what they signed, and nothing else.
+@Suite struct SignedReleaseTests {
+    private let bench: Bench
+    init() throws {
+        bench = try Bench()
+        try bench.release("1.0.0", sequence: 1)
+        try bench.key("a")
+    }
+
+    private func refused(_ line: String, _ message: String) throws {
+        let before = try Tree(bench.path("store"), times: false)
+        #expect(try bench.refusal(line, status: 3) == "moult: error: \(message)\n")
+        #expect(try Tree(bench.path("store"), times: false) == before)
+    }
+
+    @Test func planSaysWhoSigned() throws {
+        try bench.must("moult sign rel/test-1.0.0.json -k a.key && moult init --product org.example.test --key a.pub")
+        let plan = try bench.run("moult plan rel/test-1.0.0.json")
+        #expect(plan.status == 2)
+        #expect(plan.output.split(separator: "\n")[0].hasSuffix(", signed by \(try bench.id("a")))"))
+        try bench.must("moult apply rel/test-1.0.0.json")
+        #expect(try bench.installed() == "1.0.0")
+    }
+
+    @Test func withoutKeysTheSignatureIsNotClaimed() throws {
+        try bench.must("moult init --product org.example.test")
+        #expect(try bench.run("moult plan rel/test-1.0.0.json").output.contains(", not signed)"))
+        try bench.must("moult sign rel/test-1.0.0.json -k a.key")
+        #expect(try bench.run("moult plan rel/test-1.0.0.json").output.contains(", signature not checked)"))
+    }
+
+    @Test func theUnsignedIsRefused() throws {
+        try bench.must("moult init --product org.example.test --key a.pub")
+        let path = bench.path("rel/test-1.0.0.json")
+        let message = """
+            \(path) is not signed: this store takes only what a trusted key signed, and there is no \(path).minisig; \
+            trusted is \(try bench.id("a"))
+              Get the signature from the publisher, and put it beside the file.
+            """
+        try refused("moult plan rel/test-1.0.0.json", message)
+        try refused("moult apply rel/test-1.0.0.json", message)
+    }
+
+    @Test func aStrangersSignatureIsRefused() throws {
+        try bench.key("b")
+        try bench.must("moult sign rel/test-1.0.0.json -k b.key && moult init --product org.example.test --key a.pub")
+        try refused(
+            "moult apply rel/test-1.0.0.json",
+            """
+            \(bench.path("rel/test-1.0.0.json")) is not signed by a trusted key: its signature is by key \
+            \(try bench.id("b")); trusted is \(try bench.id("a"))
+              If that key is the publisher's, add it to the trusted keys.
+            """)
+    }
+
+    /// Checked before parsing: rubbish with a bad signature is refused for the signature.
+    @Test func aChangedManifestIsNotEvenParsed() throws {
+        try bench.must("moult sign rel/test-1.0.0.json -k a.key && moult init --product org.example.test --key a.pub")
+        try bench.must("echo '}{' > rel/test-1.0.0.json")
+        try refused(
+            "moult apply rel/test-1.0.0.json",
+            """
+            the signature of \(bench.path("rel/test-1.0.0.json")) is not valid: the file is not what key \
+            \(try bench.id("a")) signed
+              Get the file and its signature again; if it stays so, tell the publisher and do not use the file.
+            """)
+    }
+
+    @Test func aKeyPastItsTimeCountsNoMore() throws {
+        try bench.must("moult sign rel/test-1.0.0.json -k a.key && moult init --product org.example.test --key a.pub")
+        let settings = bench.path("store/moult.json")
+        let json = try JSON(parsing: try Files.read(settings, limit: 1 << 20) ?? [], source: settings)
+        let entry = try #require(json["keys"]?["trusted"]?.array?.first)
+        let keys: JSON = ["trusted": [entry.setting("notAfter", to: "2026-01-01T00:00:00Z")]]
+        try Files.replace(settings, with: Array(json.setting("keys", to: keys).pretty.utf8))
+        try refused(
+            "moult apply rel/test-1.0.0.json",
+            """
+            \(bench.path("rel/test-1.0.0.json")) is signed by a key that is not trusted any more: key \
+            \(try bench.id("a")) was trusted until 2026-01-01T00:00:00Z
+              Ask the publisher for a file that is signed by the present key.
+            """)
+    }
+
+    @Test func twoOfThreeMustSign() throws {
+        try bench.key("b")
+        try bench.key("c")
+        try bench.must("moult init --product org.example.test --key a.pub --key b.pub --key c.pub")
+        try bench.must(#"sed -i 's/"threshold": 1/"threshold": 2/' store/moult.json; moult sign rel/*.json -k b.key"#)
+        let ids = try ["a", "b", "c"].map { try bench.id($0) }
+        try refused(
+            "moult apply rel/test-1.0.0.json",
+            """
+            \(bench.path("rel/test-1.0.0.json")) has too few signatures: this store wants 2, and found \(ids[1]); \
+            trusted are \(ids.joined(separator: ", "))
+              Get the signature from the publisher, and put it beside the file.
+            """)
+        // The same signature twice is one.
+        try bench.must("cp rel/test-1.0.0.json.minisig rel/test-1.0.0.json.\(ids[0]).minisig")
+        #expect(try bench.run("moult apply rel/test-1.0.0.json").status == 3)
+        try bench.must("rm rel/test-1.0.0.json.\(ids[0]).minisig; moult sign rel/test-1.0.0.json -k c.key")
+        #expect(try Files.facts(bench.path("rel/test-1.0.0.json.\(ids[2]).minisig")) != nil)
+        let plan = try bench.run("moult plan rel/test-1.0.0.json").output
+        #expect(plan.contains("signed by \(ids[1]) and \(ids[2]))"))
+        try bench.must("moult apply rel/test-1.0.0.json")
+    }
+
+    @Test func aSavedPlanIsCheckedAgain() throws {
+        try bench.must("moult sign rel/test-1.0.0.json -k a.key && moult init --product org.example.test --key a.pub")
+        #expect(try bench.run("moult plan -o p rel/test-1.0.0.json").status == 2)
+        try bench.must("rm rel/test-1.0.0.json.minisig")
+        #expect(try bench.run("moult apply --plan p").status == 3)
+    }
+
+    @Test func minisignAndMoultSignForEachOther() throws {
+        try bench.must("minisign -G -W -p m.pub -s m.key && moult init --product org.example.test --key m.pub")
+        try bench.must("minisign -S -s m.key -m rel/test-1.0.0.json && moult apply rel/test-1.0.0.json")
+        try bench.must("moult sign rel/test-1.0.0.json -k m.key && minisign -V -p m.pub -m rel/test-1.0.0.json")
+        try bench.must("rm rel/*.minisig && moult sign rel/test-1.0.0.json -k a.key -t 'release 1'")
+        #expect(try bench.must("minisign -V -Q -p a.pub -m rel/test-1.0.0.json") == "release 1\n")
+    }
+
+    @Test func keygenNeverOverwrites() throws {
+        let before = try bench.must("cat a.key a.pub")
+        #expect(
+            try bench.refusal("moult keygen a --no-password", status: 3)
+                == "moult: error: a.key is there already: a key that is lost is lost for ever\n"
+                + "  Name another one, or move that file away.\n")
+        #expect(try bench.must("cat a.key a.pub") == before)
+        #expect(try bench.must("stat -c %a a.key a.pub") == "600\n644\n")
+    }
+}

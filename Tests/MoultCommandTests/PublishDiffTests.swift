@@ -1,0 +1,129 @@
+import MoultBasics
+import Testing
+
+/// `moult diff` and `moult inspect`, as a shell runs them.
+@Suite(.enabled(if: hasProgram("sqlite3")), .timeLimit(.minutes(5))) struct PublishDiffTests {
+    private let scratch: Scratch
+
+    init() throws {
+        scratch = try Scratch()
+        try scratch.write(
+            "old.sql",
+            """
+            CREATE TABLE food (id INTEGER PRIMARY KEY, name, kcal); CREATE TABLE same (a);
+            INSERT INTO food VALUES (1, 'bread', 250), (2, 'milk', 64), (3, 'it''s', NULL);
+            """)
+        try scratch.write(
+            "new.sql",
+            """
+            PRAGMA user_version = 2; CREATE INDEX i ON food (name);
+            DELETE FROM food WHERE id = 3; UPDATE food SET kcal = 251 WHERE id = 1;
+            INSERT INTO food VALUES (4, 'tab' || char(9) || 'here', x'0102');
+            """)
+        let made = try scratch.run("sqlite3 old.db < old.sql && cp old.db new.db && sqlite3 new.db < new.sql")
+        try #require(made.status == 0, "\(made.err)")
+    }
+
+    @Test func tellsWhatDiffers() throws {
+        let run = try scratch.run("moult diff old.db new.db --rows 1")
+        #expect(run.err == "")
+        #expect(run.status == 2)
+        #expect(
+            run.out == """
+                old.db -> new.db
+
+                ~ new.db
+                  ~ user_version: 0 -> 2
+                  + index i added: on "food" ("name")
+                  table  rows  now  added  removed  changed  found by
+                  food      3    3      1        1        1  primary key id
+                  1 other table without a difference in the rows
+
+                  food
+                    + id 4: name 'tab\\there', kcal x'0102'
+                    - id 3: name 'it''s', kcal NULL
+                    ~ id 1: kcal 250 -> 251
+
+                """)
+    }
+
+    @Test func theStatusTellsWhetherAnythingDiffers() throws {
+        #expect(try scratch.run("moult diff -q old.db new.db") == (2, "", ""))
+        #expect(try scratch.run("cp old.db copy.db; moult diff -q old.db copy.db").status == 0)
+        let same = try scratch.run("sqlite3 copy.db VACUUM; moult diff old.db copy.db")
+        #expect(same.status == 0)
+        #expect(same.out == "old.db -> copy.db\n\n= copy.db: no difference\n")
+        #expect(try scratch.run("moult diff old.db missing.db").status == 1)
+        #expect(try scratch.run("moult diff").status == 64)
+    }
+
+    @Test func jsonIsOneObject() throws {
+        let run = try scratch.run("moult diff --json old.db new.db")
+        let json = try JSON(parsing: run.out, source: "stdout")
+        #expect(json["format"] == 1)
+        #expect(json["differs"] == true)
+        #expect(json["databases"]?.array?.count == 1)
+        #expect(run.out.split(separator: "\n").count == 1)
+    }
+
+    @Test func aPageIsWrittenAndOverwritesNothingElse() throws {
+        let run = try scratch.run("moult diff --html page.html old.db new.db")
+        #expect((run.status, run.err) == (2, ""))
+        // The rows are on the page; here nobody asked for them.
+        #expect(!run.out.contains("251"))
+        #expect(try scratch.run("grep -c 'del>250<' page.html").out == "1\n")
+        #expect(try scratch.run("moult diff -q --html page.html old.db new.db").status == 2)
+        let slip = try scratch.run("cp new.db kept.db; moult diff --html new.db old.db new.db; cmp new.db kept.db")
+        #expect(slip.status == 0)
+        #expect(slip.err.contains("cannot save the page to new.db"))
+    }
+
+    @Test func inspectTellsWhatIsThere() throws {
+        let run = try scratch.run("moult inspect new.db")
+        #expect(run.status == 0)
+        for line in ["  user_version    2", "  food      3  id, name, kcal", "  same      0  a", "  index i"] {
+            #expect(run.out.contains("\(line)\n"), "\(line) in:\n\(run.out)")
+        }
+        let json = try JSON(parsing: try scratch.run("moult inspect --json new.db").out, source: "stdout")
+        #expect(json["databases"]?.array?.first?["userVersion"] == 2)
+        #expect(try scratch.run("moult inspect missing.db").status == 1)
+    }
+
+    @Test func aStoreIsLookedAtAndCompared() throws {
+        let made = try scratch.run(
+            """
+            set -e
+            for n in 1 2; do
+            echo "CREATE TABLE t (id INTEGER PRIMARY KEY); INSERT INTO t VALUES ($n);" > make.sql
+            cat > draft.json <<END
+            { "manifest": 1, "product": "org.example.food", "version": "$n.0.0", "sequence": $n, "databases": {
+              "food": { "kind": "reference", "build": { "script": "make.sql" } },
+              "user": { "kind": "user", "build": { "script": "make.sql" } } } }
+            END
+            moult pack draft.json -o releases > /dev/null
+            done
+            moult init store --product org.example.food
+            moult apply releases/food-1.0.0.json
+            """)
+        try #require(made.status == 0, "\(made.err)")
+        let diff = try scratch.run("moult diff releases/food-2.0.0.json")
+        #expect(diff.status == 2)
+        #expect(diff.out.hasPrefix("./store (1.0.0) -> releases/food-2.0.0.json (2.0.0)\n"))
+        #expect(diff.out.contains("\n  t         1    1      1        1        -  primary key id\n"), "\(diff.out)")
+        #expect(diff.out.contains("= user: left alone by releases, not compared\n"))
+        #expect(try scratch.run("moult diff store releases/food-1.0.0.json").status == 0)
+        let plan = try scratch.run("moult plan --deep releases/food-2.0.0.json")
+        #expect(plan.status == 2)
+        let contents =
+            "what the databases hold:\n  food: 1 row added, 1 row removed\n  user: left alone, not compared\n"
+        #expect(plan.out.contains(contents), "\(plan.out)")
+        let json = try scratch.run("moult plan --deep --json releases/food-2.0.0.json")
+        #expect(try JSON(parsing: json.out, source: "plan")["contents"]?["differs"] == true)
+        #expect(try scratch.run("moult plan --deep releases/food-1.0.0.json").out.contains("nothing to do"))
+        let inspection = try scratch.run("moult inspect")
+        #expect(inspection.status == 0)
+        #expect(inspection.out.hasPrefix("org.example.food 1.0.0\n"))
+        #expect(inspection.out.contains("food (reference)\n"))
+        #expect(try scratch.run("mkdir empty; moult inspect empty").err.contains("is a directory and no store"))
+    }
+}

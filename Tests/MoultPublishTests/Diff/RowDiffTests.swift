@@ -1,0 +1,172 @@
+import MoultPublish
+import TestSupport
+import Testing
+
+/// What changed in the rows of one table, for every way to tell which row is which.
+@Suite struct RowDiffTests {
+    struct Case: CustomTestStringConvertible, Sendable {
+        let testDescription: String
+        let schema: String
+        var old = ""
+        var new = ""
+        let added: Int
+        let removed: Int
+        let changed: Int
+        let method: TableDiff.Method
+        var columns: [String] = []
+    }
+
+    static let threeRows = "INSERT INTO t VALUES (1, 'a', 1.5), (2, 'b', NULL), (3, 'c', x'00ff')"
+    static let cases = [
+        Case(
+            testDescription: "integer primary key", schema: "CREATE TABLE t (id INTEGER PRIMARY KEY, a, b)",
+            old: threeRows,
+            new: "INSERT INTO t VALUES (1, 'a', 1.5), (3, 'C', x'00fe'), (4, 'd', 1)",
+            added: 1, removed: 1, changed: 1, method: .primaryKey(["id"]), columns: ["a", "b"]),
+        Case(
+            testDescription: "without rowid", schema: "CREATE TABLE t (id TEXT PRIMARY KEY, a, b) WITHOUT ROWID",
+            old: "INSERT INTO t VALUES ('a', 1, 1), ('b', 2, 2), ('é', 3, 3)",
+            new: "INSERT INTO t VALUES ('b', 2, 9), ('é', 3, 3), ('f', 4, 4)",
+            added: 1, removed: 1, changed: 1, method: .primaryKey(["id"]), columns: ["b"]),
+        Case(
+            testDescription: "a key whose collation has another order than its bytes",
+            schema: "CREATE TABLE t (id TEXT COLLATE NOCASE PRIMARY KEY, a) WITHOUT ROWID",
+            old: "INSERT INTO t VALUES ('a', 1), ('B', 2), ('c', 3), ('_', 4)",
+            new: "INSERT INTO t VALUES ('a', 1), ('B', 2), ('C', 3), ('_', 5)",
+            added: 1, removed: 1, changed: 1, method: .primaryKey(["id"]), columns: ["a"]),
+        Case(
+            testDescription: "a key of several columns of every class, some descending",
+            schema: "CREATE TABLE t (k1, k2, a, PRIMARY KEY (k1, k2 DESC)) WITHOUT ROWID",
+            old: "INSERT INTO t VALUES (1, 2, 0), (1.5, 'x', 0), (2, x'01', 0), ('1', 1, 0), (x'31', 1, 0)",
+            new: "INSERT INTO t VALUES (1, 2, 0), (1.5, 'x', 1), (2, x'02', 0), ('1', 1, 0), (x'31', 1, 0)",
+            added: 1, removed: 1, changed: 1, method: .primaryKey(["k1", "k2"]), columns: ["a"]),
+        Case(
+            testDescription: "integers beyond what a real can hold, beside reals",
+            schema: "CREATE TABLE t (k PRIMARY KEY, a) WITHOUT ROWID",
+            old: "INSERT INTO t VALUES (9007199254740993, 1), (9007199254740992.0, 2), (-9.3e18, 3), (9.3e18, 4)",
+            new: "INSERT INTO t VALUES (9007199254740993, 1), (9007199254740992.0, 2), (-9.3e18, 3), (9.3e18, 5)",
+            added: 0, removed: 0, changed: 1, method: .primaryKey(["k"]), columns: ["a"]),
+        Case(
+            testDescription: "a declared key beside the rowid: rows may lie elsewhere",
+            schema: "CREATE TABLE t (name TEXT PRIMARY KEY, a)",
+            old: "INSERT INTO t VALUES ('a', 1), ('b', 2), ('c', 3)",
+            new: "INSERT INTO t VALUES ('z', 0), ('c', 3), ('a', 1), ('b', 22)",
+            added: 1, removed: 0, changed: 1, method: .primaryKey(["name"]), columns: ["a"]),
+        Case(
+            testDescription: "no key: a row in front moves all others, and they are unchanged",
+            schema: "CREATE TABLE t (a, b)",
+            old: "INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)",
+            new: "INSERT INTO t VALUES (0, 0), (1, 1), (2, 2), (3, 3)",
+            added: 1, removed: 0, changed: 0, method: .rowid),
+        Case(
+            testDescription: "no key: equal rows count one by one", schema: "CREATE TABLE t (a)",
+            old: "INSERT INTO t VALUES ('x'), ('x'), ('x'), ('y')",
+            new: "INSERT INTO t VALUES ('y'), ('x'), ('x')",
+            added: 0, removed: 1, changed: 0, method: .rowid),
+        Case(
+            testDescription: "no key: a row that changed where it is", schema: "CREATE TABLE t (a, b)",
+            old: "INSERT INTO t VALUES (1, 1), (2, 2)", new: "INSERT INTO t VALUES (1, 1), (2, 3)",
+            added: 0, removed: 0, changed: 1, method: .rowid, columns: ["b"]),
+        Case(
+            testDescription: "no rowid that SQL could reach: by content",
+            schema: "CREATE TABLE t (rowid, _rowid_, oid)",
+            old: "INSERT INTO t VALUES (1, 2, 3), (1, 2, 3), (4, 5, 6)",
+            new: "INSERT INTO t VALUES (4, 5, 7), (1, 2, 3)",
+            added: 1, removed: 2, changed: 0, method: .content),
+        Case(
+            testDescription: "storage classes are told apart", schema: "CREATE TABLE t (id INTEGER PRIMARY KEY, a)",
+            old: "INSERT INTO t VALUES (1, 1), (2, 'x'), (3, NULL), (4, ''), (5, 0.0)",
+            new: "INSERT INTO t VALUES (1, 1.0), (2, x'78'), (3, ''), (4, x''), (5, 0.0)",
+            added: 0, removed: 0, changed: 4, method: .primaryKey(["id"]), columns: ["a"]),
+        Case(
+            testDescription: "NULL in a key of a table with rowids is no key",
+            schema: "CREATE TABLE t (k1, k2, a, PRIMARY KEY (k1, k2))",
+            old: "INSERT INTO t VALUES (NULL, 1, 'a'), (NULL, 1, 'b'), (1, 1, 'c')",
+            new: "INSERT INTO t VALUES (NULL, 1, 'b'), (NULL, 1, 'x'), (1, 1, 'c')",
+            added: 0, removed: 0, changed: 1, method: .primaryKey(["k1", "k2"]), columns: ["a"]),
+        Case(
+            testDescription: "names in other letters", schema: "SELECT 1",
+            old: "CREATE TABLE t (Id INTEGER PRIMARY KEY, \"odd \"\"name\" TEXT); INSERT INTO t VALUES (1, 'a')",
+            new: "CREATE TABLE t (ID INTEGER PRIMARY KEY, \"odd \"\"name\" TEXT); INSERT INTO t VALUES (1, 'b')",
+            added: 0, removed: 0, changed: 1, method: .primaryKey(["ID"]), columns: ["odd \"name"]),
+        Case(
+            testDescription: "only columns that both have are compared", schema: "SELECT 1",
+            old: "CREATE TABLE t (id INTEGER PRIMARY KEY, a, gone); INSERT INTO t VALUES (1, 2, 3)",
+            new: "CREATE TABLE t (id INTEGER PRIMARY KEY, new, a); INSERT INTO t VALUES (1, 4, 2)",
+            added: 0, removed: 0, changed: 0, method: .primaryKey(["id"])),
+        Case(
+            testDescription: "the key became another one", schema: "SELECT 1",
+            old: "CREATE TABLE t (a TEXT PRIMARY KEY, b); INSERT INTO t VALUES ('x', 1), ('y', 2)",
+            new: "CREATE TABLE t (a TEXT, b INTEGER PRIMARY KEY); INSERT INTO t VALUES ('x', 1), ('y', 2)",
+            added: 0, removed: 0, changed: 0, method: .rowid),
+        Case(
+            testDescription: "generated columns follow from the others",
+            schema: "CREATE TABLE t (id INTEGER PRIMARY KEY, a, v AS (a + 1), s AS (a * 2) STORED)",
+            old: "INSERT INTO t VALUES (1, 2)", new: "INSERT INTO t VALUES (1, 3)",
+            added: 0, removed: 0, changed: 1, method: .primaryKey(["id"]), columns: ["a"]),
+        Case(
+            testDescription: "a full-text table", schema: "CREATE VIRTUAL TABLE t USING fts5(a, b)",
+            old: "INSERT INTO t VALUES ('one', 'two'), ('three', 'four')",
+            new: "INSERT INTO t VALUES ('one', 'two'), ('three', 'five')",
+            added: 0, removed: 0, changed: 1, method: .rowid, columns: ["b"]),
+        Case(
+            testDescription: "an R-tree", schema: "CREATE VIRTUAL TABLE t USING rtree(id, x0, x1)",
+            old: "INSERT INTO t VALUES (1, 0, 1), (2, 0, 1)", new: "INSERT INTO t VALUES (2, 0, 1), (3, 0, 1)",
+            added: 1, removed: 1, changed: 0, method: .rowid),
+        Case(
+            testDescription: "UTF-16: keys whose order depends on the encoding",
+            schema: "PRAGMA encoding = 'UTF-16le'; CREATE TABLE t (k TEXT PRIMARY KEY, a) WITHOUT ROWID",
+            old: "INSERT INTO t VALUES ('a', 1), (char(0xFFFD), 2), (char(0x10000), 3)",
+            new: "INSERT INTO t VALUES ('a', 1), (char(0xFFFD), 2), (char(0x10000), 4)",
+            added: 1, removed: 1, changed: 0, method: .content),
+    ]
+
+    @Test(arguments: cases, [false, true]) func findsWhatChanged(_ sample: Case, isWAL: Bool) throws {
+        // In WAL mode the records cannot be read from the file, and SQLite reads every row.
+        let mode = isWAL ? "PRAGMA journal_mode = WAL;" : ""
+        let scratch = try Scratch()
+        let old = try scratch.database("old.db", "\(mode)\(sample.schema);\(sample.old)")
+        let new = try scratch.database("new.db", "\(mode)\(sample.schema);\(sample.new)")
+        let diff = try DatabaseComparison("x", old: old, new: new).diff()
+        let table = try #require(diff.tables.first { $0.name == "t" })
+        #expect([table.added, table.removed, table.changed] == [sample.added, sample.removed, sample.changed])
+        #expect(table.method == sample.method)
+        #expect(table.changedColumns.map(\.name) == sample.columns)
+        #expect(diff.tables.map(\.name) == ["t"])
+    }
+
+    @Test func oneEncodingBecameAnother() throws {
+        let scratch = try Scratch()
+        let rows = "CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT); INSERT INTO t VALUES (1, 'ä'), (2, 'b')"
+        let old = try scratch.database("old.db", "PRAGMA encoding = 'UTF-16be'; \(rows)")
+        let new = try scratch.database("new.db", "\(rows); UPDATE t SET a = 'c' WHERE id = 2")
+        let diff = try DatabaseComparison("x", old: old, new: new).diff()
+        #expect(diff.properties == [.init(name: "encoding", old: "UTF-16be", new: "UTF-8")])
+        #expect(diff.tables.map(\.changed) == [1])
+    }
+
+    @Test func tablesThatOneSideHasAreCounted() throws {
+        let scratch = try Scratch()
+        let (old, new) = try scratch.pair(
+            "CREATE TABLE same (a)", old: "CREATE TABLE gone (a); INSERT INTO gone VALUES (1), (2)",
+            new: "CREATE TABLE came (a); INSERT INTO came VALUES (1)")
+        let tables = try DatabaseComparison("x", old: old, new: new).diff().tables
+        #expect(tables.map(\.name) == ["came", "gone", "same"])
+        #expect(tables.map(\.presence) == [.added, .removed, .both])
+        #expect(tables.map(\.added) == [1, 0, 0])
+        #expect(tables.map(\.removed) == [0, 2, 0])
+    }
+
+    @Test func aTableOfAnUnknownModuleIsNamed() throws {
+        let scratch = try Scratch()
+        let both = """
+            CREATE TABLE t (a); PRAGMA writable_schema = 1;
+            INSERT INTO sqlite_schema VALUES ('table', 'v', 'v', 0, 'CREATE VIRTUAL TABLE v USING nobody(a)')
+            """
+        let (old, new) = try scratch.pair(both, new: "INSERT INTO t VALUES (1)")
+        let tables = try DatabaseComparison("x", old: old, new: new).diff().tables
+        #expect(tables.map(\.name) == ["t", "v"])
+        #expect(tables.map(\.added) == [1, 0])
+        #expect(tables.last?.method == .unread("no such module: nobody"))
+    }
+}

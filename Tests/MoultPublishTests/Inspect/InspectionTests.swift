@@ -1,0 +1,71 @@
+import MoultBasics
+import MoultFiles
+import MoultPublish
+import MoultSQLite
+import MoultTrust
+import StepKit
+import TestSupport
+import Testing
+
+/// What an inspection says of one database.
+@Suite struct InspectionTests {
+    let scratch: Scratch
+    init() throws { scratch = try Scratch() }
+
+    private let sql = """
+        PRAGMA application_id = 7; PRAGMA user_version = -3;
+        CREATE TABLE food (id INTEGER PRIMARY KEY, name TEXT, kcal REAL);
+        CREATE INDEX food_name ON food (name);
+        INSERT INTO food VALUES (1, 'bread', 250), (2, 'milk', 64);
+        CREATE VIRTUAL TABLE words USING fts5(word); INSERT INTO words VALUES ('a');
+        """
+
+    @Test func tellsWhatIsInADatabase() throws {
+        let path = try scratch.database("food.db", sql)
+        let found = try #require(try Inspection(Subject.open(path)).databases.first?.found)
+        #expect((found.identity.applicationID, found.identity.userVersion) == (7, -3))
+        #expect(found.sha256 == (try SHA256.digest(ofFileAt: path).hex))
+        #expect(found.size == found.identity.pageSize * found.identity.pageCount)
+        #expect(found.tables.map(\.name) == ["food", "words"])
+        #expect(found.tables.map(\.rows) == [2, 1])
+        #expect(found.tables.map(\.columns) == [["id", "name", "kcal"], ["word"]])
+        #expect(found.tables.map(\.isVirtual) == [false, true])
+        // The very value that manifests have and that an update compares.
+        let shape = try SchemaShape(madeBy: sql)
+        #expect(found.schemaDigest == "sha256:\(try SHA256.digest(of: Array(shape.canonicalText.utf8)).hex)")
+        #expect(!found.isWAL)
+    }
+
+    @Test func aWALBesideItIsReadAndLeftAlone() throws {
+        let path = scratch.path("food.db")
+        try Shell.must([
+            "python3", "-c",
+            """
+            import os, sqlite3, sys
+            c = sqlite3.connect(sys.argv[1], isolation_level=None)
+            c.execute("pragma journal_mode = wal"); c.executescript(sys.argv[2])
+            os._exit(0)
+            """, path, sql,
+        ])
+        let before = try Tree(scratch.path)
+        let found = try #require(try Inspection(Subject.open(path)).databases.first?.found)
+        #expect(found.tables.map(\.rows) == [2, 1])
+        #expect(found.isWAL)
+        #expect(found.sidecars.map(\.name) == ["food.db-wal", "food.db-shm"])
+        #expect(try Tree(scratch.path) == before)
+    }
+
+    @Test func aFileThatIsCutIsRefused() throws {
+        let path = try scratch.database("food.db", sql)
+        let file = try Descriptor(path, .write)
+        try file.truncate(to: 5000)
+        try file.close()
+        #expect(throws: MoultError.self) { try Inspection(Subject.open(path)) }
+    }
+
+    @Test func namesThatAreNotThereAreSaid() throws {
+        let path = try scratch.database("food.db", sql)
+        let error = #expect(throws: MoultError.self) { try Inspection(Subject.open(path), only: ["fod.db"]) }
+        #expect(error?.description.contains("Did you mean \"food.db\"") == true, "\(error?.description ?? "")")
+    }
+}
