@@ -1,5 +1,5 @@
 # The commands of this project. `make demo` shows it at work, `make test` proves it; each installs what it needs.
-.PHONY: demo test test-release limits deps test-deps build release lint install bench clean
+.PHONY: demo test limits deps test-deps build release lint install bench clean
 
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PREFIX ?= /usr/local
@@ -42,13 +42,11 @@ lint:
 	swift format lint --strict --recursive Package.swift Sources Plugins Tests Examples
 	scripts/check-arrows
 
+# Everything twice: with the checks of a debug build, and as it is installed.
 test: test-deps lint
 	swift build --build-tests $(SWIFT_FLAGS)
 	swift build --package-path Examples --scratch-path .build/examples
 	swift test --skip-build
-
-# The same tests, optimised.
-test-release: test-deps
 	swift build -c release --build-tests $(RELEASE_TESTS)
 	swift test -c release --skip-build $(RELEASE_TESTS)
 
