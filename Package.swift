@@ -103,6 +103,11 @@ let package = Package(
                 "Moult", "MoultCore", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust",
                 "TestSupport",
             ]),
+        .testTarget(
+            name: "ConsumersTests",
+            dependencies: [
+                "Moult", "MoultCore", "StepKit", "MoultBasics", "MoultFiles", "TestSupport", "CLinux",
+            ]),
         .testTarget(name: "MoultBasicsTests", dependencies: ["MoultBasics"]),
         .testTarget(name: "StepKitTests", dependencies: ["StepKit", "MoultBasics", "MoultFiles", "MoultCore"]),
         .testTarget(
@@ -126,6 +131,7 @@ let package = Package(
             dependencies: [
                 "Moult", "MoultCore", "MoultTool", "StepKit", "MoultBasics", "MoultFiles", "MoultTrust", "TestSupport",
             ]),
+        .testTarget(name: "ExampleTests", dependencies: ["MoultBasics", "MoultFiles", "TestSupport", "MoultTool"]),
     ]
 )
 
