@@ -1,5 +1,5 @@
 # The commands of this project. `make demo` shows it at work, `make test` proves it; each installs what it needs.
-.PHONY: demo test limits deps test-deps build release lint install bench clean
+.PHONY: demo test limits deps test-deps build release lint install bench bench-report bench-deps clean
 
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PREFIX ?= /usr/local
@@ -56,6 +56,16 @@ RELEASE_TESTS := -Xswiftc -enable-testing --scratch-path .build/release-tests $(
 # Memory, and times as ratios, of the command as it is installed.
 limits: test-deps release
 	scripts/limits .build/release/moult
+
+# Against what people write instead. QUICK=1 is done in a minute; bench-report writes docs/benchmarks.md.
+bench: test-deps bench-deps release
+	scripts/bench .build/release/moult $(if $(QUICK),--quick)
+
+bench-report: test-deps bench-deps release
+	scripts/bench .build/release/moult --report docs/benchmarks.md
+
+bench-deps:
+	$(call install_missing,sqlite3-tools)
 
 SHARE = $(DESTDIR)$(PREFIX)/share
 
