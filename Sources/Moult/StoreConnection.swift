@@ -10,9 +10,22 @@ internal import StepKit
 public final class StoreConnection {
     public let lease: StoreLease
     package let connection: Connection
+    /// What was done because the database would not load; nil if nothing had to be.
+    public let recovered: Recovered?
+
+    /// One database alone, as the connection's main one.
+    init(lease: StoreLease, only name: String, recovered: Recovered? = nil) throws {
+        self.lease = lease
+        self.recovered = recovered
+        let isSealed = try lease.installed.database(name).kind.isSealed
+        connection = try Connection(path: lease.path(of: name), access: isSealed ? .immutable : .readWrite)
+        // Only now SQLite reads the file.
+        _ = try connection.int("PRAGMA schema_version")
+    }
 
     init(lease: StoreLease) throws {
         self.lease = lease
+        recovered = nil
         let databases = try lease.databases()
         let main = databases.first { $0.schema == "main" }
         connection = try main.map { try Connection(path: $0.path, access: .readWrite) } ?? Connection.inMemory()

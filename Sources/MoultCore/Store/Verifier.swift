@@ -43,7 +43,7 @@ package struct Verifier: Sendable {
     }
 
     private func sealed(_ database: Database, _ generation: Generation, deep: Bool) throws -> [Check] {
-        let path = layout.file(database.path)
+        let path = try layout.place(of: database)
         let target = try Files.target(ofLink: path)
         let entry = try generation.seal().entry(database.member)
         let file = generation.path(database.member)
@@ -93,7 +93,7 @@ package struct Verifier: Sendable {
     }
 
     private func living(_ database: Database) throws -> [Check] {
-        let path = layout.file(database.path)
+        let path = try layout.place(of: database)
         let isThere = try Files.factsThroughLinks(path)?.kind == .file
         return [Check(subject: database.name, method: "path", finding: isThere ? nil : "there is no file at \(path)")]
     }
