@@ -45,23 +45,16 @@ struct AppCache {
     func prepare() throws -> CacheState {
         let expected = try Expected(schema)
         // A reader's lock while it is looked at, so that nobody takes it for sound in the middle of being replaced.
-        let reading = try lock(.shared)
-        let isSound = try fault(expected) == nil
-        withExtendedLifetime(reading) {}
-        if isSound { return .ready }
-        return try remake(expected)
-    }
-
-    private func remake(_ expected: Expected) throws -> CacheState {
-        let lock = try lock(.exclusive)
-        defer { withExtendedLifetime(lock) {} }
-        // Another process may have made it while we waited.
-        guard let why = try fault(expected) else { return .ready }
-        try removeLeftovers()
-        try make()
-        try replace()
-        try removeLeftovers()
-        return .fresh(why)
+        if try locked(.shared, { try fault(expected) }) == nil { return .ready }
+        return try locked(.exclusive) {
+            // Another process may have made it while we waited.
+            guard let why = try fault(expected) else { return .ready }
+            try removeLeftovers()
+            try make()
+            try replace()
+            try removeLeftovers()
+            return .fresh(why)
+        }
     }
 
     // MARK: looking
@@ -128,6 +121,12 @@ struct AppCache {
 
     private func removeLeftovers() throws {
         for name in [fresh, old] { for suffix in [""] + Self.suffixes { try Files.removeTree(name + suffix) } }
+    }
+
+    private func locked<R>(_ mode: FileLock.Mode, _ body: () throws -> R) throws -> R {
+        let lock = try lock(mode)
+        defer { withExtendedLifetime(lock) {} }
+        return try body()
     }
 
     /// Locks the directory: the file itself is what comes and goes.

@@ -1,11 +1,9 @@
-import MoultBasics
 import MoultFiles
-import TestSupport
 
 /// The ways in which a database will not load, each as a command in its directory, where `DB` is its name.
 ///
 /// `other.db-wal` and `other.db-journal` are what a killed process left beside another database.
-enum Broken: String, CaseIterable, Sendable {
+package enum Broken: String, CaseIterable, Sendable {
     case noDatabase = "echo 'this is no database at all' > $DB"
     case zeroBytes = ": > $DB"
     case oneByte = "printf x > $DB"
@@ -19,14 +17,14 @@ enum Broken: String, CaseIterable, Sendable {
     case missing = "rm $DB"
 
     /// Whether rows could be read again, by other means.
-    var isReadable: Bool {
+    package var isReadable: Bool {
         switch self {
         case .tornHeader, .foreignWAL, .foreignJournal: true
         default: false
         }
     }
 
-    func make(_ name: String, in directory: String) throws {
+    package func make(_ name: String, in directory: String) throws {
         try Shell.must(
             [
                 "python3", "-c",
