@@ -192,7 +192,7 @@ package struct Orchestrator: Sendable {
             History.Entry(
                 transaction: plan.id, action: plan.action, from: plan.from?.generation,
                 to: plan.to.generation,
-                outcome: outcome, reason: failure.map(Self.reason),
+                outcome: outcome, reason: failure.map(Self.reason) ?? plan.reset?.why,
                 milliseconds: Int(elapsed.seconds) * 1000 + Int(elapsed.attoseconds / 1_000_000_000_000_000)),
             to: layout)
     }

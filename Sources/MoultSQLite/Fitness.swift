@@ -26,10 +26,16 @@ package enum Fitness: Sendable {
         case .link, .other: return .unfit("it is no regular file")
         }
         if facts.size == 0 { return .unfit("it has 0 bytes") }
+        let wasLeft = try wasLeftOpen(path)
         var attempts = 1
         while true {
             do {
-                return try Look.into(path, deadline: deadline, judge).map { .unfit($0) } ?? .fits
+                let fault = try Look.into(path, deadline: deadline) { connection -> String? in
+                    if let fault = try judge(connection) { return fault }
+                    // What a killed process left beside the file may belong to another one: then the pages do not fit.
+                    return wasLeft ? try connection.integrityCheck(limit: 1).first : nil
+                }
+                return fault.map { .unfit($0) } ?? .fits
             } catch let error as MoultError {
                 // Somebody opened or wrote it just then: that is no fault of the database.
                 if error.code == .databaseBusy, error.sqlite == nil, attempts < mostAttempts {
@@ -42,6 +48,13 @@ package enum Fitness: Sendable {
     }
 
     private static let mostAttempts = 5
+
+    /// Whether sidecars are there that nobody uses.
+    private static func wasLeftOpen(_ path: String) throws -> Bool {
+        let sidecars = try Sidecars.of(path)
+        guard [sidecars.wal, sidecars.journal].contains(where: { ($0?.facts.size ?? 0) > 0 }) else { return false }
+        return try !OpenFiles.isOpenHere(path) && OpenFiles.holders(of: [path]).isEmpty
+    }
 
     private static func verdict(_ error: MoultError, _ path: String) -> Fitness {
         switch error.code {

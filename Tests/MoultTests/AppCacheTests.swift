@@ -103,6 +103,6 @@ import Testing
             return try await group.reduce(into: []) { $0.append($1) }
         }
         #expect(states.filter { $0 == .ready }.count == 7)
-        #expect(states.filter { $0 == .fresh("it does not begin like one") }.count == 1)
+        #expect(states.filter { $0 == .fresh("it has 11 bytes") }.count == 1)
     }
 }

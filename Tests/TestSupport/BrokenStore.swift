@@ -1,4 +1,4 @@
-import Moult
+package import Moult
 import MoultBasics
 import MoultFiles
 import MoultTrust
@@ -37,7 +37,9 @@ package struct BrokenStore {
                 .reference("food", "CREATE TABLE food(name); INSERT INTO food VALUES('egg');"),
                 .user(
                     "user", "CREATE TABLE note(id INTEGER PRIMARY KEY, text TEXT NOT NULL); PRAGMA user_version = 3;"),
-                .cache("thumbs", "CREATE TABLE thumb(id INTEGER PRIMARY KEY, image BLOB);"),
+                .cache(
+                    "thumbs",
+                    "CREATE TABLE thumb(id INTEGER PRIMARY KEY, image BLOB); CREATE INDEX by_image ON thumb(image);"),
             ])
     }
 

@@ -1,5 +1,4 @@
 internal import MoultBasics
-internal import MoultFiles
 internal import MoultSQLite
 package import StepKit
 
@@ -14,12 +13,7 @@ package struct LivingFault {
     package func find(in database: Database) throws -> String? {
         let place = try layout.place(of: database)
         let template = try SchemaShape(of: Connection(path: generation.path(database.member), access: .immutable))
-        let wasLeft = try wasLeftOpen(place)
-        let fitness = try Fitness.of(place, deadline: 600) { connection in
-            if let fault = try fault(Identity(of: connection), database, template) { return fault }
-            // What a killed process left beside the file may belong to another one: then the pages do not fit together.
-            return wasLeft ? try connection.quickCheck(limit: 1).first : nil
-        }
+        let fitness = try Fitness.of(place, deadline: 600) { try fault(Identity(of: $0), database, template) }
         switch fitness {
         case .fits: return nil
         case .missing: return "it is not there"
@@ -38,12 +32,5 @@ package struct LivingFault {
         let names = Set(found.shape.tables.map { $0.name.lowercased() })
         let isOurs = template.tables.isEmpty || template.tables.contains { names.contains($0.name.lowercased()) }
         return isOurs ? nil : "it has none of the tables of release \(generation.manifest.version)"
-    }
-
-    /// Whether sidecars are there that nobody uses.
-    private func wasLeftOpen(_ place: String) throws -> Bool {
-        let sidecars = try Sidecars.of(place)
-        guard [sidecars.wal, sidecars.journal].contains(where: { ($0?.facts.size ?? 0) > 0 }) else { return false }
-        return try !OpenFiles.isOpenHere(place) && OpenFiles.holders(of: [place]).isEmpty
     }
 }

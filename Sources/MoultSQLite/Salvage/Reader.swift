@@ -84,34 +84,36 @@ extension Salvage {
             let insert =
                 "INSERT OR IGNORE INTO \(name)(\(list)) VALUES(\(all.indices.map { "?\($0 + 1)" }.joined(separator: ", ")))"
             try target.execute("BEGIN")
-            var isWhole = true
-            for order in [""] + (hasRowID ? [" ORDER BY rowid DESC"] : []) {
-                isWhole = try pass("SELECT \(list) FROM \(name)\(order)", insert)
-                if isWhole { break }
-            }
+            let select = "SELECT \(list) FROM \(name)"
+            var (read, isWhole) = try pass(select, insert)
+            if !isWhole, hasRowID { _ = try pass("\(select) ORDER BY rowid DESC", insert) }
             try target.execute("COMMIT")
             let rows = Int(try target.int("SELECT count(*) FROM \(name)"))
+            // Rows that break the rules of their own table are not those that were written to it.
+            if rows < read { isWhole = false }
             return Table(name: table.name, rows: rows, isWhole: isWhole)
         }
 
-        /// Copies rows until there are no more, or until one cannot be read; says which.
-        private func pass(_ select: String, _ insert: String) throws -> Bool {
-            try target.withStatement(insert) { insert in
+        /// Copies rows until there are no more, or until one cannot be read; says how many, and whether that was all.
+        private func pass(_ select: String, _ insert: String) throws -> (rows: Int, isAll: Bool) {
+            var count = 0
+            return try target.withStatement(insert) { insert in
                 do {
                     return try source.withStatement(select) { rows in
                         while try rows.step() {
                             try insert.bind(rows.row())
                             try insert.run()
                             insert.reset()
+                            count += 1
                         }
-                        return true
+                        return (count, true)
                     }
                 } catch let error as MoultError {
                     // The target is sound, so this is the source; anything but damage ends the attempt.
                     guard error.code == .databaseCorrupt || error.sqlite?.resultCode.primary == .ioError else {
                         throw error
                     }
-                    return false
+                    return (count, false)
                 }
             }
         }

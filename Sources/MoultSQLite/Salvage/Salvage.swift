@@ -48,6 +48,11 @@ package enum Salvage {
             report.note = "there is no file at \(path)"
             return report
         }
+        let known = Self.tables(of: template)
+        /// A sidecar of another database brings that one's tables: those of the template count first.
+        func value(_ report: Report) -> (Int, Int) {
+            (report.tables.reduce(0) { $0 + (known.contains($1.name) ? $1.rows : 0) }, report.rows)
+        }
         var best = Report()
         for (number, prepare) in ways(path, template).enumerated() {
             let copy = "\(scratch)/copy-\(number).db"
@@ -60,14 +65,21 @@ package enum Salvage {
                 if best.note == nil { best.note = (error as? MoultError)?.why ?? "\(error)" }
                 continue
             }
-            guard report.rows > best.rows || best.tables.isEmpty else { continue }
+            guard value(report) > value(best) || best.tables.isEmpty else { continue }
             best = report
             try Files.remove(target)
             try Files.rename(found, to: target)
-            if report.isWhole { break }
+            if report.isWhole, known.isEmpty || report.tables.contains(where: { known.contains($0.name) }) { break }
         }
         if best.rows == 0 { try Files.remove(target) }
         return best
+    }
+
+    /// The names of a sound file's tables; none if it is not sound either.
+    private static func tables(of path: String) -> Set<String> {
+        // What is wrong with it is told when the database is made from it again.
+        let shape = try? SchemaShape(of: Connection(path: path, access: .immutable))
+        return Set((shape?.tables ?? []).map(\.name))
     }
 
     private static func ways(_ path: String, _ template: String) -> [(String) throws -> Void] {
