@@ -108,6 +108,11 @@ let package = Package(
             dependencies: [
                 "Moult", "MoultCore", "StepKit", "MoultBasics", "MoultFiles", "TestSupport", "CLinux",
             ]),
+        .testTarget(
+            name: "HazardTests",
+            dependencies: [
+                "Moult", "MoultCore", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "TestSupport", "CLinux",
+            ]),
         .testTarget(name: "MoultBasicsTests", dependencies: ["MoultBasics"]),
         .testTarget(name: "StepKitTests", dependencies: ["StepKit", "MoultBasics", "MoultFiles", "MoultCore"]),
         .testTarget(

@@ -81,14 +81,14 @@ public struct Store: Sendable {
     public func path(of name: String) throws -> String {
         let layout = try StoreLayout(root: directory)
         guard let current = try Generation.current(layout) else { throw StoreErrors.empty(layout) }
-        return layout.file(try current.database(name).path)
+        return try layout.place(of: current.database(name))
     }
 
     func orchestrator(_ watcher: Watcher = Watcher()) throws -> Orchestrator {
         try Orchestrator(root: directory, steps: steps, watcher: watcher)
     }
 
-    private func settle() throws {
+    func settle() throws {
         do { try orchestrator().settleIfIdle() } catch {
             // A reader without permission to write still gets a whole release: what is current is old or new, never both.
             if !Files.isDenied(error) { throw error }

@@ -10,16 +10,45 @@ internal import StepKit
 public final class StoreConnection {
     public let lease: StoreLease
     package let connection: Connection
+    /// What was done because the database would not load; nil if nothing had to be.
+    public let recovered: Recovered?
+
+    /// One database alone, as the connection's main one.
+    init(lease: StoreLease, only name: String, recovered: Recovered? = nil) throws {
+        self.lease = lease
+        self.recovered = recovered
+        let isSealed = try lease.installed.database(name).kind.isSealed
+        connection = try Connection(path: lease.path(of: name), access: isSealed ? .immutable : .readWrite)
+        // Only now SQLite reads the file.
+        _ = try connection.int("PRAGMA schema_version")
+    }
 
     init(lease: StoreLease) throws {
         self.lease = lease
+        recovered = nil
         let databases = try lease.databases()
         let main = databases.first { $0.schema == "main" }
-        connection = try main.map { try Connection(path: $0.path, access: .readWrite) } ?? Connection.inMemory()
+        connection =
+            try main.map { main in
+                try Self.loading(main.database, main.path) {
+                    let connection = try Connection(path: main.path, access: .readWrite)
+                    _ = try connection.int("PRAGMA schema_version")
+                    return connection
+                }
+            } ?? Connection.inMemory()
         for (database, schema, path) in databases where schema != "main" {
             // Sealed files have no sidecars and never change: only so they can be read without locks.
-            try connection.attach(path, as: schema, access: database.kind.isSealed ? .immutable : .readWrite)
+            try Self.loading(database, path) {
+                try connection.attach(path, as: schema, access: database.kind.isSealed ? .immutable : .readWrite)
+            }
         }
+    }
+
+    /// Reads a database for the first time; of one that is damaged the error says how to begin it anew.
+    private static func loading<R>(_ database: Database, _ path: String, _ body: () throws -> R) throws -> R {
+        do { return try body() } catch let error as MoultError
+            where error.code == .databaseCorrupt && !database.kind.isSealed
+        { throw StoreErrors.willNotLoad(database, path, error.why ?? error.what) }
     }
 
     /// SQLite's own handle (`sqlite3 *`), for use with the C API; valid until `close()`.

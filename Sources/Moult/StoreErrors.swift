@@ -3,11 +3,29 @@ internal import MoultCore
 internal import StepKit
 
 enum StoreErrors {
+    static func willNotLoad(_ database: Database, _ path: String, _ why: String) -> MoultError {
+        let word = database.kind == .cache ? "" : " --set-user-data-aside"
+        return MoultError(
+            .willNotLoad, what: "the database \(path) will not load", why: why,
+            now: "To set it aside and begin anew: moult reset \(database.name)\(word)")
+    }
+
+    static func failedAgain(_ path: String, _ why: String) -> MoultError {
+        MoultError(
+            .willNotLoad, what: "the database \(path) will not load, although it was begun anew just now", why: why,
+            now: "It was not done a second time. See what destroys it, or whether the disk is failing.")
+    }
+
     static func empty(_ layout: StoreLayout) -> MoultError {
         MoultError(
             .store, what: "nothing is installed in \(layout.root)", why: "no release was applied yet",
             now: "Apply one: moult apply MANIFEST")
     }
+}
+
+extension MoultError.Code {
+    /// A living database cannot be opened, and was not begun anew.
+    static let willNotLoad = Self(820)
 }
 
 extension Generation {

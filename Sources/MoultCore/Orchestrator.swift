@@ -23,6 +23,7 @@ package struct Orchestrator: Sendable {
         package var plan: Plan?
         package var settled: [Settler.Result] = []
         package var collected = Collector.Report()
+        package var quarantine = QuarantineShelf.Report()
         /// What is installed now.
         package var generation: String?
     }
@@ -79,6 +80,9 @@ package struct Orchestrator: Sendable {
                             manifest: saved.manifestPath ?? "", follow: saved.request.follow,
                             allowDowngrade: saved.request.allowDowngrade, app: saved.request.app))
                 case .rollback: try planner.rollback(to: saved.to.generation, reason: saved.hold?.reason ?? "")
+                case .reset:
+                    try planner.reset(
+                        saved.reset?.database ?? "", why: saved.reset?.why ?? "", setsUserDataAside: true)
                 }
             try SavedPlan(plan: saved, layout: layout).proveSame(made.plan)
             made.plan.id = saved.id
@@ -104,14 +108,20 @@ package struct Orchestrator: Sendable {
         _ = try Settler(layout: layout, steps: steps, tell: watcher.tell).settle()
     }
 
-    package func clean(keep: Int? = nil, dry: Bool = false, wait: Int = 0) throws -> Result {
+    /// Removes old generations and, if days are given, what has been in quarantine for longer.
+    package func clean(
+        keep: Int? = nil, quarantineDays: Int? = nil, includingUserData: Bool = false, dry: Bool = false, wait: Int = 0
+    ) throws -> Result {
         let settings = try Settings.read(layout)
-        if dry {
-            return Result(collected: try Collector(layout: layout, settings: settings).collect(keep: keep, dry: true))
+        func clean(_ settled: [Settler.Result]) throws -> Result {
+            let shelf = QuarantineShelf(layout: layout, settings: settings)
+            let collected = try Collector(layout: layout, settings: settings).collect(keep: keep, dry: dry)
+            let quarantine = try quarantineDays.map {
+                try shelf.clean(olderThan: $0, includingUserData: includingUserData, dry: dry)
+            }
+            return Result(settled: settled, collected: collected, quarantine: quarantine ?? .init())
         }
-        return try locked(wait) { settled in
-            Result(settled: settled, collected: try Collector(layout: layout, settings: settings).collect(keep: keep))
-        }
+        return try dry ? clean([]) : locked(wait, clean)
     }
 
     /// Puts a release or all of them on hold, or lets them in again with nil; gives the hold that was there before.
@@ -128,14 +138,14 @@ package struct Orchestrator: Sendable {
 
     // MARK: parts
 
-    private func locked(_ wait: Int, _ body: ([Settler.Result]) throws -> Result) throws -> Result {
+    func locked(_ wait: Int, _ body: ([Settler.Result]) throws -> Result) throws -> Result {
         _ = try Settings.read(layout)
         let lock = try StoreLock.take(layout, wait: wait, stop: watcher.stopIfAsked)
         defer { withExtendedLifetime(lock) {} }
         return try body(Settler(layout: layout, steps: steps, tell: watcher.tell).settle())
     }
 
-    private func execute(
+    func execute(
         _ made: Planner.Made, settled: [Settler.Result], _ announce: (Plan) throws -> Void
     ) throws -> Result {
         let plan = made.plan
@@ -157,7 +167,9 @@ package struct Orchestrator: Sendable {
             try transaction.journal.end("committed")
             try record(plan, since: start, failure: nil)
             try transaction.remove()
-            result.collected = try Collector(layout: layout, settings: Settings.read(layout)).collect()
+            let settings = try Settings.read(layout)
+            result.collected = try Collector(layout: layout, settings: settings).collect()
+            result.quarantine = try QuarantineShelf(layout: layout, settings: settings).enforceLimit()
         }
         return result
     }
@@ -178,9 +190,9 @@ package struct Orchestrator: Sendable {
         let elapsed = (ContinuousClock.now - start).components
         try History.append(
             History.Entry(
-                transaction: plan.id, action: plan.purpose.rawValue, from: plan.from?.generation,
+                transaction: plan.id, action: plan.action, from: plan.from?.generation,
                 to: plan.to.generation,
-                outcome: outcome, reason: failure.map(Self.reason),
+                outcome: outcome, reason: failure.map(Self.reason) ?? plan.reset?.why,
                 milliseconds: Int(elapsed.seconds) * 1000 + Int(elapsed.attoseconds / 1_000_000_000_000_000)),
             to: layout)
     }

@@ -55,6 +55,18 @@ extension Files {
         }
     }
 
+    /// Gives a file a second name; false where the file system or the file's owner does not allow that.
+    package static func hardLinkIfPossible(_ old: String, at path: String) throws -> Bool {
+        do {
+            try Syscall.link(old, path)
+            return true
+        } catch {
+            let cannot = [EPERM, EACCES, EMLINK, EXDEV, EOPNOTSUPP, ENOSYS].map { Errno($0) }
+            if cannot.contains(error) { return false }
+            throw error.error("cannot link \(old) to \(path)")
+        }
+    }
+
     package static func setMode(_ path: String, _ mode: UInt32) throws {
         try wrapped("cannot set the mode of \(path)") { () throws(Errno) in try Syscall.chmod(path, mode) }
     }

@@ -77,9 +77,12 @@ package enum Files {
         }
     }
 
-    package static func isWritable(_ path: String) -> Bool {
+    package static func isWritable(_ path: String) -> Bool { mayAccess(path, W_OK) }
+    package static func isReadable(_ path: String) -> Bool { mayAccess(path, R_OK) }
+
+    private static func mayAccess(_ path: String, _ mode: Int32) -> Bool {
         do {
-            try Syscall.access(path, W_OK)
+            try Syscall.access(path, mode)
             return true
         } catch { return false }
     }

@@ -44,9 +44,16 @@ extension Step {
 
 /// What a step may know when it plans: values, and a view of the store that has no way to write.
 public struct PlanContext: Sendable {
-    public enum Purpose: String, Sendable { case update, rollback }
+    public enum Purpose: String, Sendable, CaseIterable {
+        case update, rollback
+        /// One database that cannot be used is set aside, and begun anew.
+        case reset
+    }
 
     public let purpose: Purpose
+    /// The one database that a reset is about, and why it is reset.
+    public let only: String?
+    public let reason: String
     /// The release that shall be installed.
     public let release: Manifest
     /// The name that its generation has or will have.
@@ -58,12 +65,16 @@ public struct PlanContext: Sendable {
     public let resources: String
     public let policy: Policy
     public let store: any StoreView
+    /// What was planned before this step was asked, by it and by others.
+    public var planned: [Effect] = []
 
     public init(
-        purpose: Purpose, release: Manifest, generation: String, installed: Manifest?, installedGeneration: String?,
-        resources: String, policy: Policy, store: any StoreView
+        purpose: Purpose, only: String? = nil, because reason: String = "", release: Manifest, generation: String,
+        installed: Manifest?,
+        installedGeneration: String?, resources: String, policy: Policy, store: any StoreView
     ) {
         self.purpose = purpose
+        (self.only, self.reason) = (only, reason)
         self.release = release
         self.generation = generation
         self.installed = installed
@@ -71,6 +82,24 @@ public struct PlanContext: Sendable {
         self.resources = resources
         self.policy = policy
         self.store = store
+    }
+}
+
+extension PlanContext {
+    /// The path of a living database, as effects have it: relative to the store, or absolute where caches live apart.
+    public func path(of database: Database) -> String {
+        guard database.kind == .cache, let root = policy.cacheRoot else { return database.path }
+        return "\(root)/\(database.path)"
+    }
+
+    /// Whether a living file is planned to be made at a path.
+    public func creates(_ path: String) -> Bool {
+        planned.contains { if case .create(path, _) = $0.change { true } else { false } }
+    }
+
+    /// Whether the file at a path is planned to be out of the way.
+    public func isSetAside(_ path: String) -> Bool {
+        planned.contains { if case .quarantine(path, _) = $0.change { true } else { false } }
     }
 }
 
@@ -86,12 +115,15 @@ public struct Policy: Sendable, Equatable {
     public var allowDowngrade: Bool
     public var appVersion: Version?
     public var moultVersion: Version
+    /// The directory of caches, where it is not the store.
+    public var cacheRoot: String?
     public var now: Timestamp
 
     public init(
         follow: Follow, allowDowngrade: Bool = false, appVersion: Version? = nil, moultVersion: Version,
-        now: Timestamp = .now
+        cacheRoot: String? = nil, now: Timestamp = .now
     ) {
+        self.cacheRoot = cacheRoot
         self.follow = follow
         self.allowDowngrade = allowDowngrade
         self.appVersion = appVersion
@@ -122,8 +154,8 @@ public enum Found: Sendable, Equatable {
 }
 
 extension StoreView {
-    /// The full path of a file of the store.
-    public func path(_ name: String) -> String { "\(root)/\(name)" }
+    /// The full path of a file of the store; a full path stays as it is.
+    public func path(_ name: String) -> String { name.hasPrefix("/") ? name : "\(root)/\(name)" }
 }
 
 /// What a step has while nobody sees what it does: the staged files, and the store to look at.
@@ -159,8 +191,8 @@ public struct PrepareContext: Sendable {
     /// Where the core has unpacked a member of the bundle; what is taken from there is moved, not copied.
     public func unpacked(_ member: String) -> String { "\(staging)/unpacked/\(member)" }
 
-    /// Where a file waits that will become a living database.
-    public func waiting(_ path: String) -> String { "\(staging)/waiting/\(path)" }
+    /// Where a file waits that will become a living database: always on the file system where it will live.
+    public func waiting(_ path: String) -> String { Staging.waiting(path, in: staging) }
 }
 
 /// What a step has when it does its effects.

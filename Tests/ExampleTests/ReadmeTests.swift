@@ -21,6 +21,7 @@ import Testing
     @Test(arguments: [
         "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "manifests/README.md",
         "manifests/replace-on-new-version/README.md", "manifests/build-and-attach/README.md",
+        "manifests/drop-when-incompatible/README.md", "manifests/complete-reset/README.md",
     ])
     func itsLinksLeadSomewhere(_ document: String) throws {
         let text = try Project.text(document)

@@ -8,7 +8,10 @@ import Testing
     init() throws { scratch = try Scratch() }
 
     /// A walk stops by itself at the first command that does not end or answer as it should.
-    @Test(arguments: ["scripts/demo", "manifests/replace-on-new-version/run", "manifests/build-and-attach/run"])
+    @Test(arguments: [
+        "scripts/demo", "manifests/replace-on-new-version/run", "manifests/build-and-attach/run",
+        "manifests/drop-when-incompatible/run", "manifests/complete-reset/run",
+    ])
     func walksFromAnywhereAnyNumberOfTimes(_ script: String) throws {
         let temporary = try scratch.directory("tmp")
         for directory in ["/", scratch.path] {

@@ -27,7 +27,13 @@ package final class Background {
         self.pid = pid
     }
 
-    deinit { if status == nil { kill(pid, SIGKILL); _ = collect() } }
+    deinit { stop() }
+
+    /// Ends it at once, as a crash would.
+    package func stop() {
+        if status == nil { kill(pid, SIGKILL) }
+        _ = collect()
+    }
 
     /// Waits until something is so; fails if the program ends first.
     package func wait(until isSo: () throws -> Bool) throws {

@@ -10,12 +10,14 @@ public struct AttachStep: Step {
     public init() {}
 
     public func plan(_ context: PlanContext) throws -> [Effect] {
+        if context.purpose == .reset { return [] }
         let set = AttachedSet(context.release)
         try set.refuseTooMany()
         return [effect(.attach, nil, .attach(main: set.main?.name, names: set.others.map(set.described)))]
     }
 
     public func prepare(_ effects: [Effect], _ context: PrepareContext) throws {
+        if effects.isEmpty { return }
         let set = AttachedSet(context.plan.release)
         let files = try set.sealed.map { database in
             (database, try staged(database, context))

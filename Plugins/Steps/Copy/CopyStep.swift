@@ -11,6 +11,7 @@ public struct CopyStep: Step {
     public init() {}
 
     public func plan(_ context: PlanContext) throws -> [Effect] {
+        if context.purpose == .reset { return remade(context) }
         var effects: [Effect] = []
         let source = try Source(context: context)
         for database in context.release.databases where database.kind.isSealed {
@@ -21,6 +22,9 @@ public struct CopyStep: Step {
         }
         for database in context.release.databases where database.kind == .user {
             effects.append(effect(.copy, database.name, try Template.change(for: database, context)))
+        }
+        for database in context.release.databases where database.kind == .cache {
+            effects.append(effect(.copy, database.name, try cache(database, context)))
         }
         // What replaces a living file comes after the pointer: for a live replacement nothing may come after it.
         var living: [Effect] = []
@@ -33,6 +37,24 @@ public struct CopyStep: Step {
             effects.append(effect(.copy, nil, .point(to: context.generation, from: context.installedGeneration)))
         }
         return try effects + links(context) + living
+    }
+
+    /// Whether it fits was seen when it was to be taken out of service.
+    private func cache(_ database: Database, _ context: PlanContext) throws -> Change {
+        let path = context.path(of: database)
+        switch try context.store.look(path) {
+        case .nothing: return .create(path: path, size: database.size)
+        case .link(let target) where target.hasPrefix(".moult/"): return .create(path: path, size: database.size)
+        case .file, .link, .directory, .other:
+            if context.isSetAside(path) { return .create(path: path, size: database.size) }
+            return .keep(why: "it has the schema of the release")
+        }
+    }
+
+    private func remade(_ context: PlanContext) -> [Effect] {
+        context.release.databases.filter { context.isSetAside(context.path(of: $0)) }.map {
+            effect(.copy, $0.name, .create(path: context.path(of: $0), size: $0.size))
+        }
     }
 
     private func change(for database: Database, _ source: Source, _ context: PlanContext) throws -> Change {

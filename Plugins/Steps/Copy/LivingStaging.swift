@@ -1,6 +1,7 @@
 internal import MoultBasics
 internal import MoultFiles
 internal import MoultSQLite
+internal import MoultTrust
 internal import StepKit
 
 /// Makes the file that will become a living database: a copy of the pristine one; a shared one gets the release's marker.
@@ -10,7 +11,14 @@ struct LivingStaging {
     func stage(_ name: String?, as path: String) throws {
         guard let database = name.flatMap(context.plan.release.database) else { return }
         let waiting = context.waiting(path)
-        try Files.copy(pristine(database.member), to: waiting, mode: 0o644)
+        let pristine = try pristine(database.member)
+        try Files.copy(pristine, to: waiting, mode: 0o644)
+        // What has just been unpacked was proven on the way; what lay in a generation may have been changed.
+        if !pristine.hasPrefix(context.stagedGeneration), try SHA256.digest(ofFileAt: waiting).hex != database.sha256 {
+            throw MoultError(
+                Template.code, what: "\(pristine) is not what was published", why: "its SHA-256 is another one",
+                now: "Bring release \(context.plan.release.version) in again from its bundle: moult apply MANIFEST")
+        }
         if database.kind == .shared { try mark(waiting, database) }
         // SQLite has synced what it wrote; the copy before it was not.
         try Files.seal(waiting, mode: 0o644)

@@ -38,16 +38,7 @@ struct SharedContent {
     private var path: String { context.store.path(database.path) }
 
     private func examine() throws -> Facts {
-        do {
-            // Where this process has it open itself, looking behind SQLite's back would drop its locks.
-            guard try OpenFiles.isOpenHere(path) else {
-                return try Peek.into(path) { connection, _ in try self.facts(connection) }
-            }
-            let connection = try Connection(path: path, access: .readOnly)
-            let facts = try self.facts(connection)
-            try connection.close()
-            return facts
-        } catch {
+        do { return try Look.into(path) { try facts($0) } } catch {
             throw MoultError(
                 Template.code, .refused, what: "the shared database \(path) cannot be read", why: "\(error)",
                 now: "Nothing was changed. See what is wrong with it before its content is replaced.", cause: error)

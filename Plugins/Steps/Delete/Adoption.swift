@@ -70,7 +70,10 @@ enum Adoption {
     /// Nobody may have the file open, and nothing of it may be in a sidecar.
     private static func drain(_ path: String) throws {
         guard try WriteLease.take(path) != nil else { throw WriteLease.held(path) }
-        try Settle.checkpointAndSeal(path)
+        do { try Settle.checkpointAndSeal(path) } catch let error as MoultError where error.code == .databaseCorrupt {
+            // What is no database is kept as it is, if SQLite would take nothing beside it for a part of it.
+            guard try Sidecars.of(path).isEmpty else { throw error }
+        }
         guard try WriteLease.take(path) != nil else { throw WriteLease.held(path) }
     }
 

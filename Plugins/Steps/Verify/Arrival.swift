@@ -1,5 +1,6 @@
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultSQLite
 internal import StepKit
 
 /// After the switch: the app's path must reach the very file that was proven, with no sidecar that would change it.
@@ -8,11 +9,14 @@ struct Arrival {
     let context: PlanContext
 
     func prove() throws {
-        let path = context.store.path(database.path)
+        let path = context.store.path(context.path(of: database))
         guard let reached = try Files.factsThroughLinks(path) else {
             throw failed("\(path) leads nowhere")
         }
-        guard database.kind.isSealed else { return }
+        guard database.kind.isSealed else {
+            if database.kind != .shared, context.creates(context.path(of: database)) { try proveSchema(path) }
+            return
+        }
         let proven = context.store.path(ofMember: database.member, in: context.generation)
         let expected = try Files.factsThroughLinks(proven)
         guard let expected,
@@ -26,6 +30,19 @@ struct Arrival {
             for name in [path + suffix, beside + suffix] where try Files.facts(name) != nil {
                 throw failed("\(name) lies beside it and would change what is read")
             }
+        }
+    }
+
+    /// A new living file opens, and has the schema of the file as it was published.
+    private func proveSchema(_ path: String) throws {
+        do {
+            let published = context.store.path(ofMember: database.member, in: context.generation)
+            let expected = try SchemaShape(of: Connection(path: published, access: .immutable))
+            if let lack = try Look.into(path, { try SchemaShape(of: $0) }).lacks(of: expected).first {
+                throw failed("\(path): \(lack)")
+            }
+        } catch let error as MoultError where error.outcome == .busy {
+            // Somebody works with it already, and could not if it did not open.
         }
     }
 

@@ -19,11 +19,12 @@ public struct VerifyStep: Step {
     }
 
     private func methods(_ database: Database, staged: Bool, _ context: PlanContext) throws -> [String] {
+        if context.purpose == .reset, database.name != context.only { return [] }
         guard staged else {
             switch database.kind {
             case .reference: return ["the very file that was proven: inode, size, time"]
             case .shared: return ["marker"]
-            case .user, .cache: return []
+            case .user, .cache: return context.creates(context.path(of: database)) ? ["opens with its schema"] : []
             }
         }
         // A user's database that is there stays as it is; what is kept for a reset was digested when it was unpacked.

@@ -9,6 +9,7 @@ public struct VersionCheckStep: Step {
     public init() {}
 
     public func plan(_ context: PlanContext) throws -> [Effect] {
+        if context.purpose == .reset { return [effect(.check, context.only, .confirm(context.reason))] }
         if context.purpose == .rollback {
             return try Rollback(context: context).findings.map { effect(.check, nil, .confirm($0)) }
         }

@@ -11,6 +11,7 @@ extension Command {
         HoldVerb.command,
         UnholdVerb.command,
         RecoverVerb.command,
+        ResetVerb.command,
         CleanVerb.command,
         WhoVerb.command,
         WatchVerb.command,

@@ -31,8 +31,8 @@ extension Topic {
                 (
                     "cache",
                     """
-                    Anyone writes, and all of it can be made again. This version does not know what to do with it \
-                    yet, and refuses a release that has one.
+                    Anyone writes, and all of it can be made again. One whose schema is that of the release stays; \
+                    any other, and one that does not open, goes to quarantine, and a fresh one takes its place.
                     """
                 ),
             ]),
@@ -40,6 +40,10 @@ extension Topic {
             A reference database can also stay where it lies, for instance among an app's own files: with "place": \
             "in-place" it is attached there and never copied, so that the first start takes the same time at any \
             size.
+            """,
+            """
+            A database that will not load is begun anew with "moult reset". What people wrote is set aside only when \
+            you say so, and nothing of it is deleted.
             """,
             """
             What can be made again and what cannot belong in different files: then an update cannot lose what a user \

@@ -49,7 +49,8 @@ extension Page {
     mutating func title(of plan: Plan, store: String) {
         let name = plan.product.split(separator: ".").last.map { String($0) } ?? plan.product
         let from = plan.from.map { "\($0.version)" } ?? "nothing"
-        let title: StyledText = "\("\(name) \(from) -> \(plan.to.version)", .heading)"
+        let what = plan.reset.map { "reset of \($0.database) in \(name) \(plan.to.version)" }
+        let title: StyledText = "\(what ?? "\(name) \(from) -> \(plan.to.version)", .heading)"
         let facts = [
             "store \(store)", plan.purpose == .rollback ? "rollback" : nil,
             plan.bundle.map { "bundle \(ByteCount($0.size))" }, plan.trust,

@@ -3,7 +3,7 @@ internal import MoultCore
 internal import MoultPublish
 internal import StepKit
 
-/// What `plan` and the dry run of a rollback print.
+/// What `plan` and the dry runs of a rollback and a reset print.
 struct PlanReport: Report {
     let plan: Plan
     /// The store, as the user named it.

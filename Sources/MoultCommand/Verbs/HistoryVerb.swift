@@ -53,7 +53,8 @@ extension History.Entry {
     /// What was done and how it ended, in a few words: `update 2.0.0 -> 2.1.0 done in 1.2 s`.
     var sentence: String {
         let from = self.from.map { Generation.version(of: $0) } ?? "nothing"
-        return "\(action) \(from) -> \(Generation.version(of: to)) \(ending)"
+        let way = self.from == to ? "" : " \(from) -> \(Generation.version(of: to))"
+        return "\(action)\(way) \(ending)"
     }
 
     private var ending: String {

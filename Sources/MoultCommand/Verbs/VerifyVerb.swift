@@ -10,8 +10,9 @@ enum VerifyVerb {
         discussion: [
             """
             For each sealed database: its path leads to the generation in service (path), it is the very file that \
-            was proven (seal), and nothing lies beside it that would change what is read (sidecars). Nothing is \
-            changed or repaired; apply the release again to replace what is damaged.
+            was proven (seal), and nothing lies beside it that would change what is read (sidecars). A database \
+            that apps write to must be there (path) and load (opens). Nothing is changed or repaired: apply the \
+            release again to replace what is damaged, and begin a living database anew with "moult reset".
             """
         ],
         options: [deep],

@@ -68,7 +68,7 @@ struct Applier {
         return MoultError(
             .undone, .undone,
             what:
-                "the update to \(plan.to.version) failed and was undone: \(plan.from.map { "\($0.version) is" } ?? "nothing is") in place as before",
+                "the \(plan.title) failed and was undone: \(plan.from.map { "\($0.version) is" } ?? "nothing is") in place as before",
             why: parts.map { [$0.what, $0.why].compactMap(\.self).joined(separator: ": ") } ?? "\(reason)",
             now: parts?.now,
             cause: reason)
@@ -77,13 +77,13 @@ struct Applier {
     /// Part of it is committed: what is left is done by the next command, and nothing is taken back.
     static func halfway(_ plan: Plan, _ reason: any Error) -> MoultError {
         MoultError(
-            .stuck, .stuck, what: "the update to \(plan.to.version) is not finished, and cannot be taken back any more",
+            .stuck, .stuck, what: "the \(plan.title) is not finished, and cannot be taken back any more",
             why: "\(reason)", now: "Mend that, then run: moult recover", cause: reason)
     }
 
     static func stuck(_ plan: Plan, undoing reason: any Error, failed: any Error) -> MoultError {
         MoultError(
-            .stuck, .stuck, what: "the update to \(plan.to.version) failed and could not be undone", why: "\(failed)",
+            .stuck, .stuck, what: "the \(plan.title) failed and could not be undone", why: "\(failed)",
             now: "Mend that, then run: moult recover", cause: reason)
     }
 }

@@ -15,6 +15,8 @@ final class LivingChanges {
     private var live: [LiveReplacement] = []
     /// The migrations that `finish` commits.
     private var migrations: [UserMigration] = []
+    /// What is set aside, by its path.
+    private var quarantines: [String: Quarantine] = [:]
     /// Whether something was done that cannot be taken back: from then on there is only forward.
     private(set) var isIrrevocable = false
 
@@ -29,6 +31,14 @@ final class LivingChanges {
             guard let migration = try migration(effect), try !migration.isDone() else { continue }
             try migration.engage()
             migrations.append(migration)
+        }
+        for effect in plan.effects {
+            guard case .quarantine(let path, _) = effect.change else { continue }
+            let quarantine = try quarantine(effect, path)
+            // After a crash it may be done already.
+            if try inodes[Self.original(path)] == nil || inodes[Self.original(path)] == quarantine.original() {
+                try quarantine.engage()
+            }
         }
         for effect in plan.effects {
             guard case .replace(let path, _, _, let way, _) = effect.change, try !isReplaced(effect, path) else {
@@ -50,12 +60,18 @@ final class LivingChanges {
 
     /// What an undo after a crash must know: whether somebody has written to new content.
     func counters() throws -> [String: UInt64] {
-        try Dictionary(uniqueKeysWithValues: exchanges.map { ("counter/\($0)", try $1.counter()) })
+        let originals = try quarantines.map { (Self.original($0), try $1.original()) }
+        return try Dictionary(
+            uniqueKeysWithValues: exchanges.map { ("counter/\($0)", try $1.counter()) } + originals)
     }
+
+    private static func original(_ path: String) -> String { "original/\(path)" }
 
     func perform(_ effect: Effect) throws {
         switch effect.change {
         case .replace(let path, _, _, .exchange, _): try exchanges[path]?.perform()
+        case .quarantine(let path, _):
+            try quarantine(effect, path).perform(original: inodes[Self.original(path)] ?? 0)
         default: break
         }
     }
@@ -64,6 +80,8 @@ final class LivingChanges {
         switch effect.change {
         case .replace(let path, _, _, .exchange, _):
             if let exchange = exchanges[path] { try exchange.revert() } else { try takeBack(effect, path) }
+        case .quarantine(let path, _):
+            try quarantine(effect, path).revert(original: inodes[Self.original(path)] ?? 0)
         case .migrate: for migration in migrations { try migration.revert() }
         default: break
         }
@@ -82,6 +100,7 @@ final class LivingChanges {
         migrations = []
         for exchange in exchanges.values { try exchange.finish() }
         exchanges = [:]
+        for quarantine in quarantines.values { quarantine.finish() }
     }
 
     /// Whether the living file has this release's content already; a settling must not do it twice.
@@ -128,6 +147,22 @@ final class LivingChanges {
         }
     }
 
+    private func quarantine(_ effect: Effect, _ path: String) throws -> Quarantine {
+        if let known = quarantines[path] { return known }
+        guard case .quarantine(_, let why) = effect.change, let database = effect.database.flatMap(release.database)
+        else { throw MoultError(.stuck, what: "the plan names no database of the release", why: effect.text) }
+        let quarantine = Quarantine(
+            place: place(path),
+            directory: transaction.layout.quarantined(database.name, path: path, by: transaction.id),
+            fresh: waiting(path),
+            label: QuarantineLabel(
+                database: database.name, kind: database.kind, path: place(path), why: why,
+                release: release.version.description),
+            salvaged: "\(transaction.directory)/salvaged")
+        quarantines[path] = quarantine
+        return quarantine
+    }
+
     private func migration(_ effect: Effect) throws -> UserMigration? {
         guard case .migrate(let path, let members, _, let target) = effect.change,
             let database = effect.database.flatMap(release.database)
@@ -141,7 +176,7 @@ final class LivingChanges {
     }
 
     private func place(_ path: String) -> String { transaction.layout.file(path) }
-    private func waiting(_ path: String) -> String { "\(transaction.waiting)/\(path)" }
+    private func waiting(_ path: String) -> String { transaction.waiting(path) }
 
     private func carrier(_ effect: Effect) throws -> RowCarrier {
         guard let database = effect.database.flatMap(release.database) else {

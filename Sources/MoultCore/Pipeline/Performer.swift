@@ -164,7 +164,7 @@ final class Performer: Changes, @unchecked Sendable {
 
     private func create(_ path: String) throws {
         // If the app has made the file meanwhile, it is the user's, and stays.
-        let waiting = "\(transaction.waiting)/\(path)"
+        let waiting = transaction.waiting(path)
         if try Files.facts(waiting) != nil {
             _ = try Files.renameIfFree(waiting, to: layout.file(path))
         } else if try Files.facts(layout.file(path)) == nil {
@@ -172,7 +172,7 @@ final class Performer: Changes, @unchecked Sendable {
                 .stuck, what: "\(layout.file(path)) was not made", why: "what was staged for it is gone",
                 now: "Apply the release again.")
         }
-        try Files.syncDirectory(layout.root)
+        try Files.syncDirectory(Files.directory(of: layout.file(path)))
     }
 
     private func uncreate(_ path: String) throws {
@@ -182,8 +182,8 @@ final class Performer: Changes, @unchecked Sendable {
         guard try WriteLease.take(place) != nil, try Files.facts("\(place)-wal") == nil,
             try Files.facts("\(place)-journal") == nil
         else { return }
-        _ = try Files.renameIfFree(place, to: "\(transaction.waiting)/\(path)")
-        try Files.syncDirectory(layout.root)
+        _ = try Files.renameIfFree(place, to: transaction.waiting(path))
+        try Files.syncDirectory(Files.directory(of: place))
     }
 
     // MARK: adoption

@@ -48,7 +48,7 @@ struct Pipeline {
         for phase in Phase.allCases {
             try watcher.stopIfAsked()
             watcher.tell(.phase(.prepare, phase))
-            for step in steps.steps(of: phase, for: release) {
+            for step in steps.steps(of: phase, for: release, plan.purpose) {
                 try step.prepare(plan.effects.filter { $0.phase == phase && $0.step == step.name }, context)
             }
             if phase == .check, let bundle = plan.bundle {
@@ -65,10 +65,11 @@ struct Pipeline {
     }
 
     private func decide(_ performer: Performer) throws {
-        let waiting = try Files.list(transaction.waiting)
         // The names of what waits, for a power cut after the decision: their content is synced already.
-        if !waiting.isEmpty { try Files.syncDirectory(transaction.waiting) }
-        performer.inodes = try transaction.inodes().merging(performer.counters()) { $1 }
+        for directory in Set(plan.made.map { Files.directory(of: transaction.waiting($0)) }).sorted() {
+            try Files.syncDirectory(directory)
+        }
+        performer.inodes = try transaction.inodes(of: plan).merging(performer.counters()) { $1 }
         try transaction.journal.decide(inodes: performer.inodes)
     }
 }

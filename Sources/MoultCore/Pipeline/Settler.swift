@@ -99,7 +99,7 @@ package struct Settler {
             else {
                 continue
             }
-            try Files.remove("\(transaction.waiting)/\(path)")
+            try Files.remove(transaction.waiting(path))
             try steps.named(effect.step)?.prepare([effect], context)
         }
         try applier.performer.engage()
@@ -117,12 +117,15 @@ package struct Settler {
                 now: "Go back to what was installed before: moult recover --undo")
         }
         let release = try Manifest(parsing: bytes, as: .sealed, source: path)
-        let policy = Policy(follow: .match, allowDowngrade: true, moultVersion: moultVersion)
-        let context = PlanContext(
-            purpose: plan.purpose, release: release, generation: plan.to.generation, installed: installed,
+        let policy = Policy(
+            follow: .match, allowDowngrade: true, moultVersion: moultVersion, cacheRoot: plan.request.cacheRoot)
+        var context = PlanContext(
+            purpose: plan.purpose, only: plan.reset?.database, release: release, generation: plan.to.generation,
+            installed: installed,
             installedGeneration: plan.from?.generation,
             resources: plan.manifestPath.map(Files.directory(of:)) ?? directory, policy: policy,
             store: RecordingView(layout: layout))
+        context.planned = plan.effects
         let performer = Performer(
             transaction: transaction, plan: plan, inodes: inodes, installed: installed, release: release)
         return Applier(
@@ -143,7 +146,7 @@ package struct Settler {
         if ending == .finished, let hold = plan.hold { try Settings.rewrite(layout, "hold", hold.json) }
         try History.append(
             History.Entry(
-                transaction: plan.id, action: plan.purpose.rawValue, from: plan.from?.generation,
+                transaction: plan.id, action: plan.action, from: plan.from?.generation,
                 to: plan.to.generation,
                 outcome: outcome, reason: text), to: layout)
     }
@@ -151,14 +154,14 @@ package struct Settler {
     private func tooOften(_ plan: Plan, _ attempts: Int) -> MoultError {
         MoultError(
             .stuck, .stuck,
-            what: "the update to \(plan.to.version) in \(layout.root) was not finished in \(attempts) attempts",
+            what: "the \(plan.title) in \(layout.root) was not finished in \(attempts) attempts",
             why: "each ended before it was through",
             now: "Try once more with: moult recover, or go back with: moult recover --undo")
     }
 
     private func stuck(_ plan: Plan, _ error: any Error) -> MoultError {
         MoultError(
-            .stuck, .stuck, what: "the unfinished update to \(plan.to.version) in \(layout.root) cannot be settled",
+            .stuck, .stuck, what: "the unfinished \(plan.title) in \(layout.root) cannot be settled",
             why: "\(error)",
             now: "Mend that and run: moult recover, or go back with: moult recover --undo", cause: error)
     }

@@ -10,8 +10,10 @@ struct Transaction {
     var journal: Journal { Journal(in: directory) }
     /// Where the core unpacks.
     var unpacked: String { "\(directory)/unpacked" }
-    /// Where future living files wait.
+    /// Where future living files wait, if they will live in the store.
     var waiting: String { "\(directory)/waiting" }
+    /// Where the future living file of a path waits.
+    func waiting(_ path: String) -> String { Staging.waiting(path, in: directory) }
     /// The generation that is made ready.
     var generation: String { "\(directory)/generation" }
     /// A generation of adopted files, made ready.
@@ -28,20 +30,37 @@ struct Transaction {
         try Files.makeDirectory(directory, mode: 0o700)
         for path in [unpacked, waiting, generation] { try Files.makeDirectory(path, mode: 0o700) }
         try journal.begin(plan)
+        for path in plan.made.filter({ $0.hasPrefix("/") }) { try makeApart(path) }
+    }
+
+    /// Caches may live on another file system, and what can be made again says so to backup tools.
+    private func makeApart(_ path: String) throws {
+        guard let apart = Staging.apart(path, directory) else { return }
+        let root = Files.directory(of: path)
+        try Files.ensureDirectory(root)
+        try CacheTag.put(in: root)
+        for directory in ["\(root)/.moult", "\(root)/.moult/staging", apart] {
+            try Files.ensureDirectory(directory, mode: 0o700)
+        }
     }
 
     /// Removes all of it; the journal first, so that what a crash leaves is rubbish and no unfinished update.
     func remove() throws {
+        // What a torn journal does not tell is rubbish of a few files that the next one does not stumble over.
+        let plan = try? journal.read().plan
+        for path in plan?.made ?? [] {
+            if let apart = Staging.apart(path, directory) { try Files.removeTree(apart) }
+        }
         try Files.remove(journal.path)
         try Files.removeTree(directory)
     }
 
     /// The inodes of what is staged, by which a settling tells done from not done.
-    func inodes() throws -> [String: UInt64] {
+    func inodes(of plan: Plan) throws -> [String: UInt64] {
         var inodes: [String: UInt64] = [:]
         inodes["generation"] = try Files.facts(generation)?.inode
         inodes["adopted"] = try Files.facts(adopted)?.inode
-        for name in try Files.list(waiting) { inodes["waiting/\(name)"] = try Files.facts("\(waiting)/\(name)")?.inode }
+        for path in plan.made { inodes["waiting/\(path)"] = try Files.facts(waiting(path))?.inode }
         return inodes
     }
 

@@ -7,9 +7,6 @@ enum NotBuilt {
         for database in manifest.databases {
             let place = "databases.\(database.name)"
             if !database.marker { throw error("\(place).marker: shared databases without a marker") }
-            if database.kind == .cache {
-                throw error("\(place).kind: databases of kind \"\(database.kind.rawValue)\"")
-            }
         }
         if !manifest.deltas.isEmpty { throw error("deltas: patches") }
     }

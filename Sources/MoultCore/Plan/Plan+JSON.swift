@@ -10,7 +10,7 @@ extension Plan {
             "bundle": bundle.map { ["path": .string($0.path), "size": .size($0.size)] }, "trust": .string(trust),
             "request": .compact([
                 "follow": .string(request.follow.rawValue), "allowDowngrade": .bool(request.allowDowngrade),
-                "app": .optional(request.app?.description),
+                "app": .optional(request.app?.description), "cacheRoot": .optional(request.cacheRoot),
             ]),
             "changes": .bool(changesStore), "effects": .array(effects.map(\.json)), "needs": .size(needs),
             "facts": .array(
@@ -34,12 +34,14 @@ extension Plan {
             return Side(version: version, generation: try part.string("generation"))
         }
         guard let created = Timestamp(try fields.string("created")) else { throw fields.fail("created", "is no time") }
-        guard let purpose = try fields.word("purpose", Purpose.self) else { throw fields.fail("purpose", "is missing") }
+        guard let purpose = try fields.word("purpose", PlanContext.Purpose.self) else {
+            throw fields.fail("purpose", "is missing")
+        }
         let bundle = try fields.optionalObject("bundle")
         let hold = try fields.optionalObject("hold")
         let request = try fields.object("request")
         self.init(
-            id: try fields.string("plan"), created: created, purpose: purpose.value, store: try fields.string("store"),
+            id: try fields.string("plan"), created: created, purpose: purpose, store: try fields.string("store"),
             product: try fields.string("product"), from: try fields.optionalObject("from").map(side),
             to: try side(fields.object("to")), manifestPath: try fields.optionalString("manifest"),
             bundle: try bundle.map { Bundle(path: try $0.string("path"), size: try $0.count("size")) },
@@ -47,7 +49,8 @@ extension Plan {
             request: Request(
                 follow: try request.word("follow", Policy.Follow.self) ?? .newer,
                 allowDowngrade: try request.optionalBool("allowDowngrade") ?? false,
-                app: try request.optionalString("app").flatMap { Version($0) }),
+                app: try request.optionalString("app").flatMap { Version($0) },
+                cacheRoot: try request.optionalString("cacheRoot")),
             effects: try (fields.json("effects")?.array ?? []).map { try Effect(json: $0, source: source) },
             needs: try fields.count("needs"),
             facts: try fields.objects("facts").map {
@@ -59,12 +62,6 @@ extension Plan {
                     release: try $0.string("release"), reason: try $0.string("reason"),
                     since: try $0.optionalString("since").flatMap { Timestamp($0) })
             })
-    }
-
-    /// The words of `PlanContext.Purpose` that a file may have.
-    private enum Purpose: String, CaseIterable {
-        case update, rollback
-        var value: PlanContext.Purpose { self == .update ? .update : .rollback }
     }
 }
 

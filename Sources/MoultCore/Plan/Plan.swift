@@ -41,6 +41,7 @@ package struct Plan: Sendable, Equatable {
         package var follow: Policy.Follow
         package var allowDowngrade: Bool
         package var app: Version?
+        package var cacheRoot: String?
     }
 
     /// One thing that was looked at: a path, which of its fields, and what was found.
@@ -55,6 +56,30 @@ package struct Plan: Sendable, Equatable {
 
     /// Whether anything of the store will be another afterwards.
     package var changesStore: Bool { effects.contains(where: \.changesStore) }
+
+    /// The one database that a reset is about, and why.
+    package var reset: (database: String, why: String)? {
+        for effect in effects where purpose == .reset {
+            if case .quarantine(_, let why) = effect.change, let database = effect.database { return (database, why) }
+        }
+        return nil
+    }
+
+    /// What the history calls it.
+    package var action: String { reset.map { "reset \($0.database)" } ?? purpose.rawValue }
+
+    /// What it is, for people: `update to 2.0.0`.
+    package var title: String { "\(purpose.rawValue) \(reset.map { "of \($0.database)" } ?? "to \(to.version)")" }
+
+    /// The paths at which living files are made, or get new content.
+    package var made: [String] {
+        effects.compactMap { effect in
+            switch effect.change {
+            case .create(let path, _), .replace(let path, _, _, _, _): path
+            default: nil
+            }
+        }
+    }
 
     package func effects(of phase: Phase) -> [Effect] { effects.filter { $0.phase == phase } }
 

@@ -46,7 +46,7 @@ struct Planner {
         let generation = try Generation.name(of: manifest, bytes: bytes)
         let policy = Policy(
             follow: request.follow ?? settings.follow, allowDowngrade: request.allowDowngrade,
-            appVersion: request.app ?? settings.app, moultVersion: moultVersion)
+            appVersion: request.app ?? settings.app, moultVersion: moultVersion, cacheRoot: settings.cacheRoot)
         return try make(
             .update, manifest: manifest, bytes: bytes, generation: generation, manifestPath: path, policy: policy,
             provenance)
@@ -62,12 +62,33 @@ struct Planner {
         }
         let name = try RollbackTarget(layout: layout, current: current).choose(wanted)
         let target = try Generation.load(name, in: layout)
-        let policy = Policy(follow: .match, allowDowngrade: true, appVersion: settings.app, moultVersion: moultVersion)
+        let policy = Self.policy(settings)
         var made = try make(
             .rollback, manifest: target.manifest, bytes: target.bytes, generation: name, manifestPath: nil,
             policy: policy, settings.keys == nil ? .unsigned : .kept)
         made.plan.hold = Settings.Hold(release: current.manifest.version.description, reason: reason, since: .now)
         return made
+    }
+
+    /// One database of the installed release is set aside and made anew from the file that is kept in its generation.
+    func reset(_ name: String, why: String, setsUserDataAside: Bool) throws -> Made {
+        let settings = try Settings.read(layout)
+        guard let current = try Generation.current(layout) else {
+            throw MoultError(
+                .refused, .refused, what: "nothing is installed in \(layout.root)", why: "there is nothing to reset",
+                now: "Install a release first: moult apply MANIFEST")
+        }
+        try ResetTarget(release: current.manifest, name: name).prove(setsUserDataAside: setsUserDataAside)
+        return try make(
+            .reset, only: name, because: why, manifest: current.manifest, bytes: current.bytes,
+            generation: current.name, manifestPath: nil, policy: Self.policy(settings),
+            settings.keys == nil ? .unsigned : .kept)
+    }
+
+    private static func policy(_ settings: Settings) -> Policy {
+        Policy(
+            follow: .match, allowDowngrade: true, appVersion: settings.app, moultVersion: moultVersion,
+            cacheRoot: settings.cacheRoot)
     }
 
     static func manifestBytes(_ path: String) throws -> [UInt8] {
@@ -86,11 +107,11 @@ struct Planner {
     }
 
     private func make(
-        _ purpose: PlanContext.Purpose, manifest: Manifest, bytes: [UInt8], generation: String, manifestPath: String?,
-        policy: Policy, _ provenance: Provenance
+        _ purpose: PlanContext.Purpose, only: String? = nil, because reason: String = "", manifest: Manifest,
+        bytes: [UInt8], generation: String, manifestPath: String?, policy: Policy, _ provenance: Provenance
     ) throws -> Made {
         try NotBuilt.refuse(manifest)
-        if let use = steps.missing(for: manifest) {
+        if purpose != .reset, let use = steps.missing(for: manifest) {
             throw MoultError(
                 .notBuilt, .refused, what: "the release needs the step \(use.step)", why: "this moult does not have it",
                 now: didYouMean(use.step, among: steps.names) ?? "See which there are with: moult steps")
@@ -100,8 +121,9 @@ struct Planner {
         view.note(try .read(layout.current, "target"))
         view.note(try .read(layout.settings, "content"))
         if let manifestPath { view.note(try .read(manifestPath, "content")) }
-        let context = PlanContext(
-            purpose: purpose, release: manifest, generation: generation, installed: installed?.manifest,
+        var context = PlanContext(
+            purpose: purpose, only: only, because: reason, release: manifest, generation: generation,
+            installed: installed?.manifest,
             installedGeneration: installed?.name,
             resources: manifestPath.map(Files.directory(of:)) ?? layout.generation(generation), policy: policy,
             store: view)
@@ -110,10 +132,15 @@ struct Planner {
             from: installed.map { Plan.Side(version: $0.manifest.version, generation: $0.name) },
             to: Plan.Side(version: manifest.version, generation: generation), manifestPath: manifestPath, bundle: nil,
             trust: provenance.words,
-            request: Plan.Request(follow: policy.follow, allowDowngrade: policy.allowDowngrade, app: policy.appVersion),
+            request: Plan.Request(
+                follow: policy.follow, allowDowngrade: policy.allowDowngrade, app: policy.appVersion,
+                cacheRoot: policy.cacheRoot),
             effects: [], needs: 0, facts: [], warnings: manifest.warnings, hold: nil)
         for phase in Phase.allCases {
-            for step in steps.steps(of: phase, for: manifest) { plan.effects += try step.plan(context) }
+            for step in steps.steps(of: phase, for: manifest, purpose) {
+                plan.effects += try step.plan(context)
+                context.planned = plan.effects
+            }
         }
         plan.warnings += try Warnings.of(manifest, in: context)
         try addBundle(to: &plan, manifest, view)

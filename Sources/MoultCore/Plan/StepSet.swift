@@ -28,7 +28,12 @@ package struct StepSet: Sendable {
     }
 
     /// The steps of a phase for a release, in order: others before, the built-in one, others after.
-    package func steps(of phase: Phase, for manifest: Manifest) -> [any Step] {
+    ///
+    /// A reset is about one database that the built-in steps know how to make: others have no say in it.
+    package func steps(
+        of phase: Phase, for manifest: Manifest, _ purpose: PlanContext.Purpose
+    ) -> [any Step] {
+        if purpose == .reset { return builtIn[phase].map { [$0] } ?? [] }
         func uses(_ when: Manifest.StepUse.When) -> [any Step] {
             manifest.steps.filter { $0.phase == phase && $0.when == when }.compactMap { use in
                 others.first { $0.name == use.step }

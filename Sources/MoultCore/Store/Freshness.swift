@@ -19,7 +19,7 @@ package enum Freshness {
             guard let entry = seal.entry(database.member),
                 entry.difference(to: try Files.factsThroughLinks(generation.path(database.member))) == nil
             else { return false }
-            let path = layout.file(database.path)
+            let path = try layout.place(of: database)
             let isThere =
                 database.kind.isSealed
                 ? try Files.target(ofLink: path) == StoreLayout.link(to: database.member)

@@ -18,6 +18,10 @@ package struct Settings: Sendable, Equatable {
     package var backupSkipsGenerations: Bool
     /// Who must have signed what comes in; nil takes anything.
     package var keys: TrustedKeys?
+    /// The directory of databases of kind `cache`, if they do not lie in the store.
+    package var cacheRoot: String?
+    /// Bytes of broken caches that are kept, the newest; nobody's data is removed by it.
+    package var quarantineLimit = 1 << 30
 
     /// A release that is not to be installed, or all of them (`*`).
     package struct Hold: Sendable, Equatable {
@@ -73,6 +77,13 @@ package struct Settings: Sendable, Equatable {
         if keep < 1 { throw fields.fail("keep", "must be at least 1: the current generation") }
         minimumAge = try fields.optionalCount("minimumAge") ?? minimumAge
         backupSkipsGenerations = try fields.optionalBool("backupSkipsGenerations") ?? false
+        if let path = try fields.optionalString("cacheRoot") {
+            guard path.hasPrefix("/"), path.utf8.count > 1 else {
+                throw fields.fail("cacheRoot", "must be a full path, is \"\(path)\"")
+            }
+            cacheRoot = path.hasSuffix("/") ? String(path.dropLast()) : path
+        }
+        quarantineLimit = try fields.optionalCount("quarantineLimit") ?? quarantineLimit
         if let part = try fields.optionalObject("hold") {
             hold = Hold(
                 release: try part.string("release"), reason: try part.optionalString("reason") ?? "",
@@ -83,7 +94,7 @@ package struct Settings: Sendable, Equatable {
             keys = try TrustedKeys(part)
             try part.refuseUnknown()
         }
-        for name in ["feed", "consumers", "steps", "cacheRoot"] where fields.json(name) != nil {
+        for name in ["feed", "consumers", "steps"] where fields.json(name) != nil {
             throw fields.fail(
                 name, "is not built into this moult (\(moultVersion)) yet", now: "Remove it from \(source).")
         }

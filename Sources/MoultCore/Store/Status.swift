@@ -59,7 +59,7 @@ package struct Status: Sendable {
     private static func files(_ generation: Generation, _ layout: StoreLayout) throws -> [File] {
         let seal = try generation.seal()
         return try generation.manifest.databases.map { database in
-            let path = layout.file(database.path)
+            let path = try layout.place(of: database)
             let facts = try Files.factsThroughLinks(path)
             func file(_ state: File.State, _ note: String? = nil) -> File {
                 File(name: database.name, kind: database.kind, path: path, size: facts?.size, state: state, note: note)

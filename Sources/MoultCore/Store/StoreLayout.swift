@@ -25,7 +25,16 @@ package struct StoreLayout: Sendable, Equatable {
 
     package func generation(_ name: String) -> String { "\(generations)/\(name)" }
     package func transaction(_ id: String) -> String { "\(transactions)/\(id)" }
-    package func file(_ name: String) -> String { "\(root)/\(name)" }
+    /// A file of the store; a full path, as caches that live apart have, stays as it is.
+    package func file(_ name: String) -> String { name.hasPrefix("/") ? name : "\(root)/\(name)" }
+    /// The quarantine on the file system of a living database.
+    /// Where a transaction sets a database aside.
+    package func quarantined(_ database: String, path: String, by transaction: String) -> String {
+        "\(quarantine(of: path))/\(transaction)-\(database)"
+    }
+    package func quarantine(of path: String) -> String {
+        path.hasPrefix("/") ? "\(Files.directory(of: path))/.moult/quarantine" : quarantine
+    }
 
     /// What `current` points at, for a generation.
     package static func target(of generation: String) -> String { "generations/\(generation)" }

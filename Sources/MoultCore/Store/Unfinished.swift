@@ -35,5 +35,5 @@ package struct Unfinished: Sendable, Equatable {
 
 extension Plan {
     /// What it is, in words: `an update to 2.1.0`, `a rollback to 2.0.0`.
-    var words: String { purpose == .rollback ? "a rollback to \(to.version)" : "an update to \(to.version)" }
+    var words: String { "\(purpose == .update ? "an" : "a") \(title)" }
 }

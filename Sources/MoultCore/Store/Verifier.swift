@@ -24,7 +24,7 @@ package struct Verifier: Sendable {
         }
     }
 
-    /// Checks the pointer, every path and seal; `deep` also reads every sealed file: digest and integrity.
+    /// Checks the pointer, every path and seal, and that living databases load; `deep` also reads every sealed file: digest and integrity.
     package func verify(deep: Bool) throws -> [Check] {
         guard let generation = try Generation.current(layout) else {
             return [Check(subject: "store", method: "current", finding: "nothing is installed")]
@@ -37,13 +37,15 @@ package struct Verifier: Sendable {
                     finding: "an update is unfinished; settle it with: moult recover"))
         }
         for database in generation.manifest.databases {
-            checks += try database.kind.isSealed ? sealed(database, generation, deep: deep) : living(database)
+            checks +=
+                try database.kind.isSealed
+                ? sealed(database, generation, deep: deep) : living(database, generation)
         }
         return checks
     }
 
     private func sealed(_ database: Database, _ generation: Generation, deep: Bool) throws -> [Check] {
-        let path = layout.file(database.path)
+        let path = try layout.place(of: database)
         let target = try Files.target(ofLink: path)
         let entry = try generation.seal().entry(database.member)
         let file = generation.path(database.member)
@@ -92,9 +94,23 @@ package struct Verifier: Sendable {
         } catch { return "\(error)" }
     }
 
-    private func living(_ database: Database) throws -> [Check] {
-        let path = layout.file(database.path)
-        let isThere = try Files.factsThroughLinks(path)?.kind == .file
-        return [Check(subject: database.name, method: "path", finding: isThere ? nil : "there is no file at \(path)")]
+    private func living(_ database: Database, _ generation: Generation) throws -> [Check] {
+        let path = try layout.place(of: database)
+        let isThere = try Files.factsThroughLinks(path) != nil
+        let place = Check(
+            subject: database.name, method: "path", finding: isThere ? nil : "there is no file at \(path)")
+        return isThere ? [place, opens(database, path, generation)] : [place]
+    }
+
+    private func opens(_ database: Database, _ path: String, _ generation: Generation) -> Check {
+        func check(_ finding: String?) -> Check { Check(subject: database.name, method: "opens", finding: finding) }
+        if !Files.isReadable(path) { return check("this user may not read \(path)") }
+        do {
+            let fault = try LivingFault(layout: layout, generation: generation).find(in: database)
+            return check(fault.map { "\(path) will not load: \($0); begin it anew with: moult reset \(database.name)" })
+        } catch let error as MoultError where error.outcome == .busy {
+            // Whoever has it locked could open it.
+            return check(nil)
+        } catch { return check("\(error)") }
     }
 }

@@ -111,6 +111,18 @@ public struct Database: Sendable, Equatable {
         public var applicationID: Int?
         public var userVersionAtLeast: Int?
         public var userVersionAtMost: Int?
+
+        /// What is wrong with the numbers of a cache; nil if nothing is.
+        public func fault(applicationID id: Int, userVersion version: Int) -> String? {
+            if let applicationID, id != applicationID { return "its application_id is \(id), not \(applicationID)" }
+            if let least = userVersionAtLeast, version < least {
+                return "its user_version is \(version), and the release needs at least \(least)"
+            }
+            if let most = userVersionAtMost, version > most {
+                return "its user_version is \(version), and the release knows at most \(most)"
+            }
+            return nil
+        }
     }
 
     /// Where a draft's database comes from, relative to the draft.

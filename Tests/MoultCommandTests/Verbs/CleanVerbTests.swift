@@ -1,5 +1,6 @@
 import Moult
 import MoultBasics
+import TestSupport
 import Testing
 
 @Suite struct CleanVerbTests {
@@ -45,6 +46,34 @@ import Testing
         let json = try #require(try world.json("moult clean --json").first)
         #expect(json["removed"]?.array == [])
         #expect(json["freed"]?.integer == 0)
+    }
+
+    /// What was set aside goes by its age and on its word: caches first, what people wrote only if it is named.
+    @Test func quarantineIsEmptiedAsAsked() throws {
+        let world = try World()
+        _ = try BrokenStore.release(in: world.scratch.path("rel"))
+        try world.install("rel/test-1.0.0.json")
+        try world.must("moult reset thumbs; moult reset user --set-user-data-aside")
+        func sets() throws -> [String] {
+            try world.must("ls store/.moult/quarantine").split(separator: "\n").filter { $0 != "CACHEDIR.TAG" }.map {
+                String($0.split(separator: "-").last ?? "")
+            }.sorted()
+        }
+        #expect(try sets() == ["thumbs", "user"])
+        try world.must("moult clean; moult clean --quarantine-older-than 1")
+        #expect(try sets() == ["thumbs", "user"])
+        let tree = try world.tree
+        let dry = try world.must("moult clean --quarantine-older-than 0 --dry-run")
+        #expect(dry.contains("-thumbs would be removed\n"))
+        #expect(dry.contains("-user stays: it has what people wrote\n"))
+        #expect(try world.tree == tree)
+        try world.must("moult clean --quarantine-older-than 0")
+        #expect(try sets() == ["user"])
+        // With a label of long ago it is older than asked.
+        try world.must("sed -i 's/\"time\": \"2[0-9]*/\"time\": \"2001/' store/.moult/quarantine/*-user/set.json")
+        try world.must("moult clean --quarantine-older-than 1000 --including-user-data")
+        #expect(try sets().isEmpty)
+        #expect(try world.run("moult clean --including-user-data").status == 64)
     }
 
     /// Lets generations be collected at any age.

@@ -114,8 +114,9 @@ import Testing
                 ok food  digest           sound
                 ok food  integrity_check  sound
                 ok user  path             sound
+                ok user  opens            sound
 
-                6 checks: all sound
+                7 checks: all sound
 
                 """, ""
             ))

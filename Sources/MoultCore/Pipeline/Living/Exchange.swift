@@ -53,15 +53,14 @@ final class Exchange {
         let old = try Connection(path: path, access: .readWrite)
         wasWAL = try old.header().isWAL
         try old.execute("PRAGMA locking_mode = EXCLUSIVE")
-        if wasWAL {
-            guard try !old.checkpoint(.truncate).isBusy,
-                try old.scalar("PRAGMA journal_mode = DELETE") == .text("delete")
-            else {
-                try old.close()
-                throw inUse()
+        do {
+            if wasWAL {
+                guard try !old.checkpoint(.truncate).isBusy,
+                    try old.scalar("PRAGMA journal_mode = DELETE") == .text("delete")
+                else { throw inUse() }
             }
-        }
-        do { try old.execute("BEGIN EXCLUSIVE") } catch let error as MoultError {
+            try old.execute("BEGIN EXCLUSIVE")
+        } catch let error as MoultError {
             try old.close()
             guard let code = error.sqlite?.resultCode, ResultCode.busy ~= code else { throw error }
             throw inUse()

@@ -1,0 +1,84 @@
+package import MoultBasics
+internal import MoultFiles
+internal import StepKit
+
+/// What was set aside, in the store's quarantine and in that of its caches.
+package struct QuarantineShelf {
+    let layout: StoreLayout
+    let settings: Settings
+
+    package init(layout: StoreLayout, settings: Settings) { (self.layout, self.settings) = (layout, settings) }
+
+    /// One database with everything that lay beside it.
+    package struct Set: Sendable, Equatable {
+        package let directory: String
+        /// Nil if nobody wrote down whose it is.
+        package let label: QuarantineLabel?
+        package let size: Int
+        package let since: Timestamp
+
+        /// Whether it can be made again; anything else is somebody's data.
+        package var isCache: Bool { label?.kind == .cache }
+    }
+
+    package struct Report: Sendable, Equatable {
+        package var removed: [Set] = []
+        /// What stays although it is as old as asked for, and why.
+        package var kept: [(set: Set, why: String)] = []
+
+        package static func == (one: Report, other: Report) -> Bool {
+            one.removed == other.removed && one.kept.map(\.set) == other.kept.map(\.set)
+        }
+    }
+
+    /// All sets, the oldest first.
+    package func sets() throws -> [Set] {
+        let roots = [layout.quarantine] + (settings.cacheRoot.map { [layout.quarantine(of: "\($0)/x")] } ?? [])
+        return try roots.flatMap { root in
+            try Files.list(root).filter { !CacheTag.isTag($0) }.compactMap { try set("\(root)/\($0)") }
+        }.sorted { ($0.since.seconds, $0.directory) < ($1.since.seconds, $1.directory) }
+    }
+
+    private func set(_ directory: String) throws -> Set? {
+        guard let facts = try Files.facts(directory), facts.kind == .directory else { return nil }
+        let label = try QuarantineLabel(in: directory)
+        return Set(
+            directory: directory, label: label, size: try Self.size(of: directory),
+            since: label?.time ?? Timestamp(seconds: facts.modified.seconds))
+    }
+
+    private static func size(of directory: String) throws -> Int {
+        try Files.list(directory).reduce(0) { sum, name in
+            guard let facts = try Files.facts("\(directory)/\(name)") else { return sum }
+            return try sum + (facts.kind == .directory ? size(of: "\(directory)/\(name)") : facts.size)
+        }
+    }
+
+    /// Removes broken caches, the oldest first, until the others are within the operator's limit.
+    package func enforceLimit() throws -> Report {
+        var report = Report()
+        let caches = try sets().filter(\.isCache)
+        var size = caches.reduce(0) { $0 + $1.size }
+        for set in caches where size > settings.quarantineLimit {
+            try Files.removeTree(set.directory)
+            size -= set.size
+            report.removed.append(set)
+        }
+        return report
+    }
+
+    /// Empties it of what is older; people's data only on their own word. `dry` only says what it would do.
+    package func clean(olderThan days: Int, includingUserData: Bool, dry: Bool) throws -> Report {
+        var report = Report()
+        let limit = Timestamp.now.seconds - days * 86_400
+        for set in try sets() where set.since.seconds <= limit {
+            guard set.isCache || includingUserData else {
+                report.kept.append((set, "it has what people wrote"))
+                continue
+            }
+            if !dry { try Files.removeTree(set.directory) }
+            report.removed.append(set)
+        }
+        return report
+    }
+}

@@ -1,0 +1,66 @@
+package import MoultBasics
+import MoultFiles
+
+/// Whether the database at a path can be used as it is, found out without changing it.
+package enum Fitness: Sendable {
+    case fits
+    /// Nothing is there, and nothing lies beside it.
+    case missing
+    /// It is something else, or damaged, or not what is wanted.
+    case unfit(String)
+    /// What keeps it from being told may pass: a lock, a full table of open files, a disk that fails.
+    case untold(MoultError)
+
+    /// Looks at the database; `judge` says what is wrong with it, nil if nothing is.
+    package static func of(
+        _ path: String, deadline: Double = 60, judge: (Connection) throws -> String?
+    ) throws -> Fitness {
+        guard let facts = try Files.factsThroughLinks(path) else {
+            if try Files.facts(path) != nil { return .unfit("it is a link that leads nowhere") }
+            guard let stray = try Sidecars.of(path).paths.first else { return .missing }
+            return .unfit("only \(Files.name(of: stray)) is left of it")
+        }
+        switch facts.kind {
+        case .file: break
+        case .directory: return .unfit("it is a directory")
+        case .link, .other: return .unfit("it is no regular file")
+        }
+        if facts.size == 0 { return .unfit("it has 0 bytes") }
+        let wasLeft = try wasLeftOpen(path)
+        var attempts = 1
+        while true {
+            do {
+                let fault = try Look.into(path, deadline: deadline) { connection -> String? in
+                    if let fault = try judge(connection) { return fault }
+                    // What a killed process left beside the file may belong to another one: then the pages do not fit.
+                    return wasLeft ? try connection.integrityCheck(limit: 1).first : nil
+                }
+                return fault.map { .unfit($0) } ?? .fits
+            } catch let error as MoultError {
+                // Somebody opened or wrote it just then: that is no fault of the database.
+                if error.code == .databaseBusy, error.sqlite == nil, attempts < mostAttempts {
+                    attempts += 1
+                } else {
+                    return verdict(error, path)
+                }
+            }
+        }
+    }
+
+    private static let mostAttempts = 5
+
+    /// Whether sidecars are there that nobody uses.
+    private static func wasLeftOpen(_ path: String) throws -> Bool {
+        let sidecars = try Sidecars.of(path)
+        guard [sidecars.wal, sidecars.journal].contains(where: { ($0?.facts.size ?? 0) > 0 }) else { return false }
+        return try !OpenFiles.isOpenHere(path) && OpenFiles.holders(of: [path]).isEmpty
+    }
+
+    private static func verdict(_ error: MoultError, _ path: String) -> Fitness {
+        switch error.code {
+        case .databaseCorrupt: .unfit(error.why ?? error.what)
+        case .cannotOpenDatabase where !Files.isReadable(path): .unfit("this user may not read it")
+        default: Files.isDenied(error) ? .unfit("this user may not read it") : .untold(error)
+        }
+    }
+}

@@ -1,0 +1,91 @@
+import Moult
+import MoultBasics
+import MoultCore
+import MoultFiles
+import TestSupport
+import Testing
+
+/// Hazard 1: a `-wal` beside a new main file is replayed into it, and `integrity_check` says "ok".
+@Suite(.timeLimit(.minutes(5))) struct Hazard01StaleWAL {
+    let lab: Lab
+    let path: String
+
+    init() throws {
+        lab = try Lab()
+        path = lab.path("note.db")
+    }
+
+    /// What it is: the new file of 3 rows reads as the 500 old ones.
+    @Test func theHazard() throws {
+        let new = lab.scratch.path("new.db")
+        try Lab.killedWithRowsInTheWAL(path)
+        try Shell.must(["sqlite3", new], input: Lab.notes(3, "new"))
+        try Shell.must(["cp", new, path])
+        #expect(try Lab.read(path) == "500|old|old\n")
+        #expect(try Lab.isSound(path))
+    }
+
+    /// A plain file that the release takes over.
+    @Test func adopting() throws {
+        try Lab.killedWithRowsInTheWAL(path)
+        try lab.store.update(to: lab.sealed("1.0.0", 1, 3, "new"))
+        #expect(try Lab.read(path) == "3|new|new\n")
+        #expect(try Lab.sidecars(of: path).isEmpty)
+    }
+
+    @Test(arguments: Lab.Way.allCases)
+    func replacing(way: Lab.Way) throws {
+        try lab.store.update(to: lab.shared("1.0.0", 1, 2, "first"))
+        try Lab.killedWithRowsInTheWAL(path)
+        try lab.store.update(to: lab.shared("2.0.0", 2, 3, "new", way))
+        #expect(try Lab.read(path) == "3|new|new\n")
+        #expect(try Lab.isSound(path))
+    }
+
+    /// A cache of another schema goes with everything beside it.
+    @Test func droppingACache() throws {
+        try lab.store.update(to: lab.cache("1.0.0", 1, 2, "first"))
+        try Lab.killedWithRowsInTheWAL(path)
+        try lab.store.update(to: lab.cache("2.0.0", 2, 3, "new"))
+        #expect(try Lab.read(path) == "3|new|new\n")
+    }
+
+    /// The same without any release.
+    @Test func droppingAnAppsOwnCache() throws {
+        try Lab.killedWithRowsInTheWAL(path)
+        #expect(try Store.cache(at: path, schema: Lab.cacheSchema(3, "new", 1)) != .ready)
+        #expect(try Lab.read(path) == "3|new|new\n")
+    }
+
+    /// The file is gone, and only its `-wal` is left.
+    @Test(arguments: ["user", "cache"])
+    func makingAgain(kind: String) throws {
+        let release = kind == "user" ? lab.user : lab.cache
+        try lab.store.update(to: release("1.0.0", 1, 2, "first"))
+        try Lab.killedWithRowsInTheWAL(path)
+        try Files.remove(path)
+        try lab.store.update(to: release("2.0.0", 2, 3, "new"))
+        #expect(try Lab.read(path) == "3|new|new\n")
+    }
+
+    @Test func resetting() throws {
+        try lab.store.update(to: lab.user("1.0.0", 1, 3, "new"))
+        try Lab.killedWithRowsInTheWAL(path)
+        try lab.store.reset("note", settingUserDataAside: true)
+        #expect(try Lab.read(path) == "3|new|new\n")
+    }
+
+    /// One that somebody puts beside a sealed file is not read by the library, and `verify` names it.
+    @Test func besideASealedFile() throws {
+        try lab.store.update(to: lab.sealed("1.0.0", 1, 3, "new"))
+        let other = lab.scratch.path("other.db")
+        try Lab.killedWithRowsInTheWAL(other)
+        let sealed = try lab.store.lease().path(of: "note")
+        for name in [sealed, path] { try Shell.must(["cp", "\(other)-wal", "\(name)-wal"]) }
+        let connection = try lab.store.connect()
+        #expect(try connection.rows("SELECT count(*), max(text) FROM note.note") == [["3", "new"]])
+        try connection.close()
+        let findings = try Verifier(StoreLayout(root: lab.store.directory)).verify(deep: false).compactMap(\.finding)
+        #expect(findings.contains { $0.contains("-wal lies beside it") })
+    }
+}

@@ -1,0 +1,113 @@
+import Moult
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// Hazard 2: after a rename over a database that somebody has open in WAL mode, the next opener replays the old rows.
+@Suite(.timeLimit(.minutes(5))) struct Hazard02RenameOverLiveWAL {
+    let lab: Lab
+    let path: String
+
+    init() throws {
+        lab = try Lab()
+        path = lab.path("note.db")
+    }
+
+    static let pragmas = "PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=0;"
+    /// Five hundred rows that are in the WAL only.
+    static let fill = """
+        BEGIN;
+        DELETE FROM note;
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)
+        INSERT INTO note(text) SELECT 'old' FROM n;
+        COMMIT;
+        """
+
+    /// What it is: the new release is lost for good, and the file is "ok".
+    @Test func theHazard() throws {
+        let new = lab.scratch.path("new.db")
+        try Shell.must(["sqlite3", path], input: Lab.notes(500, "first"))
+        try Shell.must(["sqlite3", new], input: Lab.notes(3, "new"))
+        let app = try RunningApp(path, Self.pragmas + Self.fill)
+        try Files.rename(new, to: path)
+        #expect(try Lab.read(path) == "500|old|old\n")
+        try app.close()
+        #expect(try Lab.read(path) == "500|old|old\n")
+        #expect(try Lab.isSound(path))
+    }
+
+    /// Live, both the running app and the next opener have the new release, and rows written meanwhile and later stay.
+    @Test func replacingLive() throws {
+        try lab.store.update(to: lab.shared("1.0.0", 1, 500, "first"))
+        let app = try RunningApp(path, Self.pragmas + Self.fill)
+        try app.run("INSERT INTO note VALUES(9000, 'mine', 1)")
+        try lab.store.update(to: lab.shared("2.0.0", 2, 3, "new"))
+        let all = "SELECT count(*), min(text), max(text) FROM note"
+        #expect(try app.run(all) == "4|mine|new\n")
+        #expect(try Lab.read(path) == "4|mine|new\n")
+        try app.run("INSERT INTO note VALUES(9001, 'mine', 1)")
+        try app.close()
+        #expect(try Lab.read(path) == "5|mine|new\n")
+        #expect(try Lab.isSound(path))
+    }
+
+    /// An exchange of names does not happen while somebody has the file open.
+    @Test func exchanging() throws {
+        try lab.store.update(to: lab.shared("1.0.0", 1, 500, "first"))
+        let app = try RunningApp(path, Self.pragmas + Self.fill)
+        let next = try lab.shared("2.0.0", 2, 3, "new", .exchange)
+        let error = #expect(throws: MoultError.self) { try lab.store.update(to: next) }
+        #expect(error?.outcome == .busy)
+        #expect(error?.why?.contains("pid \(app.pid) (") == true)
+        #expect(try Lab.read(path) == "500|old|old\n")
+        try app.close()
+        try lab.store.update(to: next)
+        #expect(try Lab.read(path) == "3|new|new\n")
+    }
+
+    @Test func resetting() throws {
+        try lab.store.update(to: lab.user("1.0.0", 1, 500, "first"))
+        let app = try RunningApp(path, Self.pragmas + Self.fill)
+        let error = #expect(throws: MoultError.self) { try lab.store.reset("note", settingUserDataAside: true) }
+        #expect(error?.outcome == .busy)
+        #expect(try Lab.read(path) == "500|old|old\n")
+        try app.close()
+        try lab.store.reset("note", settingUserDataAside: true)
+        #expect(try Lab.read(path) == "500|first|first\n")
+    }
+
+    @Test func adopting() throws {
+        try Shell.must(["sqlite3", path], input: Lab.notes(500, "first"))
+        let app = try RunningApp(path, Self.pragmas + Self.fill)
+        let next = try lab.sealed("1.0.0", 1, 3, "new")
+        let error = #expect(throws: MoultError.self) { try lab.store.update(to: next) }
+        #expect(error?.outcome == .busy)
+        #expect(try Lab.read(path) == "500|old|old\n")
+        try app.close()
+        try lab.store.update(to: next)
+        #expect(try Lab.read(path) == "3|new|new\n")
+    }
+
+    /// A cache goes although an idle app has it open: neither its rows nor its end may touch the fresh one.
+    @Test(arguments: [true, false])
+    func droppingACache(withRelease: Bool) throws {
+        try lab.store.update(to: lab.cache("1.0.0", 1, 500, "first"))
+        let app = try RunningApp(path, Self.pragmas + Self.fill)
+        if withRelease {
+            try lab.store.update(to: lab.cache("2.0.0", 2, 3, "new"))
+        } else {
+            #expect(try Store.cache(at: path, schema: Lab.cacheSchema(3, "new", 2)) != .ready)
+        }
+        #expect(try Lab.read(path) == "3|new|new\n")
+        let next = try RunningApp(path, Self.pragmas)
+        try next.run("INSERT INTO note(text) VALUES('newer')")
+        // What it writes goes where nobody reads, and its end does not take the WAL of the other one away.
+        try app.run("INSERT INTO note(text) VALUES('lost')")
+        try app.close()
+        #expect(try Lab.read(path) == "4|new|newer\n")
+        try next.close()
+        #expect(try Lab.read(path) == "4|new|newer\n")
+        #expect(try Lab.isSound(path))
+    }
+}

@@ -1,0 +1,92 @@
+import Moult
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// Hazard 3: a hot journal beside another main file is rolled back into it.
+@Suite(.timeLimit(.minutes(5))) struct Hazard03ForeignJournal {
+    let lab: Lab
+    let path: String
+
+    init() throws {
+        lab = try Lab()
+        path = lab.path("note.db")
+    }
+
+    /// An app dies in the middle of a transaction: half of it is in the file.
+    private func die() throws {
+        try Lab.killedInATransaction(path)
+        try #require(try Files.facts("\(path)-journal")?.size ?? 0 > 0)
+    }
+
+    /// What it is: pages of the old file come into the new one.
+    @Test func theHazard() throws {
+        let new = lab.scratch.path("new.db")
+        try Shell.must(["sqlite3", path], input: Lab.notes(500, "old"))
+        try Shell.must(["sqlite3", new], input: Lab.notes(3, "new"))
+        try die()
+        try Shell.must(["cp", new, path])
+        let ended = try Shell.run(["sqlite3", path, "SELECT count(*), min(text), max(text) FROM note"])
+        #expect(ended.output != "3|new|new\n")
+    }
+
+    /// The journal takes the torn transaction back in the file to which it belongs, before its rows are carried over.
+    @Test(arguments: Lab.Way.allCases)
+    func replacing(way: Lab.Way) throws {
+        try lab.store.update(to: lab.shared("1.0.0", 1, 500, "old"))
+        try Shell.must(["sqlite3", path, "UPDATE note SET text = 'mine', mine = 1 WHERE id > 400"])
+        try die()
+        try lab.store.update(to: lab.shared("2.0.0", 2, 3, "new", way))
+        #expect(try Lab.read(path) == "103|mine|new\n")
+        #expect(try Lab.isSound(path))
+        #expect(try Lab.sidecars(of: path).isEmpty)
+    }
+
+    @Test func adopting() throws {
+        try Shell.must(["sqlite3", path], input: Lab.notes(500, "old"))
+        try die()
+        try lab.store.update(to: lab.sealed("1.0.0", 1, 3, "new"))
+        #expect(try Lab.read(path) == "3|new|new\n")
+        #expect(try Lab.read(lab.path(".moult/generations/0+adopted/note.db")) == "500|old|old\n")
+    }
+
+    @Test func droppingACache() throws {
+        try lab.store.update(to: lab.cache("1.0.0", 1, 500, "old"))
+        try die()
+        try lab.store.update(to: lab.cache("2.0.0", 2, 3, "new"))
+        #expect(try Lab.read(path) == "3|new|new\n")
+        #expect(try Lab.sidecars(of: path).isEmpty)
+    }
+
+    @Test func droppingAnAppsOwnCache() throws {
+        try Shell.must(["sqlite3", path], input: Lab.notes(500, "old"))
+        try die()
+        #expect(try Store.cache(at: path, schema: Lab.cacheSchema(3, "new", 1)) != .ready)
+        #expect(try Lab.read(path) == "3|new|new\n")
+        #expect(try Lab.sidecars(of: path).isEmpty)
+    }
+
+    /// The file is gone, and only its journal is left.
+    @Test(arguments: ["user", "cache"])
+    func makingAgain(kind: String) throws {
+        let release = kind == "user" ? lab.user : lab.cache
+        try lab.store.update(to: release("1.0.0", 1, 500, "old"))
+        try die()
+        try Files.remove(path)
+        try lab.store.update(to: release("2.0.0", 2, 3, "new"))
+        #expect(try Lab.read(path) == "3|new|new\n")
+    }
+
+    /// The set goes aside as a whole, and is still what it was.
+    @Test func resetting() throws {
+        try lab.store.update(to: lab.user("1.0.0", 1, 500, "old"))
+        try die()
+        let recovered = try lab.store.reset("note", settingUserDataAside: true)
+        #expect(try Lab.read(path) == "500|old|old\n")
+        #expect(try Lab.sidecars(of: path).isEmpty)
+        let aside = try #require(recovered.setAside)
+        #expect(try Lab.sidecars(of: "\(aside)/note.db") == ["-journal"])
+        #expect(try Lab.read("\(aside)/note.db") == "500|old|old\n")
+    }
+}

@@ -1,0 +1,96 @@
+import Moult
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// Hazard 5: a file that is overwritten in place breaks under those who read it.
+@Suite(.timeLimit(.minutes(5))) struct Hazard05OverwriteUnderReaders {
+    let lab: Lab
+    let path: String
+
+    init() throws {
+        lab = try Lab()
+        path = lab.path("note.db")
+    }
+
+    /// So many rows that a reader in the middle has most pages still to read.
+    static let rows = 20_000
+    static let small = "PRAGMA cache_size=1;"
+    static let mapped = "PRAGMA mmap_size=1000000000;"
+    private static let all = "SELECT text FROM note"
+
+    /// A reader that is in the middle of its query.
+    private func reader(_ pragmas: String) throws -> RunningApp {
+        let reader = try RunningApp(path, pragmas)
+        try reader.begin(Self.all)
+        return reader
+    }
+
+    /// What it is.
+    @Test func theHazard() throws {
+        let new = lab.scratch.path("new.db")
+        try Shell.must(["sqlite3", path], input: Lab.notes(Self.rows, "old"))
+        try Shell.must(["sqlite3", new], input: Lab.notes(3, "new"))
+        let reader = try reader(Self.small)
+        try Shell.must(["sh", "-c", "cat \(new) > \(path)"])
+        #expect(try reader.rest() == "error: database disk image is malformed\n")
+    }
+
+    /// And with mapped memory the reader dies by SIGBUS.
+    @Test func theHazardWithMappedMemory() throws {
+        try Shell.must(["sqlite3", path], input: Lab.notes(Self.rows, "old"))
+        let reader = try reader(Self.mapped)
+        try Shell.must(["truncate", "-s", "0", path])
+        #expect(throws: MoultError.self) { try reader.rest() }
+    }
+
+    @Test(arguments: [small, mapped])
+    func flipping(pragmas: String) throws {
+        try lab.store.update(to: lab.sealed("1.0.0", 1, Self.rows, "old"))
+        let reader = try reader(pragmas)
+        try lab.store.update(to: lab.sealed("2.0.0", 2, 3, "new"))
+        #expect(try reader.rest() == "\(Self.rows - 1)|old\n")
+        #expect(try Lab.read(path) == "3|new|new\n")
+        // Nor does going back.
+        try lab.store.rollback(reason: "test")
+        #expect(try Lab.read(path) == "\(Self.rows)|old|old\n")
+    }
+
+    @Test(arguments: [small, mapped])
+    func replacingLive(pragmas: String) throws {
+        try lab.store.update(to: lab.shared("1.0.0", 1, Self.rows, "old"))
+        let reader = try reader("PRAGMA journal_mode=WAL;" + pragmas)
+        try lab.store.update(to: lab.shared("2.0.0", 2, 3, "new", .live))
+        #expect(try Lab.read(path) == "3|new|new\n")
+        #expect(try reader.rest() == "\(Self.rows - 1)|old\n")
+        #expect(try reader.run(Self.all) == "new\nnew\nnew\n")
+        try reader.close()
+    }
+
+    @Test func exchanging() throws {
+        try lab.store.update(to: lab.shared("1.0.0", 1, Self.rows, "old"))
+        let reader = try reader(Self.small)
+        let next = try lab.shared("2.0.0", 2, 3, "new", .exchange)
+        let error = #expect(throws: MoultError.self) { try lab.store.update(to: next) }
+        #expect(error?.outcome == .busy)
+        #expect(try reader.rest() == "\(Self.rows - 1)|old\n")
+    }
+
+    @Test(arguments: [small, mapped])
+    func droppingACache(pragmas: String) throws {
+        try lab.store.update(to: lab.cache("1.0.0", 1, Self.rows, "old"))
+        let reader = try reader(pragmas)
+        try lab.store.update(to: lab.cache("2.0.0", 2, 3, "new"))
+        #expect(try reader.rest() == "\(Self.rows - 1)|old\n")
+        #expect(try Lab.read(path) == "3|new|new\n")
+    }
+
+    @Test func droppingAnAppsOwnCache() throws {
+        try Shell.must(["sqlite3", path], input: Lab.notes(Self.rows, "old"))
+        let reader = try reader(Self.mapped)
+        #expect(try Store.cache(at: path, schema: Lab.cacheSchema(3, "new", 1)) != .ready)
+        #expect(try reader.rest() == "\(Self.rows - 1)|old\n")
+        #expect(try Lab.read(path) == "3|new|new\n")
+    }
+}

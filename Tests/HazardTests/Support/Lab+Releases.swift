@@ -1,0 +1,37 @@
+import MoultBasics
+import TestSupport
+
+extension Lab {
+    /// The ways in which a release comes to a database that apps write to.
+    enum Way: String, CaseIterable, Sendable { case exchange, live }
+
+    /// A release with one shared database `note`, of which the rows that are `mine` stay.
+    func shared(_ version: String, _ sequence: Int, _ rows: Int, _ text: String, _ way: Way? = nil) throws -> String {
+        var more: [JSON.Member] = [.init("preserve", [["table": "note", "where": "mine = 1"]])]
+        if let way { more.append(.init("replace", .string(way.rawValue))) }
+        return try make(version, sequence, .shared("note", Lab.notes(rows, text), more: more))
+    }
+
+    /// A release with one sealed database `note`.
+    func sealed(_ version: String, _ sequence: Int, _ rows: Int, _ text: String) throws -> String {
+        try make(version, sequence, .reference("note", Lab.notes(rows, text)))
+    }
+
+    /// A release with one cache `note`, with a schema of its own for each release.
+    func cache(_ version: String, _ sequence: Int, _ rows: Int, _ text: String) throws -> String {
+        try make(version, sequence, .cache("note", Lab.cacheSchema(rows, text, sequence)))
+    }
+
+    /// A release with one database `note` of the user's.
+    func user(_ version: String, _ sequence: Int, _ rows: Int, _ text: String) throws -> String {
+        try make(version, sequence, .user("note", Lab.notes(rows, text)))
+    }
+
+    static func cacheSchema(_ rows: Int, _ text: String, _ number: Int) -> String {
+        notes(rows, text) + "CREATE INDEX by_text_\(number) ON note(text);"
+    }
+
+    private func make(_ version: String, _ sequence: Int, _ source: ReleaseMaker.Source) throws -> String {
+        try maker.make(version, sequence: sequence, [source])
+    }
+}

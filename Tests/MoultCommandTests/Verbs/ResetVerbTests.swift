@@ -1,0 +1,145 @@
+import Glibc
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// Scenario 5 at the terminal: whatever is at a database's path, a reset ends in one that opens, or in an error that names
+/// the file.
+@Suite(.timeLimit(.minutes(5))) struct ResetVerbTests {
+    private let scratch: Scratch
+    private var store: String { scratch.path("store") }
+
+    init() throws {
+        scratch = try Scratch()
+        _ = try BrokenStore.release(in: scratch.path("rel"))
+        try must("moult init --product org.example.test")
+        try must("moult apply -q rel/test-1.0.0.json")
+        try must("sqlite3 store/user.db \"INSERT INTO note(text) VALUES('one'), ('two')\"")
+    }
+
+    @discardableResult
+    private func must(_ line: String) throws -> String {
+        let ended = try scratch.run(line)
+        try #require(ended.status == 0, "\(line): \(ended.err)\(ended.out)")
+        return ended.out
+    }
+
+    private func names(_ prefix: String) throws -> [String] { try Files.list(store).filter { $0.hasPrefix(prefix) } }
+
+    @Test(arguments: Broken.allCases)
+    func worksWhenNothingLoads(_ broken: Broken) throws {
+        for (name, words, table) in [("user", "user --set-user-data-aside", "note"), ("thumbs", "thumbs", "thumb")] {
+            try broken.make("\(name).db", in: store)
+            let before = try names("\(name).db")
+            let out = try must("moult reset \(words)")
+            #expect(out.contains("~ \(name) begins anew: \(store)/\(name).db\n"))
+            #expect(try names("\(name).db") == ["\(name).db"])
+            #expect(
+                try must("moult sql 'SELECT count(*) AS n FROM \(name == "user" ? "main" : name).\(table)'") == "n\n0\n"
+            )
+            if before.isEmpty {
+                #expect(!out.contains("the old files are in"))
+            } else {
+                let line = try #require(out.split(separator: "\n").first { $0.hasPrefix("  the old files are in ") })
+                let aside = String(line.dropFirst("  the old files are in ".count))
+                #expect(try Files.list(aside).filter { $0.hasPrefix("\(name).db") } == before)
+            }
+        }
+        #expect(try must("moult verify").hasSuffix("all sound\n"))
+        #expect(try must("moult recover") == "nothing to do: nothing is unfinished\n")
+    }
+
+    @Test func saysWhatCouldBeRead() throws {
+        try Broken.tornHeader.make("user.db", in: store)
+        let text = try must("moult reset user --set-user-data-aside --reason 'it was torn'")
+        #expect(text.contains("  2 rows could be read, and are in \(store)/.moult/quarantine/"))
+        let json = try JSON(
+            parsing: try must("moult reset user --set-user-data-aside --json").split(separator: "\n").last.map(
+                String.init)
+                ?? "", source: "reset")
+        #expect(json["database"]?.string == "user" && json["path"]?.string == "\(store)/user.db")
+        #expect(json["salvage"]?["rows"]?.integer == 0)
+        #expect(try must("moult history").contains("it was torn"))
+    }
+
+    /// What the words of a reset must be, and what it says else.
+    @Test(arguments: [
+        ("reset user", 3, "user has what people wrote", "moult reset user --set-user-data-aside"),
+        ("reset food", 3, "food is no database to reset", "Repair it from its release: moult apply MANIFEST"),
+        ("reset usr", 3, "release 1.0.0 has no database \"usr\"", "Did you mean \"user\"?"),
+        ("reset", 64, "DATABASE", "moult reset"),
+    ])
+    func refusals(words: String, status: Int32, what: String, now: String) throws {
+        let before = try Tree(store)
+        let ended = try scratch.run("moult \(words)")
+        #expect(ended.status == status)
+        #expect(ended.err.contains(what) && ended.err.contains(now), "\(ended.err)")
+        #expect(try Tree(store) == before)
+    }
+
+    @Test func aDryRunChangesNothing() throws {
+        try Broken.noDatabase.make("user.db", in: store)
+        let before = try Tree(store)
+        let ended = try scratch.run("moult reset user --set-user-data-aside --dry-run")
+        #expect(ended.status == 2)
+        #expect(ended.out.contains("user.db and all beside it to quarantine"))
+        #expect(try Tree(store) == before)
+    }
+
+    /// A sealed database is not begun anew but brought in again, whatever was done to it.
+    @Test(arguments: [
+        "rm store/food.db", "rm store/food.db; echo broken > store/food.db",
+        "chmod u+w store/.moult/current store/.moult/current/food.db; echo broken > store/.moult/current/food.db",
+        "chmod u+w store/.moult/current/; rm -f store/.moult/current/food.db",
+    ])
+    func aSealedOneIsAppliedAgain(damage: String) throws {
+        try must(damage)
+        #expect(try scratch.run("moult verify").status == 1)
+        #expect(try scratch.run("moult reset food").status == 3)
+        try must("moult apply rel/test-1.0.0.json")
+        #expect(try must("moult sql 'SELECT name FROM food.food'") == "name\negg\n")
+        #expect(try must("moult verify --deep").hasSuffix("all sound\n"))
+    }
+
+    // MARK: permission
+
+    /// Gives the store to somebody who may do little, and the command to go with it.
+    private func giveAway() throws {
+        try must("chmod a+rx . && cp $(command -v moult) moult && chown -R 65534 store")
+        try must("\(Self.asNobody)moult status")
+    }
+
+    private static let asNobody = "setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs -- ./"
+
+    /// The file is somebody else's, and may not even be read: its name is all that is needed.
+    @Test(.enabled(if: getuid() == 0), arguments: ["thumbs", "user"])
+    func aFileThatMayNotBeRead(name: String) throws {
+        try giveAway()
+        try must("chown 0 store/\(name).db && chmod 000 store/\(name).db")
+        let words = name == "user" ? " --set-user-data-aside" : ""
+        let ended = try scratch.run("\(Self.asNobody)moult reset \(name)\(words)")
+        #expect(ended.status == 0, "\(ended.err)")
+        #expect(ended.out.contains("begins anew: \(store)/\(name).db"))
+        #expect(try Files.facts("\(store)/\(name).db")?.mode == 0o644)
+        let aside = try must("ls -d store/.moult/quarantine/*-\(name)").dropLast()
+        #expect(try Files.facts(scratch.path("\(aside)/\(name).db"))?.mode == 0)
+    }
+
+    /// Nobody may write in the directory: then it is an error that names it, and nothing has changed.
+    @Test(.enabled(if: getuid() == 0))
+    func aDirectoryThatMayNotBeWritten() throws {
+        try giveAway()
+        try Broken.noDatabase.make("user.db", in: store)
+        try must("chown 0 store && chmod 755 store")
+        // Where it would go is made first; that stays, empty.
+        let ours: Set = [".moult/history.jsonl", ".moult/transactions", ".moult/quarantine"]
+        func tree() throws -> Tree { try Tree(store, times: false, skipping: ours) }
+        let before = try tree()
+        let ended = try scratch.run("\(Self.asNobody)moult reset user --set-user-data-aside")
+        #expect([1, 5].contains(ended.status))
+        #expect(ended.err.contains(store), "\(ended.err)")
+        #expect(try tree() == before)
+        #expect(try Files.list("\(store)/.moult/quarantine").filter { $0 != "CACHEDIR.TAG" }.isEmpty)
+    }
+}

@@ -1,0 +1,108 @@
+import Glibc
+import Moult
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// Scenario 3 without any release: an app's own cache, dropped when its schema is not the one that the app expects.
+@Suite(.timeLimit(.minutes(2))) struct AppCacheTests {
+    let scratch: Scratch
+    var path: String { scratch.path("thumbs.db") }
+
+    init() throws { scratch = try Scratch() }
+
+    static let schema = """
+        CREATE TABLE thumb(id INTEGER PRIMARY KEY, image BLOB);
+        CREATE INDEX by_image ON thumb(image);
+        """
+
+    private func sqlite(_ sql: String) throws -> String { try Shell.must(["sqlite3", path, sql]) }
+
+    @Test func isFreshOnceAndReadyThen() throws {
+        #expect(try Store.cache(at: path, schema: Self.schema) == .fresh("it was not there"))
+        _ = try sqlite("INSERT INTO thumb(image) VALUES(x'01')")
+        let same = "create index \"by_image\" on thumb ( image )"
+        #expect(throws: MoultError.self) { try Store.cache(at: path, schema: same) }
+        let written = "create table [thumb] (\"id\" integer primary key, image blob); \(same);"
+        #expect(try Store.cache(at: path, schema: written) == .ready)
+        #expect(try sqlite("SELECT count(*) FROM thumb") == "1\n")
+        #expect(try Files.list(scratch.path) == ["thumbs.db"])
+    }
+
+    @Test func anotherSchemaBeginsAnew() throws {
+        _ = try Store.cache(at: path, schema: Self.schema)
+        _ = try sqlite("PRAGMA journal_mode = WAL; INSERT INTO thumb(image) VALUES(x'01')")
+        let next = Self.schema + "ALTER TABLE thumb ADD COLUMN width INTEGER;"
+        #expect(try Store.cache(at: path, schema: next) == .fresh("table thumb: column \"width\" missing"))
+        #expect(try sqlite("SELECT count(*), max(width) FROM thumb") == "0|\n")
+        #expect(try Store.cache(at: path, schema: next) == .ready)
+        // The app goes back a version: what it cannot read goes again.
+        #expect(try Store.cache(at: path, schema: Self.schema) == .fresh("table thumb: column \"width\" not expected"))
+        #expect(try Files.list(scratch.path) == ["thumbs.db"])
+    }
+
+    @Test func theNumbersCountIfTheSchemaSetsThem() throws {
+        let numbered = Self.schema + "PRAGMA user_version = 4; PRAGMA application_id = 77;"
+        _ = try Store.cache(at: path, schema: numbered)
+        #expect(try sqlite("PRAGMA user_version; PRAGMA application_id") == "4\n77\n")
+        #expect(try Store.cache(at: path, schema: numbered) == .ready)
+        #expect(try Store.cache(at: path, schema: Self.schema) == .ready)
+        let next = Self.schema + "PRAGMA user_version = 5; PRAGMA application_id = 77;"
+        #expect(try Store.cache(at: path, schema: next) == .fresh("its user_version is 4, not 5"))
+    }
+
+    @Test(arguments: Broken.allCases)
+    func whatCannotBeToldBeginsAnew(_ broken: Broken) throws {
+        _ = try Store.cache(at: path, schema: Self.schema)
+        _ = try sqlite(
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300) INSERT INTO thumb(image) SELECT zeroblob(50) FROM n"
+        )
+        try broken.make("thumbs.db", in: scratch.path)
+        guard case .fresh = try Store.cache(at: path, schema: Self.schema) else {
+            Issue.record("it was taken for sound")
+            return
+        }
+        #expect(try sqlite("SELECT count(*) FROM thumb") == "0\n")
+        #expect(try sqlite("PRAGMA integrity_check") == "ok\n")
+        #expect(try Files.list(scratch.path) == ["thumbs.db"])
+        #expect(try Store.cache(at: path, schema: Self.schema) == .ready)
+    }
+
+    @Test func aFailureToRemoveIsAnError() throws {
+        _ = try Store.cache(at: path, schema: Self.schema)
+        guard try Shell.run(["chattr", "+i", path]).status == 0 else { return }
+        defer { _ = try? Shell.run(["chattr", "-i", path]) }
+        let error = #expect(throws: MoultError.self) { try Store.cache(at: path, schema: "CREATE TABLE other(x)") }
+        #expect(error?.what.contains(path) == true)
+        // Nothing was lost either.
+        #expect(try sqlite("SELECT count(*) FROM thumb") == "0\n")
+    }
+
+    @Test func aSchemaThatIsNoSQLIsAnErrorOfItsOwn() throws {
+        let error = #expect(throws: MoultError.self) { try Store.cache(at: path, schema: "CREATE TABEL thumb(x)") }
+        #expect(error?.what == "the schema of a cache cannot be made")
+        #expect(try Files.list(scratch.path).isEmpty)
+    }
+
+    /// What a crash in the middle left is gone with the next call.
+    @Test func leftoversAreRemoved() throws {
+        for name in [".thumbs.db.moult-new", ".thumbs.db.moult-old", ".thumbs.db.moult-old-wal"] {
+            try Files.writeNew(Array("rubbish".utf8), to: scratch.path(name))
+        }
+        #expect(try Store.cache(at: path, schema: Self.schema) == .fresh("it was not there"))
+        #expect(try Files.list(scratch.path) == ["thumbs.db"])
+    }
+
+    /// Many at once: exactly one of them finds it fresh, and all rows written after that stay.
+    @Test func onlyOneOfManyBeginsAnew() async throws {
+        try Files.writeNew(Array("no database".utf8), to: path)
+        let path = path
+        let states = try await withThrowingTaskGroup(of: CacheState.self) { group in
+            for _ in 0..<8 { group.addTask { try Store.cache(at: path, schema: Self.schema) } }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(states.filter { $0 == .ready }.count == 7)
+        #expect(states.filter { $0 == .fresh("it has 11 bytes") }.count == 1)
+    }
+}

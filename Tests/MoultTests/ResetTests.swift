@@ -1,0 +1,252 @@
+import Glibc
+import Moult
+import MoultBasics
+import MoultCore
+import MoultFiles
+import MoultSQLite
+import StepKit
+import TestSupport
+import Testing
+
+/// Scenario 5: a database that will not load is set aside with everything beside it, and begun anew.
+@Suite(.timeLimit(.minutes(3))) struct ResetTests {
+    let scratch: Scratch
+    let store: Store
+    var root: String { scratch.path("store") }
+    var user: String { scratch.path("store/user.db") }
+
+    static let schema = "CREATE TABLE note(id INTEGER PRIMARY KEY, text TEXT NOT NULL); PRAGMA user_version = 3;"
+    static let cache = "CREATE TABLE thumb(id INTEGER PRIMARY KEY, image BLOB); CREATE INDEX by_image ON thumb(image);"
+
+    init() throws {
+        scratch = try Scratch()
+        store = Store(at: scratch.path("store"))
+        let maker = try ReleaseMaker(in: scratch.path("releases"))
+        try store.update(
+            to: maker.make(
+                "1.0.0", sequence: 1,
+                [
+                    .reference("food", "CREATE TABLE food(name); INSERT INTO food VALUES('egg');"),
+                    .user("user", Self.schema), .cache("thumbs", Self.cache),
+                ]))
+        try Shell.must([
+            "sqlite3", user,
+            """
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300)
+            INSERT INTO note SELECT i, 'note ' || i FROM n;
+            """,
+        ])
+    }
+
+    private func orchestrator() throws -> Orchestrator { try Orchestrator(root: root, steps: .builtIn) }
+
+    /// The files of a set, with their sizes.
+    private func set(_ directory: String, _ name: String) throws -> [String] {
+        try Files.list(directory).filter { $0.hasPrefix(name) }.map {
+            "\($0) \(try Files.facts("\(directory)/\($0)").map { $0.kind == .file ? "\($0.size)" : "\($0.kind)" } ?? "")"
+        }
+    }
+
+    @Test(arguments: Broken.allCases)
+    func worksWhenNothingLoads(_ broken: Broken) throws {
+        try broken.make("user.db", in: root)
+        let before = try set(root, "user.db")
+        let recovered = try store.reset("user", settingUserDataAside: true)
+        // An open database, with nothing beside it that would change it.
+        let connection = try store.open("user")
+        #expect(connection.recovered == nil)
+        #expect(
+            try connection.rows("SELECT count(*), (SELECT user_version FROM pragma_user_version) FROM note") == [
+                ["0", "3"]
+            ])
+        try connection.execute("INSERT INTO note(text) VALUES('new')")
+        try connection.close()
+        #expect(try set(root, "user.db").count == 1)
+        // The old ones are all in quarantine.
+        if before.isEmpty {
+            #expect(recovered.setAside == nil)
+        } else {
+            let aside = try #require(recovered.setAside)
+            #expect(try set(aside, "user.db") == before)
+            let label = try #require(try QuarantineLabel(in: aside))
+            #expect(label.kind == .user && label.database == "user" && label.path == user)
+        }
+        // What could still be read is beside them.
+        if broken.isReadable {
+            let salvaged = try #require(recovered.salvaged)
+            #expect(try Shell.must(["sqlite3", salvaged, "SELECT count(*), max(text) FROM note"]) == "300|note 99\n")
+        }
+        #expect(try !orchestrator().isUnfinished())
+        #expect(try orchestrator().clean().settled.isEmpty)
+    }
+
+    @Test func userDataIsSetAsideOnlyOnItsWord() throws {
+        let before = try Tree(root)
+        let error = #expect(throws: MoultError.self) { try store.reset("user") }
+        #expect(error?.outcome == .refused)
+        #expect(error?.now == "If you mean that: moult reset user --set-user-data-aside")
+        #expect(try Tree(root) == before)
+        try store.reset("thumbs")
+    }
+
+    @Test(arguments: [("food", "food is no database to reset"), ("usr", "release 1.0.0 has no database \"usr\"")])
+    func onlyLivingDatabases(name: String, what: String) throws {
+        let error = #expect(throws: MoultError.self) { try store.reset(name, settingUserDataAside: true) }
+        #expect(error?.outcome == .refused)
+        #expect(error?.what == what)
+    }
+
+    /// What somebody has open would be written to after it was set aside.
+    @Test func aDatabaseInUseIsNotReset() throws {
+        let app = try Background([
+            "python3", "-c",
+            """
+            import sqlite3, sys, time
+            c = sqlite3.connect(sys.argv[1])
+            c.execute("select count(*) from note").fetchall()
+            open(sys.argv[2], "w").close()
+            while True: time.sleep(1)
+            """, user, scratch.path("ready"),
+        ])
+        try app.wait { try Files.facts(scratch.path("ready")) != nil }
+        let before = try Tree(root, skipping: [".moult/history.jsonl", ".moult/transactions"])
+        let error = #expect(throws: MoultError.self) { try store.reset("user", settingUserDataAside: true) }
+        #expect(error?.outcome == .busy)
+        #expect(error?.why?.contains("pid \(app.pid) (") == true)
+        #expect(try Tree(root, skipping: [".moult/history.jsonl", ".moult/transactions"]) == before)
+        app.signal(SIGKILL)
+    }
+
+    /// Damage in the middle: the rows before it and after it are read.
+    @Test func salvagesAroundDamage() throws {
+        try Shell.must([
+            "python3", "-c",
+            """
+            import sqlite3, sys
+            c = sqlite3.connect(sys.argv[1])
+            c.execute("create table more(id integer primary key, text)")
+            c.executemany("insert into more(text) values(?)", [("x" * 1000,)] * 1000)
+            c.commit()
+            c.close()
+            f = open(sys.argv[1], "r+b")
+            f.seek(0, 2)
+            pages = f.tell() // 4096
+            f.seek(pages // 2 * 4096)
+            f.write(b"\\xff" * 4096)
+            """, user,
+        ])
+        let recovered = try store.reset("user", settingUserDataAside: true)
+        let salvaged = try #require(recovered.salvaged)
+        #expect(try Shell.must(["sqlite3", salvaged, "SELECT count(*) FROM note"]) == "300\n")
+        let rows = Int(try Shell.must(["sqlite3", salvaged, "SELECT count(*) FROM more"]).prefix { $0.isNumber }) ?? 0
+        // One page has three of these rows.
+        #expect(rows >= 990 && rows < 1000)
+        #expect(try Shell.must(["sqlite3", salvaged, "PRAGMA integrity_check"]) == "ok\n")
+    }
+
+    @Test func aResetDoesNotChangeWhereARollbackGoes() throws {
+        let maker = try ReleaseMaker(in: scratch.path("more"))
+        try store.update(
+            to: maker.make(
+                "2.0.0", sequence: 2,
+                [
+                    .reference("food", "CREATE TABLE food(name);"), .user("user", Self.schema),
+                    .cache("thumbs", Self.cache),
+                ]))
+        try store.reset("thumbs")
+        try store.rollback(reason: "test")
+        let connection = try store.connect()
+        #expect(try connection.rows("SELECT name FROM food.food") == [["egg"]])
+        try connection.close()
+    }
+
+    // MARK: by the library
+
+    @Test(arguments: Broken.allCases)
+    func openingRecovers(_ broken: Broken) throws {
+        for (name, policy) in [("user", Recovery.setUserDataAside), ("thumbs", .cachesOnly)] {
+            try broken.make("\(name).db", in: root)
+            let error = #expect(throws: MoultError.self) { try store.open(name) }
+            #expect(error?.what == "the database \(root)/\(name).db will not load")
+            let connection = try store.open(name, recovering: policy)
+            let recovered = try #require(connection.recovered)
+            #expect((recovered.setAside == nil) == (broken == .missing))
+            #expect(try connection.rows("SELECT count(*) FROM \(name == "user" ? "note" : "thumb")") == [["0"]])
+            try connection.close()
+            let again = try store.open(name, recovering: policy)
+            #expect(again.recovered == nil)
+            try again.close()
+        }
+    }
+
+    @Test func cachesOnlyLeavesWhatPeopleWrote() throws {
+        try Broken.noDatabase.make("user.db", in: root)
+        let before = try Tree(root)
+        let error = #expect(throws: MoultError.self) { try store.open("user", recovering: .cachesOnly) }
+        #expect(error?.why == "it has 27 bytes")
+        #expect(error?.now == "To set it aside and begin anew: moult reset user --set-user-data-aside")
+        #expect(try Tree(root) == before)
+    }
+
+    /// Something destroys it all the time: that is reported, and the quarantine does not fill up.
+    @Test func aSecondFailureAtOnceIsReported() throws {
+        try Broken.zeroBytes.make("user.db", in: root)
+        try store.open("user", recovering: .setUserDataAside).close()
+        try Broken.zeroBytes.make("user.db", in: root)
+        let before = try Tree(root)
+        let error = #expect(throws: MoultError.self) { try store.open("user", recovering: .setUserDataAside) }
+        #expect(error?.what == "the database \(user) will not load, although it was begun anew just now")
+        #expect(try Tree(root) == before)
+    }
+
+    /// A lock passes by itself, and is no reason to begin anew.
+    @Test func aLockIsNoReasonToReset() throws {
+        let app = try Background([
+            "python3", "-c",
+            """
+            import sqlite3, sys, time
+            c = sqlite3.connect(sys.argv[1], isolation_level=None)
+            c.execute("begin exclusive")
+            open(sys.argv[2], "w").close()
+            while True: time.sleep(1)
+            """, user, scratch.path("ready"),
+        ])
+        try app.wait { try Files.facts(scratch.path("ready")) != nil }
+        let error = #expect(throws: MoultError.self) { try store.open("user", recovering: .setUserDataAside) }
+        #expect(error?.outcome == .busy)
+        app.signal(SIGKILL)
+    }
+
+    @Test func aSoundOneIsOnlyOpened() throws {
+        let before = try Tree(root)
+        let connection = try store.open("user", recovering: .setUserDataAside)
+        #expect(connection.recovered == nil)
+        #expect(try connection.rows("SELECT count(*) FROM note") == [["300"]])
+        try connection.close()
+        let food = try store.open("food", recovering: .setUserDataAside)
+        #expect(try food.rows("SELECT name FROM food") == [["egg"]])
+        #expect(throws: MoultError.self) { try food.execute("DELETE FROM food") }
+        try food.close()
+        #expect(try Tree(root) == before)
+    }
+
+    /// A journal that a killed app left is rolled back, as ever.
+    @Test func anInterruptedWriteIsNoFault() throws {
+        try Shell.must([
+            "python3", "-c",
+            """
+            import os, sqlite3, sys
+            c = sqlite3.connect(sys.argv[1], isolation_level=None)
+            c.execute("pragma cache_size=1")
+            c.execute("begin immediate")
+            c.execute("update note set text = hex(zeroblob(2000))")
+            os._exit(0)
+            """, user,
+        ])
+        #expect(try Files.facts("\(user)-journal") != nil)
+        let connection = try store.open("user", recovering: .setUserDataAside)
+        #expect(connection.recovered == nil)
+        #expect(try connection.rows("SELECT count(*), min(text) FROM note") == [["300", "note 1"]])
+        try connection.close()
+    }
+}

@@ -1,0 +1,117 @@
+import Moult
+import MoultBasics
+import MoultCore
+import MoultFiles
+import StepKit
+import TestSupport
+import Testing
+
+/// The built command, killed by the kernel at a system call while it works on databases that apps write to.
+@Suite(.timeLimit(.minutes(20)), .serialized) struct LivingKillTests {
+    /// The calls that change something on a disk, and how many of each to try; the last ones are beyond the end.
+    static let calls: [(name: String, most: Int)] = [
+        ("fsync", 24), ("renameat2", 8), ("rename", 4), ("link", 2), ("linkat", 2), ("unlink", 8), ("unlinkat", 8),
+        ("pwrite64", 12),
+    ]
+
+    /// Kills the command at each of the calls; gives how often it was killed before it had ended.
+    private func sweep(
+        _ command: [String], prepare: () throws -> String, inspect: (String, Comment) throws -> Void
+    ) throws -> Int {
+        let moult = try BuiltMoult.path()
+        var fired = 0
+        for call in Self.calls {
+            for number in stride(from: 1, through: call.most, by: 1) {
+                let store = try prepare()
+                let ended = try Shell.run(
+                    [
+                        "strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=\(call.name)",
+                        "-e", "inject=\(call.name):signal=SIGKILL:when=\(number)", moult,
+                    ] + command + ["--store", store])
+                // Beyond the last call of this name there is nothing to kill.
+                if ended.status == 0 { break }
+                fired += 1
+                try inspect(store, Comment("killed at \(call.name) number \(number)"))
+            }
+        }
+        return fired
+    }
+
+    @Test func aReset() throws {
+        let releases = try Scratch()
+        let manifest = try BrokenStore.release(in: releases.path)
+        var broken = try BrokenStore(manifest)
+        var endings: [Settler.Result.Ending: Int] = [:]
+        let fired = try sweep(["reset", "user", "--set-user-data-aside"]) {
+            broken = try BrokenStore(manifest)
+            return broken.root
+        } inspect: { root, note in
+            // No file of the user's is lost, and after settling it is either all as it was, or all set aside.
+            #expect(try broken.whereabouts().values.allSatisfy { !$0.isEmpty }, note)
+            let orchestrator = try Orchestrator(root: root, steps: .builtIn)
+            for result in try orchestrator.recover() { endings[result.ending, default: 0] += 1 }
+            let places = Set(try broken.whereabouts().values)
+            #expect(places.count == 1, note)
+            if places != [[root]] {
+                #expect(places.first?.count == 1, note)
+                #expect(try broken.isFresh(), note)
+            }
+            #expect(try Files.list("\(root)/.moult/transactions") == ["CACHEDIR.TAG"], note)
+            // Once more, to the end.
+            if try !broken.isFresh() { try broken.store.reset("user", settingUserDataAside: true) }
+            #expect(try broken.isFresh(), note)
+            let connection = try broken.store.open("user")
+            #expect(connection.recovered == nil, note)
+            try connection.close()
+        }
+        #expect(fired >= 20)
+        #expect(endings[.cleaned, default: 0] > 0 && endings[.finished, default: 0] > 0)
+    }
+
+    @Test(arguments: ["exchange", "live"])
+    func aReplacementOfASharedDatabase(way: String) throws {
+        let releases = try Scratch()
+        let maker = try ReleaseMaker(in: releases.path)
+        let manifests = try [("1.0.0", "egg"), ("2.0.0", "rice")].enumerated().map { index, release in
+            try maker.make(
+                release.0, sequence: index + 1,
+                [
+                    .shared(
+                        "pantry",
+                        """
+                        CREATE TABLE food(id INTEGER PRIMARY KEY, name TEXT, mine INTEGER NOT NULL DEFAULT 0);
+                        INSERT INTO food(id, name) VALUES(1, '\(release.1)');
+                        """,
+                        more: [
+                            .init("preserve", [["table": "food", "where": "mine = 1"]]), .init("replace", .string(way)),
+                        ])
+                ])
+        }
+        var scratch = try Scratch()
+        func names(_ store: String) throws -> String {
+            try Shell.must(["sqlite3", "\(store)/pantry.db", "SELECT group_concat(name) FROM food"])
+        }
+        var endings: [Settler.Result.Ending: Int] = [:]
+        let fired = try sweep(["apply", manifests[1]]) {
+            scratch = try Scratch()
+            let store = scratch.path("store")
+            try Store(at: store).update(to: manifests[0])
+            try Shell.must(["sqlite3", "\(store)/pantry.db", "INSERT INTO food VALUES(100, 'mine', 1)"])
+            return store
+        } inspect: { store, note in
+            // An app opens it before anybody has settled anything: one release or the other, and its rows stay.
+            #expect(try ["egg,mine\n", "rice,mine\n"].contains(names(store)), note)
+            try Shell.must(["sqlite3", "\(store)/pantry.db", "INSERT INTO food VALUES(101, 'later', 1)"])
+            let orchestrator = try Orchestrator(root: store, steps: .builtIn)
+            for result in try orchestrator.recover() { endings[result.ending, default: 0] += 1 }
+            #expect(try ["egg,mine,later\n", "rice,mine,later\n"].contains(names(store)), note)
+            _ = try orchestrator.update(UpdateRequest(manifest: manifests[1]))
+            #expect(try names(store) == "rice,mine,later\n", note)
+            #expect(
+                try Shell.must(["sqlite3", "\(store)/pantry.db", "PRAGMA integrity_check"]) == "ok\n", note)
+            #expect(try Files.list("\(store)/.moult/transactions") == ["CACHEDIR.TAG"], note)
+        }
+        #expect(fired >= 20)
+        #expect(endings[.cleaned, default: 0] > 0 && endings[.finished, default: 0] > 0)
+    }
+}

@@ -1,0 +1,69 @@
+package import Moult
+import MoultBasics
+import MoultFiles
+import MoultTrust
+
+/// A store whose `user.db` with 300 notes will not load: another database's `-wal` lies beside it.
+///
+/// The store can be made again quickly; what was in the user's files is known by its digests.
+package struct BrokenStore {
+    package let scratch: Scratch
+    package let root: String
+    package let store: Store
+    /// What the files of the user's database are, by the end of their names.
+    package let original: [String: String]
+
+    package init(_ manifest: String, _ broken: Broken = .foreignWAL) throws {
+        scratch = try Scratch()
+        root = scratch.path("store")
+        store = Store(at: root)
+        try store.update(to: manifest)
+        try Shell.must([
+            "sqlite3", "\(root)/user.db",
+            """
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300)
+            INSERT INTO note SELECT i, 'note ' || i FROM n;
+            """,
+        ])
+        try broken.make("user.db", in: root)
+        original = try Self.set("\(root)/user.db")
+    }
+
+    /// The manifest of its release.
+    package static func release(in directory: String) throws -> String {
+        try ReleaseMaker(in: directory).make(
+            "1.0.0", sequence: 1,
+            [
+                .reference("food", "CREATE TABLE food(name); INSERT INTO food VALUES('egg');"),
+                .user(
+                    "user", "CREATE TABLE note(id INTEGER PRIMARY KEY, text TEXT NOT NULL); PRAGMA user_version = 3;"),
+                .cache(
+                    "thumbs",
+                    "CREATE TABLE thumb(id INTEGER PRIMARY KEY, image BLOB); CREATE INDEX by_image ON thumb(image);"),
+            ])
+    }
+
+    /// The digests of a database's files, by the end of their names; `-shm` has nothing to lose.
+    package static func set(_ path: String) throws -> [String: String] {
+        var set: [String: String] = [:]
+        for suffix in ["", "-wal", "-journal"] where try Files.facts(path + suffix)?.kind == .file {
+            set[suffix] = try SHA256.digest(ofFileAt: path + suffix).hex
+        }
+        return set
+    }
+
+    /// Where each file of the user's broken set is now: at its place, or in which sets of the quarantine.
+    package func whereabouts() throws -> [String: [String]] {
+        let sets = try Files.list("\(root)/.moult/quarantine").filter { $0 != "CACHEDIR.TAG" }
+        let directories = [root] + sets.map { "\(root)/.moult/quarantine/\($0)" }
+        let found = try directories.map { ($0, try Self.set("\($0)/user.db")) }
+        return original.mapValues { digest in found.filter { $0.1.values.contains(digest) }.map(\.0) }
+    }
+
+    /// Whether the user's database is a fresh one that opens.
+    package func isFresh() throws -> Bool {
+        let set = try Self.set("\(root)/user.db")
+        let ended = try Shell.run(["sqlite3", "file:\(root)/user.db?mode=ro", "SELECT count(*) FROM note"])
+        return set.keys.sorted() == [""] && ended.output == "0\n"
+    }
+}

@@ -1,0 +1,2 @@
+-- What the user writes: an empty template.
+CREATE TABLE entry (id INTEGER PRIMARY KEY, day TEXT NOT NULL, text TEXT NOT NULL);

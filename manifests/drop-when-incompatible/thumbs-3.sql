@@ -1,0 +1,2 @@
+-- Images have a width now.
+CREATE TABLE thumb (id INTEGER PRIMARY KEY, image BLOB, width INTEGER);
