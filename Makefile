@@ -1,5 +1,5 @@
 # The commands of this project. `make demo` shows it at work, `make test` proves it; each installs what it needs.
-.PHONY: demo test limits deps test-deps build release lint install bench bench-report bench-deps clean
+.PHONY: demo test limits deps test-deps build release lint install put deb deb-test bench bench-report bench-deps clean
 
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PREFIX ?= /usr/local
@@ -68,15 +68,33 @@ bench-deps:
 	$(call install_missing,sqlite3-tools)
 
 SHARE = $(DESTDIR)$(PREFIX)/share
+UNITS = $(DESTDIR)$(PREFIX)/lib/systemd/system
 
-# The command, its completions and its manual pages, readable by everybody whatever the umask is.
+# What is built; another command can be named.
+MOULT ?= .build/release/moult
+
 install: release
-	install -D -m 755 .build/release/moult $(DESTDIR)$(PREFIX)/bin/moult
+	@$(MAKE) --no-print-directory put
+
+# The command, its completions, manual pages and units of systemd, readable by everybody whatever the umask is.
+put:
+	install -D -m 755 $(MOULT) $(DESTDIR)$(PREFIX)/bin/moult
 	umask 022 && mkdir -p $(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
-	umask 022 && .build/release/moult completions bash > $(SHARE)/bash-completion/completions/moult
-	umask 022 && .build/release/moult completions zsh > $(SHARE)/zsh/site-functions/_moult
-	umask 022 && .build/release/moult completions fish > $(SHARE)/fish/vendor_completions.d/moult.fish
-	umask 022 && .build/release/moult completions man -q $(SHARE)/man
+	umask 022 && $(MOULT) completions bash > $(SHARE)/bash-completion/completions/moult
+	umask 022 && $(MOULT) completions zsh > $(SHARE)/zsh/site-functions/_moult
+	umask 022 && $(MOULT) completions fish > $(SHARE)/fish/vendor_completions.d/moult.fish
+	umask 022 && $(MOULT) completions man -q $(SHARE)/man
+	umask 022 && mkdir -p $(UNITS) && for unit in service timer; do \
+		sed 's|/usr/bin/|$(PREFIX)/bin/|' packaging/systemd/moult@.$$unit > $(UNITS)/moult@.$$unit || exit; done
+
+# A Debian package in `build`, with Debian's own tools only.
+deb: release
+	@packaging/deb/build $(MOULT) build
+
+# Installs, upgrades and purges the package in a fresh Debian, and updates a store there. Needs root and debootstrap.
+deb-test: release
+	$(call install_missing,debootstrap)
+	$(SUDO) packaging/deb/test $(MOULT)
 
 clean:
 	rm -rf .build
