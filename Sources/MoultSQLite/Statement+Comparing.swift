@@ -102,12 +102,12 @@ extension Statement {
         }
     }
 
-    private static func order<Number: Comparable>(_ one: Number, _ two: Number) -> Int {
+    static func order<Number: Comparable>(_ one: Number, _ two: Number) -> Int {
         one < two ? -1 : one > two ? 1 : 0
     }
 
     /// An integer and a real by their exact values: not every integer is a Double.
-    private static func order(_ integer: Int64, _ real: Double) -> Int {
+    static func order(_ integer: Int64, _ real: Double) -> Int {
         if real >= 0x1p63 { return -1 }
         if real < -0x1p63 { return 1 }
         let whole = order(integer, Int64(real))

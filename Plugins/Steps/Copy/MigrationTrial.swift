@@ -50,7 +50,7 @@ struct MigrationTrial {
             path: LivingStaging(context: context).pristine(database.member), access: .immutable)
         if let lack = try found.shape.lacks(of: SchemaShape(of: template)).first { throw failed(lack) }
         try template.close()
-        let findings = try database.verify == .full ? connection.integrityCheck() : connection.quickCheck()
+        let findings = try database.verify == .full ? connection.fullCheck() : connection.quickCheck()
         if let finding = findings.first { throw failed(finding) }
     }
 

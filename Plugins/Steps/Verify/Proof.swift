@@ -74,7 +74,7 @@ struct Proof {
     }
 
     private func proveHealth(_ connection: Connection) throws {
-        var findings = try database.verify == .full ? connection.integrityCheck() : connection.quickCheck()
+        var findings = try database.verify == .full ? connection.fullCheck() : connection.quickCheck()
         if database.verify == .full, findings.isEmpty { findings = try connection.foreignKeyCheck() }
         guard let first = findings.first else { return }
         throw failed(findings.count == 1 ? first : "\(first), and \(counted(findings.count - 1, "more finding"))")

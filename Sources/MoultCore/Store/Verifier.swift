@@ -88,7 +88,7 @@ package struct Verifier: Sendable {
     private func integrity(_ file: String) -> String? {
         do {
             let connection = try Connection.openGuarded(path: file, access: .immutable, deadline: 3600)
-            let finding = try connection.integrityCheck(limit: 1).first
+            let finding = try connection.fullCheck(limit: 1).first
             try connection.close()
             return finding
         } catch { return "\(error)" }

@@ -11,7 +11,7 @@ struct SealedDatabase {
 
     func prove(_ database: inout Database) throws {
         let connection = try Connection.openGuarded(path: path, access: .readWrite, deadline: 3600)
-        let findings = try connection.integrityCheck(limit: 3) + connection.foreignKeyCheck(limit: 3)
+        let findings = try connection.fullCheck(limit: 3) + connection.foreignKeyCheck(limit: 3)
         if let first = findings.first {
             throw MoultError(
                 .packing, .refused, what: "the database \(name) is not sound", why: first,
