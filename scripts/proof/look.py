@@ -1,0 +1,134 @@
+"""What is in a store, found out without moult and without changing it."""
+import hashlib, json, os, re, shutil, sqlite3, stat, tempfile
+
+SIDECARS = ("-wal", "-journal")
+
+
+def sealed(store):
+    """The digest of each sealed database, by the path by which apps read it."""
+    found = {}
+    for name in names(store):
+        path = os.path.join(store, name)
+        if os.path.islink(path):
+            found[name] = hashlib.sha256(open(path, "rb").read()).hexdigest()
+    return found
+
+
+def living(store):
+    """What SQLite finds in each database that apps write to, with all that lies beside it."""
+    return {name: content(os.path.join(store, name)) for name in names(store)
+            if not os.path.islink(os.path.join(store, name))}
+
+
+def names(store):
+    return sorted(name for name in os.listdir(store) if name.endswith(".db"))
+
+
+def content(path):
+    """Journal mode, schema and rows; the digest of the file if it is no database."""
+    with tempfile.TemporaryDirectory() as scratch:
+        copy = os.path.join(scratch, "x.db")
+        shutil.copyfile(path, copy)
+        for suffix in SIDECARS:
+            if os.path.exists(path + suffix):
+                shutil.copyfile(path + suffix, copy + suffix)
+        connection = sqlite3.connect(copy)
+        try:
+            connection.text_factory = bytes
+            mode = connection.execute("PRAGMA journal_mode").fetchone()
+            health = connection.execute("PRAGMA integrity_check").fetchall()
+            version = connection.execute("PRAGMA user_version").fetchone()[0]
+            tables = connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'table' ORDER BY name").fetchall()
+            rows = [(sql, sorted(connection.execute(f"SELECT * FROM \"{name.decode()}\"").fetchall(), key=repr))
+                    for name, sql in tables]
+        except sqlite3.DatabaseError:
+            return "no database: " + hashlib.sha256(open(path, "rb").read()).hexdigest()
+        finally:
+            connection.close()
+    return f"{mode} {health} {version} " + hashlib.sha256(repr(rows).encode()).hexdigest()
+
+
+def query(path, sql):
+    """Rows of a database, through the path of the apps."""
+    with tempfile.TemporaryDirectory() as scratch:
+        for suffix in ("",) + SIDECARS:
+            if os.path.exists(path + suffix):
+                shutil.copyfile(path + suffix, os.path.join(scratch, "x.db" + suffix))
+        connection = sqlite3.connect(os.path.join(scratch, "x.db"))
+        try:
+            return connection.execute(sql).fetchall()
+        finally:
+            connection.close()
+
+
+def version(store):
+    """The version in the manifest of the generation that `current` points at; None if nothing is installed."""
+    manifest = os.path.join(store, ".moult/current/manifest.json")
+    if not os.path.lexists(os.path.join(store, ".moult/current")):
+        return None
+    return json.load(open(manifest))["version"]
+
+
+def files(store):
+    """Every name in the store with its kind and mode. What SQLite keeps beside a database in WAL mode is the app's."""
+    found = set()
+    for directory, below, plain in os.walk(store):
+        for name in below + plain:
+            path = os.path.join(directory, name)
+            relative = os.path.relpath(path, store)
+            if relative.endswith((".db-wal", ".db-shm")) and "/" not in relative or relative == ".moult/history.jsonl":
+                continue
+            facts = os.lstat(path)
+            kind = "link to " + os.readlink(path) if stat.S_ISLNK(facts.st_mode) else oct(facts.st_mode)
+            found.add(f"{re.sub('quarantine/[^/]*-', 'quarantine/ID-', relative)} {kind}")
+    return found
+
+
+def settings(store):
+    parsed = json.load(open(os.path.join(store, "moult.json")))
+    parsed.get("hold", {}).pop("since", None)
+    return parsed
+
+
+def installed(store):
+    """How many updates the history says were brought in, and what the last of them led to."""
+    try:
+        lines = open(os.path.join(store, ".moult/history.jsonl"), errors="replace").read().splitlines()
+    except FileNotFoundError:
+        return 0, None
+    entries = []
+    for line in lines:
+        try:
+            entries.append(json.loads(line))
+        except ValueError:
+            pass  # a line that the strike tore
+    through = [entry for entry in entries if entry["outcome"] in ("done", "finished")]
+    return len(through), through[-1]["to"] if through else None
+
+
+def everything(store):
+    """All of it to the last bit that a second look could find changed."""
+    found = {}
+    for directory, below, plain in os.walk(store):
+        for name in below + plain + ["."]:
+            path = os.path.join(directory, name)
+            facts = os.lstat(path)
+            digest = hashlib.sha256(open(path, "rb").read()).hexdigest() if stat.S_ISREG(facts.st_mode) else ""
+            found[path] = (facts.st_mode, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, digest)
+    return found
+
+
+class State:
+    """A store at rest."""
+
+    def __init__(self, store):
+        self.version, self.sealed, self.living = version(store), sealed(store), living(store)
+        self.files, self.settings = files(store), settings(store)
+        self.installed, self.last = installed(store)
+
+    def differences(self, other):
+        found = [f"{name} is {getattr(self, name)}, and not {getattr(other, name)}"
+                 for name in ("version", "sealed", "living", "settings") if getattr(self, name) != getattr(other, name)]
+        found += [f"left over: {name}" for name in sorted(self.files - other.files)]
+        found += [f"missing: {name}" for name in sorted(other.files - self.files)]
+        return found

@@ -1,0 +1,64 @@
+"""Where a store lies while it is struck: a plain directory, or a file system of its own whose power can be cut."""
+import os, shutil, stat, subprocess, tempfile
+
+
+def remove(path):
+    """A tree with sealed directories, which only their owner can open again."""
+    for directory, names, _ in os.walk(path):
+        for name in names:
+            below = os.path.join(directory, name)
+            if not os.path.islink(below):
+                os.chmod(below, stat.S_IRWXU)
+    shutil.rmtree(path, ignore_errors=False)
+
+
+class Plain:
+    def __init__(self, scratch):
+        self.path = tempfile.mkdtemp(dir=scratch, prefix="plain-")
+
+    def settle(self):
+        pass
+
+
+class Mounted:
+    """A file in a loop device with a file system in it."""
+    MAKE = {"ext4": ["mkfs.ext4", "-q", "-F", "-m", "0"], "xfs": ["mkfs.xfs", "-q", "-f"]}
+    SIZE = {"ext4": 64 << 20, "xfs": 320 << 20}
+
+    def __init__(self, scratch, kind):
+        self.path = tempfile.mkdtemp(dir=scratch, prefix=f"{kind}-")
+        self.image = self.path + ".image"
+        with open(self.image, "wb") as out:
+            out.truncate(self.SIZE[kind])
+        must(*self.MAKE[kind], self.image)
+        must("mount", "-o", "loop", self.image, self.path)
+
+    def settle(self):
+        """All that is there is on the disk: what the strike is about begins now."""
+        must("sync", "-f", self.path)
+
+    def restart(self):
+        """After a power cut: the file system is mounted again, with what had reached the disk."""
+        must("umount", self.path)
+        must("mount", "-o", "loop", self.image, self.path)
+
+
+def why_not(kind):
+    """Why there can be no such place on this machine; None if there can."""
+    if os.geteuid() != 0:
+        return "only root may mount"
+    if not shutil.which(Mounted.MAKE[kind][0]):
+        return f"{Mounted.MAKE[kind][0]} is missing"
+    if not os.path.exists("/dev/loop-control"):
+        return "there are no loop devices"
+    try:
+        with tempfile.TemporaryDirectory() as scratch:
+            place = Mounted(scratch, kind)
+            must("umount", place.path)
+    except (subprocess.CalledProcessError, OSError) as error:
+        return f"a file with {kind} cannot be mounted: {error}"
+    return None
+
+
+def must(*words):
+    subprocess.run(words, check=True, stdout=subprocess.DEVNULL)

@@ -1,0 +1,109 @@
+"""The releases that the flows install: packed by moult in frames, and one as tar and zstd make it."""
+import hashlib, json, os, random, sqlite3, subprocess
+
+PRODUCT = "org.example.proof"
+
+
+def database(path, script, rows=()):
+    """A new database in rollback mode; `rows` are pairs of a statement and its parameters."""
+    if os.path.exists(path):
+        os.remove(path)
+    with sqlite3.connect(path) as connection:
+        connection.executescript(script)
+        for statement, values in rows:
+            connection.executemany(statement, values)
+    connection.close()
+
+
+def reference(name, version, kibibytes=8):
+    """A table whose every row names its release; random bytes, so that packing does not make it one small frame."""
+    noise = random.Random(f"{name} {version}")
+    rows = [(i, version, noise.randbytes(900)) for i in range(kibibytes)]
+    return f"CREATE TABLE {name}(id INTEGER PRIMARY KEY, release TEXT, more BLOB);", [
+        (f"INSERT INTO {name} VALUES(?, ?, ?)", rows)]
+
+
+PANTRY = "CREATE TABLE food(id INTEGER PRIMARY KEY, name TEXT NOT NULL, editable INTEGER NOT NULL DEFAULT 0);"
+NOTE = {
+    1: "CREATE TABLE note(id INTEGER PRIMARY KEY, text TEXT NOT NULL); PRAGMA user_version = 1;",
+    2: """CREATE TABLE note(id INTEGER PRIMARY KEY, text TEXT NOT NULL, done INTEGER NOT NULL DEFAULT 0);
+          PRAGMA user_version = 2;""",
+}
+TO_TWO = "ALTER TABLE note ADD COLUMN done INTEGER NOT NULL DEFAULT 0;\nPRAGMA user_version = 2;\n"
+THUMBS = "CREATE TABLE thumb(id INTEGER PRIMARY KEY, image BLOB);"
+
+
+def pantry(version):
+    return PANTRY, [("INSERT INTO food VALUES(?, ?, 0)", [(i, f"{version} {i}") for i in range(1, 80)])]
+
+
+class Releases:
+    def __init__(self, moult, directory):
+        self.moult, self.directory = moult, directory
+        os.makedirs(directory)
+        # Two sealed databases of several frames, of which one goes and another comes, and the user's own.
+        self.pair("plain", lambda v: {
+            "food": ("reference", reference("food", v, 1600), {}),
+            "codes" if v == "1.0.0" else "units": ("reference", reference("codes", v), {}),
+            "user": ("user", (NOTE[1], ()), {}),
+        })
+        self.stream("plain-2.0.0")
+        preserve = [{"table": "food", "where": "editable = 1", "onConflict": "keep-user"}]
+        for way in ("exchange", "live"):
+            self.pair(way, lambda v: {
+                "food": ("reference", reference("food", v), {}),
+                "pantry": ("shared", pantry(v), {"preserve": preserve, "replace": way}),
+            })
+        self.pair("migration", lambda v: {
+            "food": ("reference", reference("food", v), {}),
+            "user": ("user", (NOTE[1 if v == "1.0.0" else 2], ()),
+                     {} if v == "1.0.0" else {"migrations": ["migrations/0002-done.sql"]}),
+        }, {"migrations/0002-done.sql": TO_TWO})
+        self.pair("cache", lambda v: {
+            "food": ("reference", reference("food", v), {}), "thumbs": ("cache", (THUMBS, ()), {}),
+        })
+
+    def manifest(self, name):
+        return os.path.join(self.directory, name, f"proof-{name.rsplit('-', 1)[1].split('+')[0]}.json")
+
+    def pair(self, name, databases, files={}):
+        for sequence, version in enumerate(("1.0.0", "2.0.0"), 1):
+            self.pack(f"{name}-{version}", version, sequence, databases(version), files)
+
+    def pack(self, name, version, sequence, databases, files, **top):
+        work = os.path.join(self.directory, f"{name}.draft")
+        os.makedirs(work)
+        for path, text in files.items():
+            os.makedirs(os.path.dirname(os.path.join(work, path)), exist_ok=True)
+            with open(os.path.join(work, path), "w") as out:
+                out.write(text)
+        entries = {}
+        for key, (kind, (script, rows), more) in databases.items():
+            database(os.path.join(work, f"{key}.db"), script, rows)
+            entries[key] = {"kind": kind, "source": f"{key}.db", **more}
+        with open(os.path.join(work, "draft.json"), "w") as out:
+            json.dump({"manifest": 1, "product": PRODUCT, "version": version, "sequence": sequence,
+                       "databases": entries, **top}, out)
+        run(self.moult, "pack", "-q", "--level", "1", "draft.json", "-o", os.path.join(self.directory, name), cwd=work)
+
+    def stream(self, name):
+        """The same release with a bundle of other tools: no frames, unpacked as a stream."""
+        packed = os.path.join(self.directory, name)
+        made = os.path.join(self.directory, name + "+tar")
+        members = os.path.join(made, "members")
+        os.makedirs(members)
+        manifest = json.load(open(self.manifest(name)))
+        bundle = manifest["bundle"].pop("file")
+        run("tar", "--zstd", "-xf", os.path.join(packed, bundle), "-C", members)
+        target = os.path.join(made, bundle)
+        run("tar", "--zstd", "-cf", target, *sorted(os.listdir(members)), cwd=members)
+        content = open(target, "rb").read()
+        manifest["bundle"] = {"file": bundle, "size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        with open(self.manifest(name + "+tar"), "w") as out:
+            json.dump(manifest, out)
+
+
+def run(*words, cwd=None):
+    ended = subprocess.run(words, cwd=cwd, capture_output=True, text=True)
+    if ended.returncode:
+        raise SystemExit(f"{' '.join(words)} ended with {ended.returncode}: {ended.stderr}")

@@ -1,0 +1,221 @@
+/* Runs a command, counts its calls that change something on a disk, over all its threads and processes, and strikes at
+ * one of them.
+ *
+ *   strike -o REPORT [-l] [-a ACTION -n NUMBER [-g]] [-m DIRECTORY] -- COMMAND ARGUMENT...
+ *
+ * ACTION   kill    every process dies before the call
+ *          torn    half of what is to be written is written, then every process dies
+ *          cut     the file system of DIRECTORY loses what it has not written yet, and every process dies
+ *          EIO, ENOSPC   the call fails, with -g every later one, too
+ * NUMBER   counts the calls that the action can strike at: `torn` only writes, `ENOSPC` only what takes room
+ * REPORT   gets one line: how many calls of each class there were, whether it struck and where, how the command ended;
+ *          with -l a line for each call before it
+ *
+ * It works from outside: a seccomp filter stops the traced threads at these calls only, so the command has no hook in it
+ * and runs at nearly its own speed.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/fs.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifndef __x86_64__
+#error "the registers of a system call are known for x86_64 only"
+#endif
+
+/* Stops all writing at once, as a power cut does; the same number for ext4 and XFS, but in no header of the system. */
+#define SHUTDOWN _IOR('X', 125, uint32_t)
+#define WITHOUT_FLUSHING 2u
+
+enum { DATA = 1, ROOM = 2, FILED = 4, OPENS = 8, CONTROLS = 16 };
+
+/* What a call is: DATA writes bytes that can be torn, ROOM can run out of room, FILED has a descriptor first. */
+static const struct call { long number; const char *name; int traits; } calls[] = {
+    {SYS_write, "write", DATA | ROOM | FILED}, {SYS_pwrite64, "pwrite", DATA | ROOM | FILED},
+    {SYS_writev, "writev", ROOM | FILED}, {SYS_pwritev, "pwritev", ROOM | FILED}, {SYS_pwritev2, "pwritev2", ROOM | FILED},
+    {SYS_sendfile, "sendfile", ROOM | FILED}, {SYS_copy_file_range, "copy_file_range", ROOM},
+    {SYS_open, "open", ROOM | OPENS}, {SYS_openat, "openat", ROOM | OPENS}, {SYS_creat, "creat", ROOM},
+    {SYS_mkdir, "mkdir", ROOM}, {SYS_mkdirat, "mkdirat", ROOM}, {SYS_rmdir, "rmdir", 0},
+    {SYS_unlink, "unlink", 0}, {SYS_unlinkat, "unlinkat", 0},
+    {SYS_rename, "rename", ROOM}, {SYS_renameat, "renameat", ROOM}, {SYS_renameat2, "renameat2", ROOM},
+    {SYS_link, "link", ROOM}, {SYS_linkat, "linkat", ROOM}, {SYS_symlink, "symlink", ROOM}, {SYS_symlinkat, "symlinkat", ROOM},
+    {SYS_chmod, "chmod", 0}, {SYS_fchmod, "fchmod", FILED}, {SYS_fchmodat, "fchmodat", 0},
+    {SYS_chown, "chown", 0}, {SYS_fchown, "fchown", FILED}, {SYS_fchownat, "fchownat", 0},
+    {SYS_truncate, "truncate", 0}, {SYS_ftruncate, "ftruncate", FILED}, {SYS_fallocate, "fallocate", ROOM | FILED},
+    {SYS_fsync, "fsync", ROOM | FILED}, {SYS_fdatasync, "fdatasync", ROOM | FILED}, {SYS_syncfs, "syncfs", ROOM | FILED},
+    {SYS_sync_file_range, "sync_file_range", ROOM | FILED}, {SYS_msync, "msync", 0},
+    {SYS_utimensat, "utimensat", 0}, {SYS_setxattr, "setxattr", ROOM}, {SYS_fsetxattr, "fsetxattr", ROOM | FILED},
+    {SYS_ioctl, "ioctl", ROOM | FILED | CONTROLS},
+};
+enum { CALLS = sizeof calls / sizeof *calls };
+
+static struct { const char *action; long number; int going, listing, mount; FILE *report; } wish = {.mount = -1};
+static struct { long all, data, room, struck; const char *at; int ending; } seen;
+static pid_t threads[4096];
+static int thread_count;
+
+static void fail(const char *what) {
+    perror(what);
+    exit(70);
+}
+
+static void watch_calls(void) {
+    struct sock_filter filter[CALLS + 8];
+    int length = 0;
+    filter[length++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch));
+    filter[length++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0);
+    filter[length++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    filter[length++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+    for (int i = 0; i < CALLS; i++)
+        filter[length++] =
+            (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)calls[i].number, (uint8_t)(CALLS - i), 0);
+    filter[length++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    filter[length++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRACE);
+    struct sock_fprog program = {.len = (unsigned short)length, .filter = filter};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+        fail("strike: seccomp");
+}
+
+/* What a descriptor of the traced thread leads to; empty unless it is a file or directory of a disk. */
+static void describe(pid_t thread, long descriptor, char *path, size_t size) {
+    char link[64];
+    snprintf(link, sizeof link, "/proc/%d/fd/%ld", thread, descriptor);
+    ssize_t count = readlink(link, path, size - 1);
+    path[count < 0 ? 0 : count] = 0;
+    int device = !strncmp(path, "/dev/", 5) && strncmp(path, "/dev/shm/", 9);
+    if (path[0] != '/' || device || !strncmp(path, "/proc/", 6) || !strncmp(path, "/memfd:", 7)) path[0] = 0;
+}
+
+static const struct call *known(long number) {
+    for (int i = 0; i < CALLS; i++)
+        if (calls[i].number == number) return &calls[i];
+    return NULL;
+}
+
+static void kill_all(void) {
+    for (int i = 0; i < thread_count; i++) kill(threads[i], SIGKILL);
+}
+
+/* The call that a thread is about to make; says how the thread is to go on, by a ptrace request. */
+static enum __ptrace_request judge(pid_t thread) {
+    struct user_regs_struct registers;
+    if (ptrace(PTRACE_GETREGS, thread, 0, &registers)) return PTRACE_CONT;
+    const struct call *call = known((long)registers.orig_rax);
+    if (!call) return PTRACE_CONT;
+    char path[4096] = "";
+    if (call->traits & OPENS) {
+        unsigned long flags = call->number == SYS_open ? registers.rsi : registers.rdx;
+        if (!(flags & (O_CREAT | O_TRUNC))) return PTRACE_CONT;
+    }
+    if (call->traits & CONTROLS && registers.rsi != FICLONE && registers.rsi != FICLONERANGE) return PTRACE_CONT;
+    if (call->traits & FILED) {
+        describe(thread, (long)registers.rdi, path, sizeof path);
+        if (!path[0]) return PTRACE_CONT;
+    }
+    int tearable = call->traits & DATA && registers.rdx > 1;
+    int roomy = call->traits & ROOM;
+    seen.all++;
+    seen.data += tearable != 0;
+    seen.room += roomy != 0;
+    if (wish.listing)
+        fprintf(wish.report, "%ld %s%s%s %s\n", seen.all, call->name, tearable ? " data" : "", roomy ? " room" : "", path);
+    if (!wish.action) return PTRACE_CONT;
+    int torn = !strcmp(wish.action, "torn"), full = !strcmp(wish.action, "ENOSPC");
+    if ((torn && !tearable) || (full && !roomy)) return PTRACE_CONT;
+    long now = torn ? seen.data : full ? seen.room : seen.all;
+    if (now < wish.number || (now > wish.number && !wish.going)) return PTRACE_CONT;
+    if (!seen.struck++) seen.at = call->name;
+    if (torn) {
+        registers.rdx /= 2;
+        if (ptrace(PTRACE_SETREGS, thread, 0, &registers)) fail("strike: setregs");
+        return PTRACE_SYSCALL;
+    }
+    if (full || !strcmp(wish.action, "EIO")) {
+        /* No call is number -1: the kernel does nothing, and what is in rax is the answer. */
+        registers.orig_rax = (unsigned long long)-1;
+        registers.rax = (unsigned long long)(full ? -ENOSPC : -EIO);
+        if (ptrace(PTRACE_SETREGS, thread, 0, &registers)) fail("strike: setregs");
+        return PTRACE_CONT;
+    }
+    uint32_t how = WITHOUT_FLUSHING;
+    if (wish.mount >= 0 && ioctl(wish.mount, SHUTDOWN, &how)) fail("strike: shutdown");
+    kill_all();
+    return PTRACE_CONT;
+}
+
+static void remember(pid_t thread) {
+    for (int i = 0; i < thread_count; i++)
+        if (threads[i] == thread) return;
+    if (thread_count < (int)(sizeof threads / sizeof *threads)) threads[thread_count++] = thread;
+}
+
+static void follow(pid_t root) {
+    int status;
+    for (pid_t thread; (thread = waitpid(-1, &status, __WALL)) > 0 || errno == EINTR;) {
+        if (thread <= 0) continue;
+        if (WIFEXITED(status) || WIFSIGNALED(status)) {
+            if (thread == root) seen.ending = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+            continue;
+        }
+        remember(thread);
+        int event = status >> 16, stopped_by = WSTOPSIG(status);
+        enum __ptrace_request how = PTRACE_CONT;
+        long deliver = 0;
+        if (event == PTRACE_EVENT_SECCOMP) how = judge(thread);
+        else if (event == PTRACE_EVENT_STOP && stopped_by != SIGTRAP) how = PTRACE_LISTEN;
+        else if (event == 0 && stopped_by == (SIGTRAP | 0x80)) kill_all(); /* half of the write is done */
+        else if (event == 0) deliver = stopped_by;
+        ptrace(how, thread, 0, deliver);
+    }
+}
+
+int main(int count, char **words) {
+    const char *report = NULL;
+    for (int option; (option = getopt(count, words, "+o:a:n:glm:")) != -1;) switch (option) {
+        case 'o': report = optarg; break;
+        case 'a': wish.action = optarg; break;
+        case 'n': wish.number = atol(optarg); break;
+        case 'g': wish.going = 1; break;
+        case 'l': wish.listing = 1; break;
+        case 'm': if ((wish.mount = open(optarg, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0) fail(optarg); break;
+        default: return 64;
+    }
+    if (!report || optind >= count) return 64;
+    if (!(wish.report = fopen(report, "we"))) fail(report);
+    pid_t root = fork();
+    if (root < 0) fail("strike: fork");
+    if (root == 0) {
+        raise(SIGSTOP);
+        watch_calls();
+        execvp(words[optind], words + optind);
+        fail(words[optind]);
+    }
+    int status;
+    if (waitpid(root, &status, WUNTRACED) != root || !WIFSTOPPED(status)) fail("strike: wait");
+    long options = PTRACE_O_TRACESECCOMP | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC |
+        PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD;
+    if (ptrace(PTRACE_SEIZE, root, 0, options)) fail("strike: ptrace");
+    remember(root);
+    if (kill(root, SIGCONT)) fail("strike: continue");
+    follow(root);
+    fprintf(wish.report, "calls=%ld data=%ld room=%ld struck=%ld at=%s ending=%d\n", seen.all, seen.data, seen.room, seen.struck,
+        seen.at ? seen.at : "-", seen.ending);
+    if (fclose(wish.report)) fail(report);
+    return 0;
+}

@@ -1,0 +1,215 @@
+"""One strike: a fresh store, a flow that is struck at one of its calls, and everything that must be true afterwards."""
+import os, subprocess, tempfile
+from dataclasses import dataclass
+
+import look, places
+
+KILLED = -9
+# By its exit status the command says what it left: the new content, the old, or (6, or dead) one of them.
+NEW, OLD = {0}, {1, 3, 5, 75}
+
+
+class Wrong(Exception):
+    """A promise that was broken."""
+
+
+class Missed(Exception):
+    """The command had no call of that number."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    name: str
+    # What `strike` does, and which of its counts it counts by.
+    action: str
+    counts: str = "calls"
+    goes_on: bool = False
+    # The file system whose power is cut.
+    cuts: str = None
+    # The settling is struck, too.
+    twice: bool = False
+
+
+FAULTS = [
+    Fault("kill", "kill"),
+    Fault("kill in a write", "torn", "data"),
+    Fault("kill, kill again", "kill", twice=True),
+    Fault("EIO once", "EIO"),
+    Fault("EIO from then on", "EIO", goes_on=True),
+    Fault("ENOSPC once", "ENOSPC", "room"),
+    Fault("ENOSPC from then on", "ENOSPC", "room", goes_on=True),
+    Fault("power cut, ext4", "kill", cuts="ext4"),
+    Fault("power cut, XFS", "kill", cuts="xfs"),
+]
+
+
+class World:
+    """An empty store, and the commands that are run on it."""
+
+    def __init__(self, tools, place):
+        self.tools, self.place = tools, place
+        self.directory = tempfile.mkdtemp(dir=place.path)
+        self.store = os.path.join(self.directory, "store")
+        self.environment = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HOME": tools.scratch, "TMPDIR": tools.scratch,
+                            "MOULT_STORE": self.store}
+        self.log = []
+        self.must("init", self.store, "--product", tools.releases.product, "-q")
+
+    def manifest(self, name):
+        return self.tools.releases.manifest(name)
+
+    def words(self, command):
+        return [self.manifest(word[1:-1]) if word.startswith("{") else word for word in command]
+
+    def run(self, *command, before=()):
+        ended = subprocess.run([*before, self.tools.moult, *self.words(command)], env=self.environment, text=True,
+                               stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
+        self.log.append(f"{' '.join(command)}: {ended.returncode} {ended.stderr.strip()}")
+        return ended.returncode
+
+    def must(self, *command):
+        status = self.run(*command)
+        if status:
+            raise Wrong(f"moult {' '.join(command)} ended with {status}")
+
+    def strike(self, command, action=None, number=0, goes_on=False, cuts=False):
+        """Runs a command and strikes it; gives the report of `strike`, whose `ending` is the command's."""
+        with tempfile.NamedTemporaryFile(dir=self.tools.scratch, mode="r") as report:
+            how = ["-a", action, "-n", str(number)] if action else []
+            how += ["-g"] * goes_on + (["-m", self.place.path] if cuts else [])
+            if self.run(*command, before=[self.tools.strike, "-o", report.name, *how, "--"]):
+                raise SystemExit("strike: " + self.log[-1])
+            found = dict(word.split("=") for word in report.read().split())
+        self.log.append(f"  struck: {found}")
+        return {name: value if name == "at" else int(value) for name, value in found.items()}
+
+    def remove(self):
+        places.remove(self.directory)
+
+
+class Baseline:
+    """A flow without a fault: its two ends, and how many calls there are to strike at."""
+
+    def __init__(self, flow, tools, place):
+        world = World(tools, place)
+        flow.begin(world)
+        self.before = look.State(world.store)
+        self.expect(flow, world, 0)
+        self.counts = world.strike(flow.command)
+        if self.counts["ending"] != 0:
+            raise Wrong(f"{flow.name} ends with {self.counts['ending']} without any fault: {world.log}")
+        self.after = look.State(world.store)
+        self.expect(flow, world, 1)
+        world.remove()
+
+    def expect(self, flow, world, end):
+        for name, ends in flow.looks.items():
+            if name == "version":
+                found = look.version(world.store)
+            elif ends[end] is None:
+                continue
+            else:
+                file, sql = name.split(": ", 1)
+                found = look.query(os.path.join(world.store, file), sql)
+            if found != ends[end]:
+                raise Wrong(f"{flow.name}, end {end}: {name} is {found}, and not {ends[end]}")
+
+
+def strike(flow, baseline, fault, number, tools, place, attempt=0):
+    """Tries one point; says whether the store was `old` or `new` afterwards."""
+    world = World(tools, place)
+    try:
+        flow.begin(world)
+        place.settle()
+        struck = world.strike(flow.command, fault.action, number, fault.goes_on, bool(fault.cuts))
+        if not struck["struck"]:
+            raise Missed(f"{flow.name} has no call {number}")
+        if fault.cuts:
+            place.restart()
+        ending = struck["ending"]
+        if flow.readable:
+            whole_at_once(world, baseline)
+        if ending != KILLED:
+            told_the_truth(world, baseline, ending)
+        if fault.twice:
+            again(world, max(1, (number * 7 % 41 + 1) >> 2 * attempt))
+        return settled(flow, baseline, world, fault, number, ending)
+    except Missed:
+        raise
+    except Exception as error:
+        raise Wrong(f"{error}\n    " + "\n    ".join(world.log)) from error
+    finally:
+        if not tools.keep:
+            world.remove()
+
+
+def whole_at_once(world, baseline):
+    """Before anything is settled: whoever opens a database finds all of the old release or all of the new one."""
+    old, new = baseline.before, baseline.after
+    found = look.sealed(world.store)
+    for name in old.sealed.keys() & new.sealed.keys():
+        if name not in found:
+            raise Wrong(f"at the moment of the strike {name} is missing")
+    fits = [end for end in (old, new) if all(end.sealed.get(name) == digest for name, digest in found.items()
+                                             if name in end.sealed)]
+    if not fits:
+        raise Wrong(f"at the moment of the strike the sealed databases are of no one release: {found}")
+    found = look.living(world.store)
+    for name in old.living.keys() | found.keys():
+        if found.get(name) not in (old.living.get(name), new.living.get(name)):
+            raise Wrong(f"at the moment of the strike {name} is {found.get(name)}")
+
+
+def told_the_truth(world, baseline, ending):
+    """A command that came to its end says by its exit status what is there."""
+    if ending not in NEW | OLD | {6}:
+        raise Wrong(f"it ended with {ending}")
+    if ending == 6:
+        return
+    expected = baseline.after if ending in NEW else baseline.before
+    for name, found in (("version", look.version(world.store)), ("sealed", look.sealed(world.store)),
+                        ("living", look.living(world.store))):
+        if found != getattr(expected, name):
+            raise Wrong(f"it ended with {ending}, but {name} is {found}, and not {getattr(expected, name)}")
+
+
+def again(world, number):
+    """The settling is killed, too; where it has fewer calls than that it has come to its end by now."""
+    if not world.strike(["recover", "-q"], "kill", number)["struck"]:
+        raise Missed("the settling has fewer calls")
+
+
+def settled(flow, baseline, world, fault, number, ending):
+    """The next command that writes settles it: exactly old or exactly new, nothing lost, nothing left over."""
+    world.must(*(["recover", "-q"] if number % 2 else ["clean", "-q"]))
+    state = look.State(world.store)
+    differences = {"old": state.differences(baseline.before), "new": state.differences(baseline.after)}
+    outcome = next((name for name, found in differences.items() if not found), None)
+    if not outcome:
+        raise Wrong(f"after settling it is neither old ({'; '.join(differences['old'])}) "
+                    f"nor new ({'; '.join(differences['new'])})")
+    if ending != KILLED and ending in NEW | OLD and (outcome == "new") != (ending in NEW):
+        raise Wrong(f"it ended with {ending}, and is {outcome} after settling")
+    agree(world, baseline, state, outcome, fault)
+    before = look.everything(world.store)
+    world.must("recover", "-q")
+    if look.everything(world.store) != before:
+        raise Wrong("a second settling changes something")
+    if state.version and (flow.readable or outcome == "new"):
+        world.must("verify", "--deep", "-q")
+    for command in flow.again or [flow.command]:
+        world.must(*command)
+    found = look.State(world.store).differences(baseline.after)
+    if found:
+        raise Wrong(f"after applying again: {'; '.join(found)}")
+    return outcome
+
+
+def agree(world, baseline, state, outcome, fault):
+    """What the history says was brought in is what is there; only a power cut may have taken a line of it."""
+    end = baseline.before if outcome == "old" else baseline.after
+    if state.installed != end.installed and not (fault.cuts and state.installed < end.installed):
+        raise Wrong(f"{outcome}, but by its history {state.installed} updates went through, and not {end.installed}")
+    current = os.path.join(world.store, ".moult/current")
+    if state.installed == end.installed and state.last and state.last != os.path.basename(os.readlink(current)):
+        raise Wrong(f"the history ends with {state.last}, and current is {os.readlink(current)}")
