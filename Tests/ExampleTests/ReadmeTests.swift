@@ -7,7 +7,7 @@ import Testing
     /// Every command of these pages is run, and must print what stands below it.
     @Test(arguments: [
         "README.md", "docs/first-release.md", "docs/in-an-app.md", "docs/recover.md", "docs/running.md",
-        "docs/user-rows.md",
+        "docs/troubleshooting.md", "docs/user-rows.md",
     ])
     func itsCommandsPrintWhatItShows(_ document: String) throws {
         let ended = try Project.run(["scripts/replay", document], in: Project.root)
@@ -23,6 +23,12 @@ import Testing
         #expect(ended.status == 1)
         #expect(ended.output.contains("1 commands, 1 print something else\n"))
         #expect(ended.output.hasSuffix("  shows:\n    one\n  but prints:\n    one\n    two\n"))
+    }
+
+    /// Every field that a verb prints is on the page about JSON, and every field on the page is printed.
+    @Test func theJSONIsWhatItsPageSays() throws {
+        let ended = try Project.run(["scripts/json-contract"], in: Project.root)
+        #expect(ended.status == 0, "\(ended.output)\(ended.errors)")
     }
 
     @Test(arguments: [
