@@ -4,23 +4,38 @@ import Testing
 
 /// What the documents show and name is so.
 @Suite(.timeLimit(.minutes(20))) struct ReadmeTests {
-    @Test func theTourPrintsWhatItShows() throws {
+    /// Every command of these pages is run, and must print what stands below it.
+    @Test(arguments: [
+        "README.md", "docs/first-release.md", "docs/in-an-app.md", "docs/recover.md", "docs/running.md",
+        "docs/troubleshooting.md", "docs/user-rows.md",
+    ])
+    func itsCommandsPrintWhatItShows(_ document: String) throws {
+        let ended = try Project.run(["scripts/replay", document], in: Project.root)
+        #expect(ended.status == 0, "\(ended.output)\(ended.errors)")
+        #expect(!ended.output.contains(": 0 commands"))
+    }
+
+    @Test func aPageThatShowsSomethingElseIsFoundOut() throws {
         let scratch = try Scratch()
-        let directory = scratch.path("tour")
-        try Shell.must(["cp", "-R", "\(Project.root)/manifests/replace-on-new-version", directory])
-        let shown = Transcript(markdown: try Project.text("README.md"))
-        try #require(shown.entries.count >= 8)
-        for (shown, real) in zip(shown.entries, try shown.replayed(in: directory)) {
-            #expect(
-                shown.output.map { Transcript.stable($0, directory: "/home/you/tour") }
-                    == real.output.map { Transcript.stable($0, directory: directory) },
-                "\(shown.command)")
-        }
+        let page = scratch.path("page.md")
+        try Files.writeNew(Array("```console\n$ echo one; echo two\none\n```\n".utf8), to: page)
+        let ended = try Project.run(["scripts/replay", page], in: Project.root)
+        #expect(ended.status == 1)
+        #expect(ended.output.contains("1 commands, 1 print something else\n"))
+        #expect(ended.output.hasSuffix("  shows:\n    one\n  but prints:\n    one\n    two\n"))
+    }
+
+    /// Every field that a verb prints is on the page about JSON, and every field on the page is printed.
+    @Test func theJSONIsWhatItsPageSays() throws {
+        let ended = try Project.run(["scripts/json-contract"], in: Project.root)
+        #expect(ended.status == 0, "\(ended.output)\(ended.errors)")
     }
 
     @Test(arguments: [
         "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "manifests/README.md",
-        "manifests/replace-on-new-version/README.md", "manifests/build-and-attach/README.md",
+        "manifests/replace-on-new-version/README.md", "manifests/build-and-attach/README.md", "docs/README.md",
+        "docs/first-release.md", "docs/following.md", "docs/in-an-app.md", "docs/recover.md", "docs/running.md",
+        "docs/user-rows.md",
         "manifests/drop-when-incompatible/README.md", "manifests/complete-reset/README.md",
     ])
     func itsLinksLeadSomewhere(_ document: String) throws {
