@@ -25,8 +25,11 @@ import Testing
         return path
     }
 
-    private func pack(_ draft: String, to output: String, format: ArchiveKind = .tar(.zstd)) throws -> PackReport {
+    private func pack(
+        _ draft: String, to output: String, format: ArchiveKind = .tar(.zstd), name: String? = nil
+    ) throws -> PackReport {
         var options = PackOptions()
+        options.name = name
         options.output = output
         options.format = format
         options.environment = [:]
@@ -88,6 +91,45 @@ import Testing
         let error = #expect(throws: MoultError.self) { try pack(path, to: scratch.path("out")) }
         #expect(error?.outcome == .refused)
         #expect(error?.why == "a version that was published must not change")
+    }
+
+    @Test func aReleaseWithANameReplacesTheOneBefore() throws {
+        let directory = try scratch.directory("in")
+        for name in ["food", "user"] {
+            try Shell.must(["sqlite3", "\(directory)/\(name).db", "CREATE TABLE t(id)"])
+        }
+        let output = scratch.path("out")
+        let inPlace = #""kind": "reference", "place": "in-place""#
+        let both = #""food": { \#(inPlace) }, "user": { "kind": "user" }"#
+        let first = try pack(draft(in: directory, both), to: output, name: "app")
+        #expect(first.manifest == "\(output)/app.json")
+        #expect(try Files.list(output) == ["app.json", "app.tar.zst", "food.db"])
+        // The same version with other content; what belonged to the old one and is not in this one is gone.
+        try Shell.must(["sqlite3", "\(directory)/other.db", "CREATE TABLE other(id)"])
+        _ = try pack(draft(in: directory, #""other": { \#(inPlace) }"#), to: output, name: "app")
+        #expect(try Files.list(output) == ["app.json", "other.db"])
+        let error = #expect(throws: MoultError.self) { try pack(draft(in: directory, both), to: output, name: "a/b") }
+        #expect(error?.outcome == .usage)
+    }
+
+    @Test func aRefusedReleaseLeavesTheDatabasesOfThePublishedOne() throws {
+        let directory = try scratch.directory("in")
+        let path = try draft(in: directory, #""food": { "kind": "reference", "place": "in-place" }"#)
+        try Shell.must(["sqlite3", "\(directory)/food.db", "CREATE TABLE t(id)"])
+        _ = try pack(path, to: scratch.path("out"))
+        let published = try scratch.bytes("out/food.db")
+        try Shell.must(["sqlite3", "\(directory)/food.db", "INSERT INTO t VALUES(1)"])
+        #expect(throws: MoultError.self) { try pack(path, to: scratch.path("out")) }
+        #expect(try scratch.bytes("out/food.db") == published)
+    }
+
+    @Test func theManifestNamesTheSQLiteThatWroteIt() throws {
+        let report = try pack(make(scratch.path("in")), to: scratch.path("out"))
+        let manifest = try Manifest(
+            parsing: try #require(try Files.read(report.manifest, limit: 1 << 20)), as: .sealed, source: "m")
+        let library =
+            "import sqlite3; c = sqlite3.connect(''); print(*c.execute('SELECT sqlite_version(), sqlite_source_id()').fetchone())"
+        #expect(manifest.sqlite == (try Shell.must(["python3", "-c", library]).trimmed))
     }
 
     @Test func aDatabaseInUseIsTakenInAsItIsCommitted() throws {
