@@ -1,4 +1,3 @@
-import MoultFiles
 import TestSupport
 import Testing
 
@@ -44,24 +43,6 @@ import Testing
         #expect(bad.status == 1)
         #expect(bad.output.hasPrefix("cannot open the phrases: the bundle "))
         #expect(try await phrasebook(one, "store").output.hasPrefix("nothing new\nphrases 1.0.0:\n"))
-    }
-
-    /// Scenario 4: the app's own build has made its database, and it is attached where it lies.
-    @Test func anAppBuildsItsDatabase() async throws {
-        let resources = "\(try await ExampleApps.path("examples_Trees.resources"))/Database"
-        #expect(try Files.list(resources) == ["release.json", "trees.db"])
-        let database = "\(resources)/trees.db"
-        let before = try #require(try Files.facts(database))
-        let first = try await Project.run([ExampleApps.path("Trees"), "store"], in: scratch.path)
-        #expect(first.output.hasPrefix("installed 1.2.0+"), "\(first.output)")
-        #expect(first.output.hasSuffix("\nNorway spruce 50 m\nBeech 40 m\nOak, pedunculate 38 m\n"))
-        #expect(
-            try await Project.run([ExampleApps.path("Trees"), "store"], in: scratch.path).output.hasPrefix(
-                "nothing new\n"))
-        // Not copied, and not touched.
-        let link = try Project.must(["readlink", "-f", "store/trees.db"], in: scratch.path).trimmed
-        #expect(try Files.facts(link)?.inode == before.inode)
-        #expect(try Files.facts(database) == before)
     }
 
     @Test func theAppIsShort() throws {

@@ -30,34 +30,51 @@ final class RowBatch: @unchecked Sendable {  // Only the thread that holds it to
     }
 
     private(set) var bytes: UnsafeMutableBufferPointer<UInt8>
-    var fields: [Field] = []
-    var rows: [Row] = []
+    /// Room for as many fields as the bytes can hold: each ends with a separator, the last one with the file. What is
+    /// not used costs no memory.
+    private(set) var fieldRoom: UnsafeMutableBufferPointer<Field>
+    private(set) var rowRoom: UnsafeMutableBufferPointer<Row>
+    var rowCount = 0
     var notices: [Notice] = []
 
     init(capacity: Int) {
         bytes = .allocate(capacity: capacity)
+        fieldRoom = .allocate(capacity: capacity + 1)
+        rowRoom = .allocate(capacity: capacity)
     }
 
-    deinit { bytes.deallocate() }
+    deinit {
+        bytes.deallocate()
+        fieldRoom.deallocate()
+        rowRoom.deallocate()
+    }
 
     func clear() {
-        fields.removeAll(keepingCapacity: true)
-        rows.removeAll(keepingCapacity: true)
+        rowCount = 0
         notices.removeAll(keepingCapacity: true)
     }
 
-    /// Makes room for more bytes, keeping the first `count`.
+    /// Makes room for more bytes, keeping the first `count` of them and no rows.
     func grow(to capacity: Int, keeping count: Int) {
         let larger = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: capacity)
         _ = larger.update(fromContentsOf: bytes[..<count])
         bytes.deallocate()
+        fieldRoom.deallocate()
+        rowRoom.deallocate()
         bytes = larger
+        fieldRoom = .allocate(capacity: capacity + 1)
+        rowRoom = .allocate(capacity: capacity)
+        clear()
+    }
+
+    var rows: Slice<UnsafeMutableBufferPointer<Row>> { rowRoom[..<rowCount] }
+
+    func fields(of row: Row) -> Slice<UnsafeMutableBufferPointer<Field>> {
+        fieldRoom[row.firstField..<row.firstField + row.fieldCount]
     }
 
     /// The bytes of a field that is not missing.
     func text(_ field: Field) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(bytes)[Int(field.start)..<Int(field.end)])
     }
-
-    func fields(of row: Row) -> ArraySlice<Field> { fields[row.firstField..<row.firstField + row.fieldCount] }
 }
