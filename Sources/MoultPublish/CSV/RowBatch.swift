@@ -30,17 +30,19 @@ final class RowBatch: @unchecked Sendable {  // Only the thread that holds it to
     }
 
     private(set) var bytes: UnsafeMutableBufferPointer<UInt8>
-    /// Room for as many fields as the bytes can hold: each ends with a separator, the last one with the file. What is
-    /// not used costs no memory.
+    /// Room for fields and rows, however large the bytes have become for one long row; what is not used costs no memory.
     private(set) var fieldRoom: UnsafeMutableBufferPointer<Field>
     private(set) var rowRoom: UnsafeMutableBufferPointer<Row>
     var rowCount = 0
     var notices: [Notice] = []
 
+    /// More fields than any table of SQLite has columns. Those beyond are counted, and nobody asks for them.
+    static let widestRow = 1 << 16
+
     init(capacity: Int) {
         bytes = .allocate(capacity: capacity)
-        fieldRoom = .allocate(capacity: capacity + 1)
-        rowRoom = .allocate(capacity: capacity)
+        fieldRoom = .allocate(capacity: 4 * Self.widestRow)
+        rowRoom = .allocate(capacity: Self.widestRow)
     }
 
     deinit {
@@ -59,18 +61,14 @@ final class RowBatch: @unchecked Sendable {  // Only the thread that holds it to
         let larger = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: capacity)
         _ = larger.update(fromContentsOf: bytes[..<count])
         bytes.deallocate()
-        fieldRoom.deallocate()
-        rowRoom.deallocate()
         bytes = larger
-        fieldRoom = .allocate(capacity: capacity + 1)
-        rowRoom = .allocate(capacity: capacity)
         clear()
     }
 
     var rows: Slice<UnsafeMutableBufferPointer<Row>> { rowRoom[..<rowCount] }
 
     func fields(of row: Row) -> Slice<UnsafeMutableBufferPointer<Field>> {
-        fieldRoom[row.firstField..<row.firstField + row.fieldCount]
+        fieldRoom[row.firstField..<row.firstField + min(row.fieldCount, Self.widestRow)]
     }
 
     /// The bytes of a field that is not missing.

@@ -20,7 +20,7 @@ final class RowSplitter {
 
     deinit { meaning.deallocate() }
 
-    /// Takes whole rows from the batch's bytes; returns where the first incomplete one begins.
+    /// Takes whole rows from the batch's bytes; returns where the first one begins that is incomplete or has no room.
     ///
     /// `isEnd` says that the file ends with these bytes, `line` is the number of their first line and moves on.
     func split(_ batch: RowBatch, _ start: Int, _ end: Int, isEnd: Bool, line: inout Int) -> Int {
@@ -30,7 +30,9 @@ final class RowSplitter {
         var pass = Pass(
             bytes: bytes, end: end, isEnd: isEnd, meaning: meaning, fields: fields, isCSV: format.style == .csv,
             line: line, index: start)
-        while pass.index < end {
+        while pass.index < end, batch.rowCount < batch.rowRoom.count,
+            pass.fieldCount + RowBatch.widestRow <= batch.fieldRoom.count
+        {
             let (begin, firstField, firstLine) = (pass.index, pass.fieldCount, pass.line)
             let noticeCount = pass.notices.count
             pass.row = batch.rowCount
@@ -44,6 +46,7 @@ final class RowSplitter {
             rows[batch.rowCount] = .init(
                 firstField: firstField, fieldCount: pass.fieldCount - firstField, line: firstLine)
             batch.rowCount += 1
+            pass.fieldCount = min(pass.fieldCount, firstField + RowBatch.widestRow)
         }
         batch.notices = pass.notices
         line = pass.line
@@ -103,7 +106,7 @@ private struct Pass {
     }
 
     private mutating func append(_ field: RowBatch.Field) {
-        fields[fieldCount] = field
+        if fieldCount - firstField < RowBatch.widestRow { fields[fieldCount] = field }
         fieldCount += 1
     }
 
@@ -188,7 +191,7 @@ private struct Pass {
 
     /// Does what only few rows need: makes one of doubled quotes, ends fields at a NUL, looks for what is not UTF-8.
     private mutating func finish(line: Int) {
-        for index in firstField..<fieldCount where !fields[index].isMissing {
+        for index in firstField..<min(fieldCount, firstField + RowBatch.widestRow) where !fields[index].isMissing {
             let start = Int(fields[index].start)
             let isQuoted = isCSV && start > 0 && bytes[start - 1] == Byte.quote
             if seen & Byte.doubled != 0, isQuoted {
