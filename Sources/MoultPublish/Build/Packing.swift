@@ -19,7 +19,8 @@ enum Packing {
             try connection.int("PRAGMA auto_vacuum") == 0,
             try connection.int("SELECT count(*) FROM pragma_module_list WHERE name = 'dbstat'") == 1
         else { return false }
-        // Two per cent is what the ends of rows that do not fit leave on their pages.
-        return try connection.int("SELECT sum(unused) FROM dbstat") * 50 <= size
+        // Rows that do not fit leave some room at the ends of pages, and a vacuum leaves that, too; pages that were split
+        // are a third empty.
+        return try connection.int("SELECT sum(unused) FROM dbstat") * 16 <= size
     }
 }

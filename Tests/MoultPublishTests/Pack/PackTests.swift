@@ -170,4 +170,32 @@ import Testing
         #expect(error?.why == "row 1 of table b refers to a row of a that is not there")
         #expect(try Files.list(scratch.path("out")).isEmpty)
     }
+
+    /// The page of an index is overwritten: the file opens, and its tables can be read.
+    @Test func aDamagedDatabaseIsRefusedAndLeftAsItIs() throws {
+        let directory = try scratch.directory("in")
+        let database = "\(directory)/food.db"
+        try Shell.must([
+            "sqlite3", database,
+            """
+            CREATE TABLE food(id INTEGER PRIMARY KEY, name TEXT);
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)
+            INSERT INTO food SELECT i, 'food ' || i FROM n;
+            CREATE INDEX food_name ON food(name);
+            """,
+        ])
+        let root = try Shell.must(["sqlite3", database, "SELECT rootpage FROM sqlite_schema WHERE name = 'food_name'"])
+        let page = try #require(Int(root.trimmed))
+        let file = try Descriptor(database, .write)
+        let noise = [UInt8](repeating: 0x5A, count: 1000)
+        try noise.withUnsafeBytes { try file.write($0, at: (page - 1) * 4096 + 2000) }
+        try file.close()
+        let path = try draft(in: directory, #""food": { "kind": "reference" }"#)
+        let before = try Tree(directory)
+        let error = #expect(throws: MoultError.self) { try pack(path, to: scratch.path("out")) }
+        #expect(error?.outcome == .refused, "\(error?.description ?? "")")
+        #expect(error?.what == "the database food is not sound")
+        #expect(try Files.list(scratch.path("out")).isEmpty)
+        #expect(try Tree(directory) == before)
+    }
 }
