@@ -179,17 +179,18 @@ import Testing
             "sqlite3", database,
             """
             CREATE TABLE food(id INTEGER PRIMARY KEY, name TEXT);
-            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200)
             INSERT INTO food SELECT i, 'food ' || i FROM n;
             CREATE INDEX food_name ON food(name);
             """,
         ])
         let root = try Shell.must(["sqlite3", database, "SELECT rootpage FROM sqlite_schema WHERE name = 'food_name'"])
         let page = try #require(Int(root.trimmed))
-        let file = try Descriptor(database, .write)
-        let noise = [UInt8](repeating: 0x5A, count: 1000)
-        try noise.withUnsafeBytes { try file.write($0, at: (page - 1) * 4096 + 2000) }
-        try file.close()
+        try Shell.must([
+            "dd", "if=/dev/zero", "of=\(database)", "bs=1", "seek=\((page - 1) * 4096 + 2000)", "count=1000",
+            "conv=notrunc",
+            "status=none",
+        ])
         let path = try draft(in: directory, #""food": { "kind": "reference" }"#)
         let before = try Tree(directory)
         let error = #expect(throws: MoultError.self) { try pack(path, to: scratch.path("out")) }
