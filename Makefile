@@ -56,6 +56,7 @@ RELEASE_TESTS := -Xswiftc -enable-testing --scratch-path .build/release-tests $(
 # Memory, and times as ratios, of the command as it is installed.
 limits: test-deps release
 	scripts/limits .build/release/moult
+	scripts/limits-build .build/release/moult
 
 # Against what people write instead. QUICK=1 is done in a minute; bench-report writes docs/benchmarks.md.
 bench: test-deps bench-deps release

@@ -28,6 +28,8 @@ let package = Package(
         .library(name: "Moult", targets: ["Moult"]),
         .library(name: "StepKit", targets: ["StepKit"]),
         .library(name: "MoultCommand", targets: ["MoultCommand"]),
+        .plugin(name: "BuildDatabase", targets: ["BuildDatabase"]),
+        .plugin(name: "MoultPack", targets: ["MoultPack"]),
     ],
     targets: [
         // C libraries
@@ -76,6 +78,17 @@ let package = Package(
                 "MoultArchive", "MoultTrust", "CLinux",
             ]),
         .executableTarget(name: "MoultTool", dependencies: ["MoultCommand"]),
+
+        // For other packages: a database as part of an app's own build, and releases of it
+        .plugin(
+            name: "BuildDatabase", capability: .buildTool(), dependencies: ["MoultTool"],
+            path: "Plugins/BuildDatabase"),
+        .plugin(
+            name: "MoultPack",
+            capability: .command(
+                intent: .custom(verb: "moult-pack", description: "Pack releases of the databases of this package"),
+                permissions: [.writeToPackageDirectory(reason: "It writes manifests and bundles to releases/.")]),
+            dependencies: ["MoultTool"], path: "Plugins/MoultPack"),
 
         // Tests: one target a room, and the built command from outside
         .target(

@@ -2,8 +2,10 @@
 import PackageDescription
 
 // Small apps that use moult as a library, each built and run by the tests of moult itself.
-func app(_ name: String) -> Target {
-    .executableTarget(name: name, dependencies: [.product(name: "Moult", package: "moult")])
+func app(_ name: String, plugins: [String] = []) -> Target {
+    .executableTarget(
+        name: name, dependencies: [.product(name: "Moult", package: "moult")],
+        plugins: plugins.map { .plugin(name: $0, package: "moult") })
 }
 
 let package = Package(
@@ -12,5 +14,6 @@ let package = Package(
     targets: [
         app("Phrasebook"),
         app("TenLines"),
+        app("Trees", plugins: ["BuildDatabase"]),
     ]
 )

@@ -9,6 +9,9 @@ package struct SQLiteVersion: Sendable, Equatable, CustomStringConvertible {
     /// The library that this process uses.
     package static var linked: SQLiteVersion { SQLiteVersion(number: Int(sqlite3_libversion_number())) }
 
+    /// The version and the source of the library that this process uses: what decides which bytes it writes.
+    package static var linkedSource: String { "\(linked) \(String(cString: sqlite3_sourceid()))" }
+
     package var description: String { "\(number / 1_000_000).\(number / 1000 % 1000).\(number % 1000)" }
 
     /// Two connections that write and checkpoint a WAL database in the same moment may lose a part of it: since 3.7.0,

@@ -15,7 +15,9 @@ enum ExampleApps {
         }
     }
 
-    private static func build() throws -> String {
+    /// Builds what has changed.
+    @discardableResult
+    static func build() throws -> String {
         let arguments = ["swift", "build", "--package-path", "Examples", "--scratch-path", ".build/examples"]
         _ = try Project.must(arguments, in: Project.root)
         return "\(Project.root)/.build/examples/debug"

@@ -161,6 +161,12 @@ enum RowCases {
             ".bail off\nCREATE TABLE t(a UNIQUE ON CONFLICT ROLLBACK,b);\n.import --csv t t\n",
             ["t": "1,2\n3,4\n1,5\n6,7\n"]),
         .init("abbreviations", "CREATE TABLE t(a,b);\n.mod csv\n.sep ;\n.imp t t\n", ["t": "1;2\n"]),
+        .init(
+            "a row of more fields than any table has columns", "CREATE TABLE t(a,b);\n.import --csv t t\n",
+            ["t": Bytes(stringLiteral: "1,2\n3" + String(repeating: ",x", count: 200_000) + "\n4,5\n")]),
+        .init(
+            "many short rows", "CREATE TABLE t(a,b);\n.import --csv t t\n",
+            ["t": Bytes(stringLiteral: String(repeating: ",\n", count: 150_000))]),
         .init("path in a directory", "CREATE TABLE t(a,b);\n.import --csv rows/./t.csv t\n", ["rows/t.csv": "1,2\n"]),
     ]
 }

@@ -7,6 +7,9 @@ enum PackVerb {
     static let draft = Argument(.file("DRAFT"), "The draft of the manifest, as a person writes it")
     static let output = Option(
         "output", letter: "o", value: .directory(), "Where manifest and bundle go; else ./releases")
+    static let name = Option(
+        "name", value: .text("NAME"),
+        "Call them NAME.json and NAME.tar.zst, over older ones; else by product and version, which never change")
     static let level = Option("level", value: .number("N", in: 1...19), "How hard zstd tries, 12 if not said")
     static let format = Option(
         "format", value: .choice("KIND", of: ["tar.zst", "tar.xz", "tar.gz", "zip"]),
@@ -24,7 +27,7 @@ enum PackVerb {
             opens. A database that is in use is taken in as it is committed; no input is changed.
             """
         ],
-        arguments: [draft], options: [output, level, format, allowDirty, define], usesStore: false,
+        arguments: [draft], options: [output, name, level, format, allowDirty, define], usesStore: false,
         examples: [
             .init("Pack into ./releases:", "moult pack draft.json"),
             .init("As small as zstd can, elsewhere:", "moult pack draft.json -o public --level 19"),
@@ -35,6 +38,7 @@ enum PackVerb {
     static func run(_ call: Call) throws -> ExitCode {
         var options = PackOptions()
         options.output = call.value(output) ?? "releases"
+        options.name = call.value(name)
         options.level = call.number(level) ?? 12
         options.allowDirty = call.has(allowDirty)
         options.defines = try call.defines(define)

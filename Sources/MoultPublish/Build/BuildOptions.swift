@@ -55,6 +55,8 @@ package struct BuildReport: Sendable {
     package enum Layout: Equatable, Sendable {
         /// Written anew, packed.
         case vacuumed
+        /// As the script wrote them, which is packed already.
+        case asWritten
         /// Written anew, because the previous release's layout could not be kept; why.
         case repacked(because: String)
         /// The previous release's, with these rows changed.

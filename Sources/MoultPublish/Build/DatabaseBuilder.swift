@@ -37,7 +37,7 @@ package struct DatabaseBuilder {
         try runner.acceptDoubleQuotes(true)
         try complete(connection, script: script)
         let sqlite = try connection.query("SELECT sqlite_version(), sqlite_source_id()").first ?? []
-        let layout = try seal(connection, workshop, warnings)
+        let layout = try seal(connection, workshop, warnings, onlyGrew: runner.onlyGrew)
         warnings.settle(Warnings.Kind.ofScripts, of: script)
         let size = try workshop.deliver(inputs: runner.inputs)
         return BuildReport(
@@ -86,7 +86,7 @@ package struct DatabaseBuilder {
 
     /// Writes the final bytes, and closes the draft.
     private func seal(
-        _ connection: Connection, _ workshop: Workshop, _ warnings: Warnings
+        _ connection: Connection, _ workshop: Workshop, _ warnings: Warnings, onlyGrew: Bool
     ) throws -> BuildReport.Layout {
         options.progress(.sealing)
         var reason: String?
@@ -107,6 +107,12 @@ package struct DatabaseBuilder {
             }
         }
         let draft = try reason == nil ? connection : Connection(path: workshop.draft, access: .readWrite)
+        if try reason == nil && onlyGrew && Packing.isPacked(draft) {
+            _ = try draft.query("PRAGMA journal_mode = DELETE")
+            try draft.close()
+            try Files.rename(workshop.draft, to: workshop.sealed)
+            return .asWritten
+        }
         _ = try draft.query("VACUUM INTO ?1", [.text(workshop.sealed)])
         try draft.close()
         return reason.map { .repacked(because: $0) } ?? .vacuumed

@@ -41,7 +41,7 @@ struct Importer {
             guard let first = batch else {
                 throw problem("\(file): empty file", "the table \(request.table) should be made from its first row")
             }
-            try makeTable(first, first.rows[start])
+            try makeTable(first, first.rowRoom[start])
             start += 1
         }
         let columns = try connection.withStatement("SELECT * FROM \(name)") { $0.columnNames }
@@ -50,7 +50,7 @@ struct Importer {
         var count = Count()
         let parameters = [String](repeating: "?", count: columns.count).joined(separator: ",")
         try connection.withStatement("INSERT INTO \(name) VALUES(\(parameters))") { statement in
-            if let batch, start < batch.rows.count { warnOfHeader(batch, batch.rows[start], columns) }
+            if let batch, start < batch.rowCount { warnOfHeader(batch, batch.rowRoom[start], columns) }
             while let rows = batch {
                 try insert(rows, from: start, statement, columns.count, &count)
                 count.bytes = min(count.bytes + rows.bytes.count, stream.size)
@@ -68,8 +68,8 @@ struct Importer {
     private func skip(_ count: Int, of stream: RowStream) throws -> (RowBatch?, Int) {
         var count = count
         while let batch = try next(stream) {
-            if count < batch.rows.count { return (batch, count) }
-            count -= batch.rows.count
+            if count < batch.rowCount { return (batch, count) }
+            count -= batch.rowCount
             batch.notices.forEach(report)
         }
         return (nil, 0)
@@ -134,19 +134,19 @@ struct Importer {
         _ batch: RowBatch, from start: Int, _ statement: borrowing Statement, _ columns: Int, _ count: inout Count
     ) throws {
         var notices = batch.notices[...]
-        for index in batch.rows.indices {
+        for index in 0..<batch.rowCount {
             while let notice = notices.first, notice.row <= index {
                 report(notice)
                 notices.removeFirst()
             }
             if index < start { continue }
-            let row = batch.rows[index]
+            let row = batch.rowRoom[index]
             if skipsEmpty, isEmpty(batch, row) { continue }
             if row.fieldCount != columns { reportCount(row, columns) }
             do {
                 for column in 0..<columns {
                     let parameter = Int32(truncatingIfNeeded: column + 1)
-                    let field = column < row.fieldCount ? batch.fields[row.firstField + column] : .missing
+                    let field = column < row.fieldCount ? batch.fieldRoom[row.firstField + column] : .missing
                     if field.isMissing {
                         try statement.bindNull(at: parameter)
                     } else {

@@ -18,6 +18,8 @@ final class ScriptRunner {
     private(set) var imports: [BuildReport.Import] = []
     /// Why a second run may give another result.
     private(set) var unrepeatable: [String] = []
+    /// True as long as nothing that was written has been changed or removed again.
+    private(set) var onlyGrew = true
     /// Scripts that are being read, the outermost first.
     private var depth = 0
     private var isDone = false
@@ -33,7 +35,12 @@ final class ScriptRunner {
     ) throws {
         (self.connection, self.surroundings, self.rule) = (connection, surroundings, rule)
         (self.substitution, self.options, self.warnings) = (substitution, options, warnings)
-        try connection.watchFunctions { [weak self] in self?.functions.insert($0.lowercased()) }
+        try connection.watchUses { [weak self] use in
+            switch use {
+            case .function(let name): self?.functions.insert(name.lowercased())
+            case .overwriting: self?.onlyGrew = false
+            }
+        }
     }
 
     /// Runs the file, which messages call `file`.
@@ -113,7 +120,10 @@ final class ScriptRunner {
         if surroundings.clockReads > before, surroundings.clock == nil {
             warn("the statement asks for the time of day", "set SOURCE_DATE_EPOCH, or write the date down")
         }
-        if sql.lowercased().contains("localtime") {
+        let words = sql.lowercased()
+        // Neither shows when a statement is prepared; a page size that is set late waits for the vacuum.
+        if words.contains("replace") || words.contains("page_size") { onlyGrew = false }
+        if words.contains("localtime") {
             warn("localtime depends on the time zone of this machine", "use UTC")
         }
         return result

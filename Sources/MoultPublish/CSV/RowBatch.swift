@@ -30,34 +30,49 @@ final class RowBatch: @unchecked Sendable {  // Only the thread that holds it to
     }
 
     private(set) var bytes: UnsafeMutableBufferPointer<UInt8>
-    var fields: [Field] = []
-    var rows: [Row] = []
+    /// Room for fields and rows, however large the bytes have become for one long row; what is not used costs no memory.
+    private(set) var fieldRoom: UnsafeMutableBufferPointer<Field>
+    private(set) var rowRoom: UnsafeMutableBufferPointer<Row>
+    var rowCount = 0
     var notices: [Notice] = []
+
+    /// More fields than any table of SQLite has columns. Those beyond are counted, and nobody asks for them.
+    static let widestRow = 1 << 16
 
     init(capacity: Int) {
         bytes = .allocate(capacity: capacity)
+        fieldRoom = .allocate(capacity: 4 * Self.widestRow)
+        rowRoom = .allocate(capacity: Self.widestRow)
     }
 
-    deinit { bytes.deallocate() }
+    deinit {
+        bytes.deallocate()
+        fieldRoom.deallocate()
+        rowRoom.deallocate()
+    }
 
     func clear() {
-        fields.removeAll(keepingCapacity: true)
-        rows.removeAll(keepingCapacity: true)
+        rowCount = 0
         notices.removeAll(keepingCapacity: true)
     }
 
-    /// Makes room for more bytes, keeping the first `count`.
+    /// Makes room for more bytes, keeping the first `count` of them and no rows.
     func grow(to capacity: Int, keeping count: Int) {
         let larger = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: capacity)
         _ = larger.update(fromContentsOf: bytes[..<count])
         bytes.deallocate()
         bytes = larger
+        clear()
+    }
+
+    var rows: Slice<UnsafeMutableBufferPointer<Row>> { rowRoom[..<rowCount] }
+
+    func fields(of row: Row) -> Slice<UnsafeMutableBufferPointer<Field>> {
+        fieldRoom[row.firstField..<row.firstField + min(row.fieldCount, Self.widestRow)]
     }
 
     /// The bytes of a field that is not missing.
     func text(_ field: Field) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(bytes)[Int(field.start)..<Int(field.end)])
     }
-
-    func fields(of row: Row) -> ArraySlice<Field> { fields[row.firstField..<row.firstField + row.fieldCount] }
 }

@@ -1,3 +1,4 @@
+internal import Glibc
 package import MoultArchive
 internal import MoultFiles
 
@@ -6,9 +7,13 @@ package struct PackOptions {
     /// Where manifest and bundle go; made if it is not there.
     package var output = "releases"
     package var level = 12
-    package var threads = 2
+    /// As many as there are cores; each needs some ten megabytes, so there is an end to it.
+    package var threads = min(max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))), 16)
     /// The kind of bundle: ours in independent frames, or one for those who need another.
     package var format = ArchiveKind.tar(.zstd)
+    /// The name of manifest and bundle without ending, which then replace those of an earlier pack; else product and
+    /// version, of which each is packed once.
+    package var name: String?
     /// Packs although files differ from what is committed.
     package var allowDirty = false
     package var defines: [String: String] = [:]

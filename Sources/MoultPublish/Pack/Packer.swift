@@ -2,6 +2,7 @@ internal import Glibc
 internal import MoultArchive
 package import MoultBasics
 internal import MoultFiles
+internal import MoultSQLite
 internal import MoultTrust
 internal import StepKit
 
@@ -19,6 +20,9 @@ package struct Packer {
     package init(_ options: PackOptions = PackOptions()) { self.options = options }
 
     package func pack(draft path: String) throws -> PackReport {
+        if let name = options.name, let fault = PlainName.fault(name) {
+            throw MoultError(.packing, .usage, what: "\"\(name)\" cannot be the name of a release", why: "it \(fault)")
+        }
         let draftPath = try Files.absolute(path)
         let directory = Files.directory(of: draftPath)
         let substitution = Substitution(
@@ -103,7 +107,8 @@ package struct Packer {
 
     private func write(_ sealed: Manifest, _ workshop: String) throws -> PackReport {
         var manifest = sealed
-        let stem = "\(manifest.product.split(separator: ".").last ?? "release")-\(manifest.version)"
+        manifest.sqlite = SQLiteVersion.linkedSource
+        let stem = options.name ?? "\(manifest.product.split(separator: ".").last ?? "release")-\(manifest.version)"
         let members = Self.members(of: manifest)
         var bundle: String?
         if !members.isEmpty {
@@ -115,18 +120,35 @@ package struct Packer {
         let text = Array(manifest.sealedJSON().pretty.utf8)
         // What will be installed is read as it will be read there.
         _ = try Manifest(parsing: text, as: .sealed, source: "\(stem).json")
-        // The manifest last: whoever sees it finds all that it names.
-        for database in manifest.databases where database.place == .inPlace {
-            try place("\(workshop)/\(database.member)", at: "\(options.output)/\(database.member)", replacing: true)
-        }
-        if let bundle { try place("\(workshop)/bundle", at: bundle, replacing: false) }
         try Files.writeNew(text, to: "\(workshop)/manifest")
         let path = "\(options.output)/\(stem).json"
-        try place("\(workshop)/manifest", at: path, replacing: false)
+        var stale: Set<String> = []
+        if options.name == nil {
+            if let bundle { try refuseChange(of: bundle, to: "\(workshop)/bundle") }
+            try refuseChange(of: path, to: "\(workshop)/manifest")
+        } else if let old = try Files.read(path, limit: Manifest.largest),
+            // Of another file nothing is known, and nothing of it is removed.
+            let older = try? Manifest(parsing: old, as: .sealed, source: path)
+        {
+            stale = Self.files(of: older).subtracting(Self.files(of: manifest))
+        }
+        // The manifest last: whoever sees it finds all that it names.
+        for database in manifest.databases where database.place == .inPlace {
+            try place("\(workshop)/\(database.member)", at: "\(options.output)/\(database.member)")
+        }
+        if let bundle { try place("\(workshop)/bundle", at: bundle) }
+        try place("\(workshop)/manifest", at: path)
+        for file in stale { try Files.remove("\(options.output)/\(file)") }
         return PackReport(
             manifest: path, bundle: bundle, bundleSize: manifest.bundle?.size ?? 0,
             contentSize: members.reduce(0) { $0 + $1.size }, version: manifest.version.description,
             databases: manifest.databases.map { ($0.name, $0.size, $0.sha256) })
+    }
+
+    /// What lies beside a manifest and belongs to it.
+    private static func files(of manifest: Manifest) -> Set<String> {
+        let inPlace = manifest.databases.filter { $0.place == .inPlace }.map(\.member)
+        return Set(inPlace + (manifest.bundle.map { [$0.file] } ?? []))
     }
 
     private static func members(of manifest: Manifest) -> [(name: String, size: Int)] {
@@ -146,18 +168,20 @@ package struct Packer {
         }
     }
 
-    /// Puts a finished file at its name, durable; a release that is there already may only be the very same.
-    private func place(_ file: String, at path: String, replacing: Bool) throws {
-        try Files.seal(file, mode: 0o644)
-        if !replacing, try Files.facts(path) != nil {
-            guard try SHA256.digest(ofFileAt: path) == SHA256.digest(ofFileAt: file) else {
-                throw MoultError(
-                    .packing, .refused, what: "\(path) is there already, with other content",
-                    why: "a version that was published must not change",
-                    now: "Give the release another version, or remove that file.")
-            }
+    /// A release that is there already may only be the very same.
+    private func refuseChange(of path: String, to file: String) throws {
+        guard try Files.facts(path) != nil, try SHA256.digest(ofFileAt: path) != SHA256.digest(ofFileAt: file) else {
             return
         }
+        throw MoultError(
+            .packing, .refused, what: "\(path) is there already, with other content",
+            why: "a version that was published must not change",
+            now: "Give the release another version, or remove that file.")
+    }
+
+    /// Puts a finished file at its name, durable.
+    private func place(_ file: String, at path: String) throws {
+        try Files.seal(file, mode: 0o644)
         try Files.rename(file, to: path)
         try Files.syncDirectory(options.output)
     }

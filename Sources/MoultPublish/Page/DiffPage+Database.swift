@@ -4,11 +4,11 @@ extension DiffPage {
             database.differs
             ? ("changed", "changed")
             : ("same", database.isSameFile ? "the same file, byte for byte" : "no difference in what it holds")
+        let pages: Markup = database.pages.map(map) ?? ""
         return """
             <section>
             <h2>\(database.name) <span class="badge \(style)">\(words)</span></h2>
-            \(schema(database))\(tables(database.tables))\(database.tables.map(samples))\
-            \(database.pages.map(map) ?? "")</section>
+            \(schema(database))\(tables(database.tables))\(pages)\(database.tables.map(samples))</section>
 
             """
     }

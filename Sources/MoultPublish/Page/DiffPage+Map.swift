@@ -51,7 +51,7 @@ extension DiffPage {
             case .none: "as before"
             case .few: "less than a quarter changed"
             case .some: "up to three quarters"
-            case .most: "more"
+            case .most: "more than that"
             case .new: "new"
             }
         }

@@ -9,10 +9,11 @@ extension DiffPage {
         }
         let columns = table.changedColumns.map { "<code>\($0.name)</code> in \($0.rows)" as Markup }
         let list = Markup(columns.enumerated().map { $0 == 0 ? $1 : ", \($1)" })
+        let changed: Markup = columns.isEmpty ? "" : "<p class=dim>Changed columns: \(list)</p>\n"
         return """
             <details open>
             <summary>Rows of <code>\(table.name)</code></summary>
-            \(columns.isEmpty ? "" : "<p class=dim>Changed columns: \(list)</p>\n")\(groups)</details>
+            \(changed)\(groups)</details>
 
             """
     }
@@ -21,7 +22,8 @@ extension DiffPage {
         if samples.isEmpty { return "" }
         let columns = shown(table, kind, samples)
         let heads = columns.map { index in
-            "<th\(index < table.keyColumns ? " class=key" : "")>\(table.columns[index])" as Markup
+            let isNumber = samples.allSatisfy { $0.values[index].isNumber }
+            return "<th class=\"\(style(isKey: index < table.keyColumns, isNumber))\">\(table.columns[index])" as Markup
         }
         let rows = samples.map { sample in
             "<tr>\(columns.map { cell(sample, $0, isKey: $0 < table.keyColumns) })</tr>\n" as Markup
@@ -51,9 +53,13 @@ extension DiffPage {
             return "<td class=both><del>\(value(old))</del><ins>\(value(new))</ins>"
         }
         let value = sample.values[column]
-        let style = isKey ? "key" : sample.kind == .changed ? "dim" : ""
-        return "<td class=\"\(style)\(value.isNumber ? " n" : "")\">\(self.value(value))"
+        // What is as it was stands back.
+        let dim = sample.kind == .changed && !isKey ? " dim" : ""
+        let style = "\(style(isKey: isKey, value.isNumber))\(value.isLong ? " long" : "")\(dim)"
+        return "<td class=\"\(style)\">\(self.value(value))"
     }
+
+    private func style(isKey: Bool, _ isNumber: Bool) -> String { "\(isKey ? "key" : "")\(isNumber ? " n" : "")" }
 
     private func value(_ value: SampleValue) -> Markup {
         switch value {
@@ -62,8 +68,8 @@ extension DiffPage {
         case .real(let number): "\(String(number))"
         case .text("", bytes: 0): "<i>empty</i>"
         case .text(let text, let bytes):
-            text.count <= 300 && text.utf8.count == bytes
-                ? "\(text)" : "\(String(text.prefix(299)))… <i>\(ByteCount(bytes).description)</i>"
+            text.count <= 160 && text.utf8.count == bytes
+                ? "\(text)" : "\(String(text.prefix(159)))… <i>\(ByteCount(bytes).description)</i>"
         case .blob(let start, let bytes):
             "<code>\(hexadecimal(Array(start.prefix(16))))\(bytes > 16 ? "…" : "")</code> <i>\(ByteCount(bytes).description)</i>"
         }
@@ -76,5 +82,10 @@ extension SampleValue {
         case .integer, .real: true
         case .null, .text, .blob: false
         }
+    }
+
+    /// It needs some width to be read.
+    fileprivate var isLong: Bool {
+        if case .text(_, let bytes) = self { bytes > 40 } else { false }
     }
 }

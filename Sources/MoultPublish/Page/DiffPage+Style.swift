@@ -30,7 +30,7 @@ extension DiffPage {
         .badge { font-size: .75rem; font-weight: normal; border: 1px solid; border-radius: 2em; padding: .1em .7em; }
         .badge.same { color: var(--dim); }
         .added, .tiles .added b { color: var(--added); } .removed, .tiles .removed b { color: var(--removed); }
-        .changed, .tiles .changed b { color: var(--changed); } .tiles li { color: var(--dim); }
+        .changed, .tiles .changed b { color: var(--changed); }
         .schema { list-style: none; margin: 0; padding: 0; }
         .schema li { color: var(--ink); padding: .25rem 0 .25rem 1.4rem; position: relative; }
         .schema li::before { position: absolute; left: .2rem; font: bold 1em ui-monospace, monospace; }
@@ -40,12 +40,15 @@ extension DiffPage {
         del { color: var(--removed); } ins { color: var(--added); text-decoration: none; }
         .wide { overflow-x: auto; margin: 0 -1.2rem; padding: 0 1.2rem; overflow-wrap: normal; }
         table { border-collapse: collapse; width: 100%; }
+        .counts th, .counts td { white-space: nowrap; }
+        .counts th:first-child { position: sticky; left: 0; background: var(--card); }
         .rows { width: auto; min-width: 40%; }
         th, td { text-align: left; vertical-align: top; padding: .35rem .8rem .35rem 0; border-bottom: 1px solid var(--line); }
         thead th { font-size: .8rem; font-weight: normal; color: var(--dim); white-space: nowrap; }
         tbody tr:last-child > * { border-bottom: 0; }
         .n { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
-        .rows td { max-width: 26rem; min-width: 3rem; overflow-wrap: anywhere; }
+        .rows td { max-width: 26rem; min-width: 3rem; overflow-wrap: break-word; }
+        .rows .long { min-width: 15rem; }
         .rows .key { font-weight: bold; white-space: nowrap; }
         .both del, .both ins { display: block; font-size: 1em; }
         .share { display: flex; align-items: center; gap: .6rem; white-space: nowrap; font-variant-numeric: tabular-nums; }

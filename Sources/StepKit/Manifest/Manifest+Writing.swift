@@ -12,6 +12,7 @@ extension Manifest {
             "sequence": .size(sequence),
             "created": .optional(created?.description),
             "expires": .optional(expires?.description),
+            "sqlite": .optional(sqlite),
             "critical": .unlessEmpty(critical.map { .string($0) }),
             "requires": .unlessEmpty([
                 "app": .optional(requires.app?.description), "moult": .optional(requires.moult?.description),

@@ -14,6 +14,8 @@ public struct Manifest: Sendable, Equatable {
     public var sequence: Int
     public var created: Timestamp?
     public var expires: Timestamp?
+    /// The SQLite that wrote the databases, its version and its source: another one may write the same rows as other bytes.
+    public var sqlite: String?
     /// Fields that whoever does not know them must not ignore.
     public var critical: [String]
     public var requires: Requires

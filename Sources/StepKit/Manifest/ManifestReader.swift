@@ -33,6 +33,7 @@ struct ManifestReader {
             sequence: try sealed(fields, "sequence", orDraft: 0) { try $0.count($1) },
             created: try timestamp(fields, "created"),
             expires: try timestamp(fields, "expires"),
+            sqlite: try fields.optionalString("sqlite"),
             critical: try fields.optionalStrings("critical") ?? [],
             requires: try requires(fields),
             bundle: try bundle(fields),

@@ -25,8 +25,11 @@ import Testing
         return path
     }
 
-    private func pack(_ draft: String, to output: String, format: ArchiveKind = .tar(.zstd)) throws -> PackReport {
+    private func pack(
+        _ draft: String, to output: String, format: ArchiveKind = .tar(.zstd), name: String? = nil
+    ) throws -> PackReport {
         var options = PackOptions()
+        options.name = name
         options.output = output
         options.format = format
         options.environment = [:]
@@ -90,6 +93,45 @@ import Testing
         #expect(error?.why == "a version that was published must not change")
     }
 
+    @Test func aReleaseWithANameReplacesTheOneBefore() throws {
+        let directory = try scratch.directory("in")
+        for name in ["food", "user"] {
+            try Shell.must(["sqlite3", "\(directory)/\(name).db", "CREATE TABLE t(id)"])
+        }
+        let output = scratch.path("out")
+        let inPlace = #""kind": "reference", "place": "in-place""#
+        let both = #""food": { \#(inPlace) }, "user": { "kind": "user" }"#
+        let first = try pack(draft(in: directory, both), to: output, name: "app")
+        #expect(first.manifest == "\(output)/app.json")
+        #expect(try Files.list(output) == ["app.json", "app.tar.zst", "food.db"])
+        // The same version with other content; what belonged to the old one and is not in this one is gone.
+        try Shell.must(["sqlite3", "\(directory)/other.db", "CREATE TABLE other(id)"])
+        _ = try pack(draft(in: directory, #""other": { \#(inPlace) }"#), to: output, name: "app")
+        #expect(try Files.list(output) == ["app.json", "other.db"])
+        let error = #expect(throws: MoultError.self) { try pack(draft(in: directory, both), to: output, name: "a/b") }
+        #expect(error?.outcome == .usage)
+    }
+
+    @Test func aRefusedReleaseLeavesTheDatabasesOfThePublishedOne() throws {
+        let directory = try scratch.directory("in")
+        let path = try draft(in: directory, #""food": { "kind": "reference", "place": "in-place" }"#)
+        try Shell.must(["sqlite3", "\(directory)/food.db", "CREATE TABLE t(id)"])
+        _ = try pack(path, to: scratch.path("out"))
+        let published = try scratch.bytes("out/food.db")
+        try Shell.must(["sqlite3", "\(directory)/food.db", "INSERT INTO t VALUES(1)"])
+        #expect(throws: MoultError.self) { try pack(path, to: scratch.path("out")) }
+        #expect(try scratch.bytes("out/food.db") == published)
+    }
+
+    @Test func theManifestNamesTheSQLiteThatWroteIt() throws {
+        let report = try pack(make(scratch.path("in")), to: scratch.path("out"))
+        let manifest = try Manifest(
+            parsing: try #require(try Files.read(report.manifest, limit: 1 << 20)), as: .sealed, source: "m")
+        let library =
+            "import sqlite3; c = sqlite3.connect(''); print(*c.execute('SELECT sqlite_version(), sqlite_source_id()').fetchone())"
+        #expect(manifest.sqlite == (try Shell.must(["python3", "-c", library]).trimmed))
+    }
+
     @Test func aDatabaseInUseIsTakenInAsItIsCommitted() throws {
         let directory = try scratch.directory("in")
         try Shell.must([
@@ -127,5 +169,34 @@ import Testing
         #expect(error?.outcome == .refused)
         #expect(error?.why == "row 1 of table b refers to a row of a that is not there")
         #expect(try Files.list(scratch.path("out")).isEmpty)
+    }
+
+    /// The page of an index is overwritten: the file opens, and its tables can be read.
+    @Test func aDamagedDatabaseIsRefusedAndLeftAsItIs() throws {
+        let directory = try scratch.directory("in")
+        let database = "\(directory)/food.db"
+        try Shell.must([
+            "sqlite3", database,
+            """
+            CREATE TABLE food(id INTEGER PRIMARY KEY, name TEXT);
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200)
+            INSERT INTO food SELECT i, 'food ' || i FROM n;
+            CREATE INDEX food_name ON food(name);
+            """,
+        ])
+        let root = try Shell.must(["sqlite3", database, "SELECT rootpage FROM sqlite_schema WHERE name = 'food_name'"])
+        let page = try #require(Int(root.trimmed))
+        try Shell.must([
+            "dd", "if=/dev/zero", "of=\(database)", "bs=1", "seek=\((page - 1) * 4096 + 2000)", "count=1000",
+            "conv=notrunc",
+            "status=none",
+        ])
+        let path = try draft(in: directory, #""food": { "kind": "reference" }"#)
+        let before = try Tree(directory)
+        let error = #expect(throws: MoultError.self) { try pack(path, to: scratch.path("out")) }
+        #expect(error?.outcome == .refused, "\(error?.description ?? "")")
+        #expect(error?.what == "the database food is not sound")
+        #expect(try Files.list(scratch.path("out")).isEmpty)
+        #expect(try Tree(directory) == before)
     }
 }

@@ -71,6 +71,9 @@ import Testing
         for text in ["+1,500", "−1,000", "~500"] { #expect(texts.contains(text), "\(text)") }
         let line = try #require(texts.firstIndex(of: "food"))
         #expect(texts[line...].filter { !$0.isEmpty }.prefix(6) == ["food", "3,000", "3,500", "1,500", "1,000", "500"])
+        #expect(texts.contains("in 500"))
+        // No markup came out as a text.
+        #expect(!texts.contains { $0.contains("</") })
         #expect(texts.filter { $0 == ", 3 of them here" }.count == 3)
     }
 

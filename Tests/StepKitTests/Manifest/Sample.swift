@@ -18,6 +18,7 @@ enum Sample {
           "sequence": 41,
           "created": "2026-11-20T10:00:00Z",
           "expires": "2027-11-20T10:00:00Z",
+          "sqlite": "3.40.1 2022-12-28 14:03:47 df5c253c",
           "critical": ["budget"],
           "requires": { "app": ">=3.2 <5", "moult": ">=0.1", "from": "^1.4 || 2.0.0" },
           "bundle": {
@@ -73,6 +74,7 @@ enum Sample {
           "sequence": 41,
           "created": "2026-11-20T10:00:00Z",
           "expires": "2027-11-20T10:00:00Z",
+          "sqlite": "3.40.1 2022-12-28 14:03:47 df5c253c",
           "critical": ["budget"],
           "requires": { "app": ">=3.2 <5", "moult": ">=0.1", "from": ">=1.4" },
           "bundle": {

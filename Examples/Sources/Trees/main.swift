@@ -1,0 +1,26 @@
+import Foundation
+import Moult
+
+// An app whose database is made by its own build: see Database/ beside this file. It is attached among the app's
+// resources, wherever they are, and never copied.
+//
+//     Trees STORE
+//
+// STORE is a directory where the app may write.
+guard CommandLine.arguments.count == 2, let resources = Bundle.module.resourcePath else {
+    print("usage: Trees STORE")
+    exit(64)
+}
+do {
+    let store = Store(at: CommandLine.arguments[1])
+    let update = try store.update(to: "\(resources)/Database/release.json", follow: .match)
+    print(update.isInstalled ? "installed \(update.generation ?? "")" : "nothing new")
+    let connection = try store.connect()
+    for row in try connection.rows("SELECT name, metres FROM trees.tree ORDER BY metres DESC LIMIT 3") {
+        print("\(row[0] ?? "") \(row[1] ?? "") m")
+    }
+    try connection.close()
+} catch {
+    print("cannot open the trees: \(error)")
+    exit(1)
+}

@@ -1,0 +1,53 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// An app whose database is made by its own build. One after the other, because both use the same resources.
+@Suite(.serialized, .timeLimit(.minutes(20))) struct BuildDatabaseTests {
+    let scratch: Scratch
+
+    init() throws { scratch = try Scratch() }
+
+    /// Scenario 4: the app's own build has made its database, and it is attached where it lies.
+    @Test func anAppBuildsItsDatabase() async throws {
+        let resources = "\(try await ExampleApps.path("examples_Trees.resources"))/Database"
+        #expect(try Files.list(resources) == ["release.json", "trees.db"])
+        let database = "\(resources)/trees.db"
+        let before = try #require(try Files.facts(database))
+        let first = try await Project.run([ExampleApps.path("Trees"), "store"], in: scratch.path)
+        #expect(first.output.hasPrefix("installed 1.2.0+"), "\(first.output)")
+        #expect(first.output.hasSuffix("\nNorway spruce 50 m\nBeech 40 m\nOak, pedunculate 38 m\n"))
+        #expect(
+            try await Project.run([ExampleApps.path("Trees"), "store"], in: scratch.path).output.hasPrefix(
+                "nothing new\n"))
+        // Not copied, and not touched.
+        let link = try Project.must(["readlink", "-f", "store/trees.db"], in: scratch.path).trimmed
+        #expect(try Files.facts(link)?.inode == before.inode)
+        #expect(try Files.facts(database) == before)
+    }
+
+    /// Only a changed input makes the database again, and the same input makes the same bytes.
+    @Test func theDatabaseIsBuiltWhenATableHasChanged() async throws {
+        let database = "\(try await ExampleApps.path("examples_Trees.resources"))/Database/trees.db"
+        let first = try #require(try Files.facts(database))
+        let bytes = try Files.read(database, limit: 1 << 20)
+        try ExampleApps.build()
+        #expect(try Files.facts(database) == first)
+        try Shell.must(["touch", "\(Project.root)/Examples/Sources/Trees/Database/trees.csv"])
+        try ExampleApps.build()
+        #expect(try #require(try Files.facts(database)).modified != first.modified)
+        #expect(try Files.read(database, limit: 1 << 20) == bytes)
+
+        // The command plugin, which builds the same databases into a release.
+        let draft = "Sources/Trees/Database/draft.json"
+        let output = scratch.path("releases")
+        try Shell.must(
+            [
+                "swift", "package", "--package-path", "Examples", "--scratch-path", ".build/examples",
+                "--allow-writing-to-package-directory", "moult-pack", draft, "-o", output,
+            ], in: Project.root)
+        #expect(try Files.list(output) == ["trees-1.2.0.json", "trees.db"])
+        #expect(try Files.read("\(output)/trees.db", limit: 1 << 20) == bytes)
+    }
+}

@@ -1,0 +1,74 @@
+import MoultFiles
+import MoultPublish
+import MoultSQLite
+import TestSupport
+import Testing
+
+/// A large draft that is packed already is not written a second time, and comes out the same each time.
+@Suite(.timeLimit(.minutes(20))) struct PackingTests {
+    struct Case: CustomTestStringConvertible, Sendable {
+        let testDescription: String
+        let sql: String
+        let layout: BuildReport.Layout
+    }
+
+    private static let table = "CREATE TABLE food(pk INTEGER PRIMARY KEY, name TEXT, note TEXT);"
+    private static let rows = """
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 40000)
+        INSERT INTO food SELECT i, 'food ' || (i * 7919 % 40000), printf('%.*c', 200 + i % 50, 'x') FROM n;
+        """
+    private static let index = "CREATE INDEX food_name ON food(name);"
+
+    @Test(arguments: [
+        Case(testDescription: "rows, then an index", sql: "\(table) \(rows) \(index)", layout: .asWritten),
+        Case(
+            testDescription: "a script in WAL mode", sql: "PRAGMA journal_mode = WAL; \(table) \(rows)",
+            layout: .asWritten),
+        Case(
+            testDescription: "an index, then rows out of its order", sql: "\(table) \(index) \(rows)", layout: .vacuumed
+        ),
+        Case(
+            testDescription: "a row is removed", sql: "\(table) \(rows) DELETE FROM food WHERE pk = 7;",
+            layout: .vacuumed),
+        Case(
+            testDescription: "a row is changed", sql: "\(table) \(rows) UPDATE food SET name = 'x' WHERE pk = 7;",
+            layout: .vacuumed),
+        Case(
+            testDescription: "a row is replaced",
+            sql: "\(table) \(rows) INSERT OR REPLACE INTO food VALUES (7, 'x', 'y');",
+            layout: .vacuumed),
+        Case(
+            testDescription: "a trigger removes rows",
+            sql: """
+                \(table) CREATE TRIGGER t AFTER INSERT ON food WHEN new.pk = 9 BEGIN DELETE FROM food WHERE pk = 7; END;
+                \(rows)
+                """, layout: .vacuumed),
+        Case(
+            testDescription: "a table goes away", sql: "CREATE TABLE t(a); \(table) \(rows) DROP TABLE t;",
+            layout: .vacuumed),
+        Case(testDescription: "a late page size", sql: "\(table) \(rows) PRAGMA page_size = 8192;", layout: .vacuumed),
+        Case(testDescription: "small", sql: "\(table) INSERT INTO food VALUES (1, 'a', 'b');", layout: .vacuumed),
+    ]) func isWrittenOnceIfThatIsEnough(_ it: Case) throws {
+        let scratch = try Scratch()
+        try scratch.file("s.sql", it.sql)
+        let reports = try ["one.db", "two.db"].map {
+            try DatabaseBuilder().build(script: scratch.path("s.sql"), output: scratch.path($0))
+        }
+        #expect(reports.map(\.layout) == [it.layout, it.layout])
+        #expect(try scratch.bytes("one.db") == scratch.bytes("two.db"))
+        #expect(try Files.list(scratch.path) == ["one.db", "s.sql", "two.db"])
+        // It holds what the shell makes of the script, is sound, and as small as a vacuum would make it, but for the ends of pages.
+        try Shell.must(["sh", "-c", "sqlite3 shell.db < s.sql && sqlite3 shell.db VACUUM"], in: scratch.path)
+        for database in ["one.db", "shell.db"] {
+            #expect(try Shell.must(["sqlite3", database, "PRAGMA integrity_check"], in: scratch.path) == "ok\n")
+        }
+        let dumps = try ["one.db", "shell.db"].map {
+            try Shell.must(["sh", "-c", "sqlite3 \($0) .dump | sha256sum"], in: scratch.path)
+        }
+        #expect(dumps[0] == dumps[1])
+        let (ours, vacuumed) = (try scratch.bytes("one.db").count, try scratch.bytes("shell.db").count)
+        #expect(ours <= vacuumed + vacuumed / 50)
+        let header = try Connection(path: scratch.path("one.db"), access: .immutable).header()
+        #expect(!header.isWAL)
+    }
+}
