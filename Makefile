@@ -7,7 +7,7 @@ PREFIX ?= /usr/local
 # What the build links: Debian's libraries and the linker.
 BUILD_DEPS := libsqlite3-dev libarchive-dev libssl-dev libzstd-dev libcurl4-openssl-dev nettle-dev liblzma-dev libbz2-dev zlib1g-dev pkg-config lld
 # What the tests run besides: the programs that people use on the same files.
-TEST_DEPS := sqlite3 libarchive-tools zstd xz-utils zip unzip p7zip-full minisign strace python3 procps util-linux
+TEST_DEPS := sqlite3 libarchive-tools zstd xz-utils zip unzip p7zip-full minisign strace python3 procps util-linux nginx
 
 # Installs what is missing, and asks for nothing if nothing is.
 define install_missing
@@ -28,12 +28,18 @@ SWIFT_FLAGS := --explicit-target-dependency-import-check error
 RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath -Xswiftc -static-executable -Xswiftc -Xclang-linker -Xswiftc -static-pie \
 	-Xswiftc -use-ld=lld -Xlinker -z -Xlinker pack-relative-relocs -Xlinker --strip-debug $(SWIFT_FLAGS)
 
+# What asks web servers cannot be static, because libcurl has no such form with all that people expect of it.
+FETCH_FLAGS := -c release --static-swift-stdlib --disable-local-rpath --scratch-path .build/fetch -Xswiftc -use-ld=lld \
+	-Xlinker --strip-debug $(SWIFT_FLAGS)
+
 build: deps
 	swift build $(SWIFT_FLAGS)
 
 # The command as it is installed: one file that needs nothing of Swift on the machine.
 release: deps
 	swift build $(RELEASE_FLAGS) --product moult
+	swift build $(FETCH_FLAGS) --product moult-fetch
+	cp -f .build/fetch/release/moult-fetch .build/release/moult-fetch
 
 demo: release
 	@scripts/demo .build/release/moult
@@ -73,6 +79,7 @@ UNITS = $(DESTDIR)$(PREFIX)/lib/systemd/system
 
 # What is built; another command can be named.
 MOULT ?= .build/release/moult
+FETCH ?= .build/fetch/release/moult-fetch
 
 install: release
 	@$(MAKE) --no-print-directory put
@@ -80,6 +87,7 @@ install: release
 # The command, its completions, manual pages and units of systemd, readable by everybody whatever the umask is.
 put:
 	install -D -m 755 $(MOULT) $(DESTDIR)$(PREFIX)/bin/moult
+	$(if $(wildcard $(FETCH)),install -D -m 755 $(FETCH) $(DESTDIR)$(PREFIX)/libexec/moult/moult-fetch)
 	umask 022 && mkdir -p $(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
 	umask 022 && $(MOULT) completions bash > $(SHARE)/bash-completion/completions/moult
 	umask 022 && $(MOULT) completions zsh > $(SHARE)/zsh/site-functions/_moult

@@ -25,6 +25,7 @@ let package = Package(
     name: "moult",
     products: [
         .executable(name: "moult", targets: ["MoultTool"]),
+        .executable(name: "moult-fetch", targets: ["MoultFetch"]),
         .library(name: "Moult", targets: ["Moult"]),
         .library(name: "StepKit", targets: ["StepKit"]),
         .library(name: "MoultCommand", targets: ["MoultCommand"]),
@@ -42,7 +43,7 @@ let package = Package(
         system("CZstd", apt: ["libzstd-dev"]),
         system("CZlib", apt: ["zlib1g-dev"]),
         system("CLzma", apt: ["liblzma-dev"]),
-        system("CCurl", apt: ["libcurl4-openssl-dev"]),
+        system("CCurl", pkgConfig: "libcurl", apt: ["libcurl4-openssl-dev"]),
 
         // What every room speaks: errors, JSON, sizes and times
         .target(name: "MoultBasics", dependencies: ["CLinux"]),
@@ -56,26 +57,36 @@ let package = Package(
         .target(
             name: "MoultTrust", dependencies: ["MoultBasics", "MoultFiles", "CCrypto"],
             linkerSettings: staticLibraries("crypto")),
+        .target(name: "MoultTransport", dependencies: ["MoultBasics", "MoultFiles"]),
+        // What the transport starts to ask web servers: a program of its own, the only one that loads libcurl
+        .executableTarget(name: "MoultFetch", dependencies: ["MoultBasics", "CLinux", "CCurl"]),
 
         // What a step's author must read
         .target(name: "StepKit", dependencies: ["MoultBasics"]),
+        // What publishers and stores must agree on besides: the feed, and whose signatures count
+        .target(name: "MoultFeed", dependencies: ["StepKit", "MoultBasics", "MoultFiles", "MoultTrust"]),
     ] + stepTargets + [
         // The orchestrator, what apps import, the publisher's side, the command
         .target(
             name: "MoultCore",
-            dependencies: ["StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultArchive", "MoultTrust"]),
+            dependencies: [
+                "StepKit", "MoultFeed", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultArchive", "MoultTrust",
+                "MoultTransport",
+            ]),
         .target(
             name: "Moult",
-            dependencies: ["MoultCore", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite"]
+            dependencies: ["MoultCore", "MoultFeed", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite"]
                 + steps.map { .target(name: "\($0)Step") }),
         .target(
             name: "MoultPublish",
-            dependencies: ["StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultArchive", "MoultTrust"]),
+            dependencies: [
+                "StepKit", "MoultFeed", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultArchive", "MoultTrust",
+            ]),
         .target(
             name: "MoultCommand",
             dependencies: [
                 "Moult", "MoultCore", "MoultPublish", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite",
-                "MoultArchive", "MoultTrust", "CLinux",
+                "MoultArchive", "MoultTrust", "MoultFeed", "CLinux",
             ]),
         .executableTarget(name: "MoultTool", dependencies: ["MoultCommand"]),
 
@@ -127,7 +138,8 @@ let package = Package(
                 "Moult", "MoultCore", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "TestSupport", "CLinux",
             ]),
         .testTarget(name: "MoultBasicsTests", dependencies: ["MoultBasics"]),
-        .testTarget(name: "StepKitTests", dependencies: ["StepKit", "MoultBasics", "MoultFiles", "MoultCore"]),
+        .testTarget(
+            name: "StepKitTests", dependencies: ["StepKit", "MoultFeed", "MoultBasics", "MoultFiles", "MoultCore"]),
         .testTarget(
             name: "MoultSQLiteTests",
             dependencies: ["MoultSQLite", "MoultBasics", "MoultFiles", "CLinux", "TestSupport"]),
@@ -144,12 +156,19 @@ let package = Package(
             dependencies: [
                 "MoultCommand", "Moult", "MoultCore", "StepKit", "MoultBasics", "MoultFiles", "TestSupport", "CLinux",
             ]),
+        .testTarget(name: "ExampleTests", dependencies: ["MoultBasics", "MoultFiles", "TestSupport", "MoultTool"]),
+        .testTarget(
+            name: "TransportTests",
+            dependencies: [
+                "MoultTransport", "MoultFetch", "MoultTool", "MoultBasics", "MoultFiles", "MoultTrust", "TestSupport",
+                "CLinux",
+            ]),
         .testTarget(
             name: "FeedTests",
             dependencies: [
-                "Moult", "MoultCore", "MoultTool", "StepKit", "MoultBasics", "MoultFiles", "MoultTrust", "TestSupport",
+                "Moult", "MoultCore", "MoultFeed", "MoultTool", "MoultFetch", "StepKit", "MoultBasics", "MoultFiles",
+                "MoultTrust", "TestSupport",
             ]),
-        .testTarget(name: "ExampleTests", dependencies: ["MoultBasics", "MoultFiles", "TestSupport", "MoultTool"]),
     ]
 )
 

@@ -6,3 +6,6 @@ static inline CURLcode moult_curl_set_long(CURL *h, CURLoption o, long v) { retu
 static inline CURLcode moult_curl_set_string(CURL *h, CURLoption o, const char *v) { return curl_easy_setopt(h, o, v); }
 static inline CURLcode moult_curl_set_pointer(CURL *h, CURLoption o, void *v) { return curl_easy_setopt(h, o, v); }
 static inline CURLcode moult_curl_set_offset(CURL *h, CURLoption o, curl_off_t v) { return curl_easy_setopt(h, o, v); }
+static inline CURLcode moult_curl_set_callback(CURL *h, CURLoption o, size_t (*v)(char *, size_t, size_t, void *)) {
+    return curl_easy_setopt(h, o, v);
+}

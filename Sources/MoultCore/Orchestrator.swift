@@ -70,15 +70,18 @@ package struct Orchestrator: Sendable {
 
     /// Does exactly a saved plan, once.
     package func apply(_ saved: Plan, wait: Int = 0, announce: (Plan) throws -> Void = { _ in }) throws -> Result {
-        try locked(wait) { settled in
+        // What a feed brought must be here before the store is locked; what the plan relies on is proven again then.
+        let fetched = try saved.origin.map { try fetch($0, saved, wait: wait) }
+        return try locked(wait) { settled in
             try SavedPlan(plan: saved, layout: layout).proveFresh()
             var made =
                 switch saved.purpose {
                 case .update:
-                    try planner.update(
-                        UpdateRequest(
-                            manifest: saved.manifestPath ?? "", follow: saved.request.follow,
-                            allowDowngrade: saved.request.allowDowngrade, app: saved.request.app))
+                    if let fetched {
+                        try planner.update(fetched, saved.updateRequest)
+                    } else {
+                        try planner.update(saved.updateRequest)
+                    }
                 case .rollback: try planner.rollback(to: saved.to.generation, reason: saved.hold?.reason ?? "")
                 case .reset:
                     try planner.reset(
@@ -162,6 +165,13 @@ package struct Orchestrator: Sendable {
             throw error
         }
         var result = Result(plan: plan, settled: settled, generation: plan.to.generation)
+        if plan.purpose == .update {
+            warning {
+                try Seen.note(
+                    sequence: made.context.release.sequence,
+                    anew: plan.request.allowDowngrade || plan.request.follow == .match, layout)
+            }
+        }
         warning {
             if let hold = plan.hold { try Settings.rewrite(layout, "hold", hold.json) }
             try transaction.journal.end("committed")
@@ -175,7 +185,7 @@ package struct Orchestrator: Sendable {
     }
 
     /// What fails after the outcome is certain does not change it: it is told, and the next command tidies up.
-    private func warning(_ body: () throws -> Void) {
+    func warning(_ body: () throws -> Void) {
         do { try body() } catch { watcher.tell(.warning("\(error)")) }
     }
 

@@ -37,8 +37,8 @@ package enum ChildProcess {
         _ arguments: [String], in directory: String? = nil, environment: [String: String] = [:], limit: Int = 1 << 20
     ) throws -> Result {
         let name = arguments.first ?? ""
-        var output = try Pipe()
-        var errors = try Pipe()
+        var output = try ChildPipe()
+        var errors = try ChildPipe()
         let pid = try spawn(arguments, directory, environment, output: output.input, errors: errors.input)
         output.closeInput()
         errors.closeInput()
@@ -53,8 +53,10 @@ package enum ChildProcess {
         }
     }
 
-    private static func spawn(
-        _ arguments: [String], _ directory: String?, _ environment: [String: String], output: Int32, errors: Int32
+    /// Starts it; without `input` it has nothing to read.
+    static func spawn(
+        _ arguments: [String], _ directory: String?, _ environment: [String: String], input: Int32? = nil,
+        output: Int32, errors: Int32
     ) throws -> pid_t {
         let what = "cannot run \(arguments.first ?? "a program without a name")"
         func check(_ code: Int32) throws {
@@ -63,7 +65,11 @@ package enum ChildProcess {
         var actions = posix_spawn_file_actions_t()
         try check(posix_spawn_file_actions_init(&actions))
         defer { posix_spawn_file_actions_destroy(&actions) }
-        try check(posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0))
+        if let input {
+            try check(posix_spawn_file_actions_adddup2(&actions, input, 0))
+        } else {
+            try check(posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0))
+        }
         try check(posix_spawn_file_actions_adddup2(&actions, output, 1))
         try check(posix_spawn_file_actions_adddup2(&actions, errors, 2))
         try check(moult_spawn_addclosefrom(&actions, 3))
@@ -139,7 +145,7 @@ package enum ChildProcess {
         return (said[0], said[1])
     }
 
-    private static func wait(_ pid: pid_t, for name: String) throws -> Ending {
+    static func wait(_ pid: pid_t, for name: String) throws -> Ending {
         var status: Int32 = 0
         while waitpid(pid, &status, 0) < 0 {
             if moult_errno() != EINTR { throw Errno(moult_errno()).error("cannot wait for \(name)") }
@@ -150,7 +156,7 @@ package enum ChildProcess {
 }
 
 /// Two ends of a pipe, closed at the end of their life.
-private struct Pipe: ~Copyable {
+struct ChildPipe: ~Copyable {
     let output: Int32
     private(set) var input: Int32
 

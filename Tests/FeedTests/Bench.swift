@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 
 /// A directory in which the built command works, with releases of a product in `rel`.
-final class Bench {
+final class Bench: Sendable {
     let scratch: Scratch
 
     init() throws { scratch = try Scratch() }

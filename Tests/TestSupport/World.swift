@@ -82,8 +82,8 @@ package struct World {
         return versions
     }
 
-    /// What people see of a store: everything but the history, whose lines tell what happened.
+    /// What people see of a store: everything but the history and the record of what was seen, which tell what happened.
     package func visible(skipping more: Set<String> = []) throws -> Tree {
-        try Tree(store, times: false, skipping: more.union([".moult/history.jsonl", ".moult/lock"]))
+        try Tree(store, times: false, skipping: more.union([".moult/history.jsonl", ".moult/lock", ".moult/feed"]))
     }
 }

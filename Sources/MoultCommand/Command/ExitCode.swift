@@ -14,7 +14,10 @@ package struct ExitCode: RawRepresentable, Hashable, Sendable {
 
     /// Every status the command can end with, and what it means.
     package static let meanings: [(status: ExitCode, meaning: String)] =
-        ([(.done, "done, or there was nothing to do"), (.changes, "plan: there are changes")]
+        ([
+            (.done, "done, or there was nothing to do"),
+            (.changes, "plan: there are changes; check: there is a newer release"),
+        ]
         + MoultError.Outcome.allCases.map { (.failure($0), $0.meaning) })
         .sorted { $0.status.rawValue < $1.status.rawValue }
 }
@@ -41,7 +44,7 @@ extension MoultError.Outcome {
         case .undone: "failed and undone: the old data is intact"
         case .stuck: "could not be undone: an operator is needed; the message says what and where"
         case .usage: "wrong usage of the command"
-        case .busy: "try later: another moult is at work, or a program has a database open"
+        case .busy: "try later: another moult is at work, a program has a database open, or the feed cannot be reached"
         }
     }
 }

@@ -34,6 +34,7 @@ struct PlanReport: Report {
         }
         if let contents { DiffSummary(diff: contents).write(to: &page) }
         page.line()
+        if let origin = plan.origin { page.origin(origin, missing: plan.bundle?.missing ?? 0) }
         page.wrapped(
             "disk: needs \(ByteCount(plan.needs)), \(ByteCount(free)) free \(page.terminal.symbols.dot) \(counts)")
         page.line("apply with: \(shellLine(command), .heading)")
@@ -53,6 +54,19 @@ struct PlanReport: Report {
         plan.json.setting("free", to: .size(free))
             .setting("unfinished", to: .array(unfinished.updates.map { .string($0) }))
             .setting("contents", to: contents?.json)
+    }
+}
+
+extension Page {
+    /// Where a release of a feed comes from, and what comes after it.
+    fileprivate mutating func origin(_ origin: Plan.Origin, missing: Int) {
+        for note in origin.notes { wrapped("\(note)") }
+        let fetch = missing > 0 ? ", \(ByteCount(missing)) to fetch" : ""
+        wrapped("feed: \(origin.feed), serial \("\(origin.serial)")\(fetch)")
+        if !origin.then.isEmpty {
+            wrapped(
+                "then: \(origin.then.map(\.description).joined(separator: ", ")), planned when this one is installed")
+        }
     }
 }
 

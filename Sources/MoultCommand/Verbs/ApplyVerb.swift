@@ -5,7 +5,8 @@ internal import MoultFiles
 /// `moult apply`: brings a release in, or does a saved plan.
 enum ApplyVerb {
     static let manifest = Argument(
-        .file("MANIFEST"), presence: .optional, "The sealed manifest of a release; its bundle lies beside it")
+        .file("MANIFEST"), presence: .optional,
+        "The sealed manifest of a release; its bundle lies beside it. Without it the store's feed is followed")
     static let plan = Option("plan", value: .file(), "Do exactly this saved plan, once, instead of a manifest")
 
     static let command = Command(
@@ -17,10 +18,12 @@ enum ApplyVerb {
             fails. If the release is installed already nothing is locked or written.
             """
         ],
-        arguments: [manifest], options: [plan] + UpdateOptions.all + [UpdateOptions.wait], changesStore: true,
+        arguments: [manifest], options: [plan] + UpdateOptions.all + FeedOptions.all + [UpdateOptions.wait],
+        changesStore: true,
         examples: [
             .init("Bring a release in:", "moult apply releases/dailyvalue-2.1.0.json"),
             .init("From cron, silent when all is well:", "moult apply -q --wait 60 /srv/releases/latest.json"),
+            .init("Follow the store's feed, from a timer:", "moult apply -q --wait 60"),
             .init("Do what was approved:", "moult apply --plan approved.plan"),
         ],
         exits: [
@@ -35,9 +38,11 @@ enum ApplyVerb {
 
     static func run(_ call: Call) throws -> ExitCode {
         switch (call.value(manifest), call.value(plan)) {
-        case (let path?, nil): try update(call, path)
+        case (let path?, nil):
+            try call.refuseFeedOptions(with: "a manifest")
+            try update(call, path)
         case (nil, let file?): try apply(call, file)
-        case (nil, nil): throw call.wrongUsage("apply needs the argument MANIFEST, or --plan FILE")
+        case (nil, nil): try follow(call)
         case (_?, _?): throw call.wrongUsage("a manifest and a saved plan cannot both be applied", why: "name one")
         }
         return .done
@@ -51,7 +56,20 @@ enum ApplyVerb {
         display.finish(result, storeWords: call.storeWords)
     }
 
+    private static func follow(_ call: Call) throws {
+        Interruption.watch()
+        let display = UpdateDisplay(call, store: try call.store())
+        let (look, result) = try call.orchestrator(display.watcher).follow(
+            call.feedRequest(), wait: call.wait, announce: display.announce)
+        if result.plan == nil {
+            call.output.print(FeedReport(look: look, storeWords: call.storeWords))
+        } else {
+            display.finish(result, storeWords: call.storeWords)
+        }
+    }
+
     private static func apply(_ call: Call, _ file: String) throws {
+        try call.refuseFeedOptions(with: "--plan")
         if let word = call.requestWords.first {
             throw call.wrongUsage(
                 "\(word) and --plan cannot both be given", why: "what \(word) says is in the plan already")

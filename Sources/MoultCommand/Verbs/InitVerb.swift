@@ -1,5 +1,7 @@
 internal import MoultBasics
 internal import MoultCore
+internal import MoultFeed
+internal import MoultFiles
 internal import MoultTrust
 internal import StepKit
 
@@ -13,6 +15,8 @@ enum InitVerb {
         "key", value: .text("KEY"), repeats: true,
         "Take only what this key signed: a .pub file, or the line in it; may be given more than once")
 
+    static let feed = Option("feed", value: .text("URL"), "The feed to follow: a path, or a URL of http or https")
+
     static let command = Command(
         "init", .operators, "make a store, the directory that holds the databases",
         discussion: [
@@ -22,7 +26,8 @@ enum InitVerb {
             settings are in moult.json, which you may edit.
             """
         ],
-        arguments: [directory], options: [product, UpdateOptions.app, UpdateOptions.follow, key], changesStore: true,
+        arguments: [directory], options: [product, UpdateOptions.app, UpdateOptions.follow, key, feed],
+        changesStore: true,
         examples: [
             .init("Make ./store:", "moult init --product org.example.dailyvalue"),
             .init(
@@ -47,6 +52,7 @@ enum InitVerb {
         var settings = Settings(product: product, app: try call.version(UpdateOptions.app), follow: follow)
         let keys = try call.values(key).map { TrustedKeys.Entry(key: try Keys.public($0)) }
         if !keys.isEmpty { settings.keys = TrustedKeys(keys) }
+        settings.feed = try call.value(feed).map { FeedSettings(url: $0.contains("://") ? $0 : try Files.absolute($0)) }
         try Orchestrator.create(at: store, settings)
         call.output.print(
             InitReport(store: store, settings: settings, isFoundWithoutBeingNamed: try isDefault(store, call)))
@@ -76,14 +82,18 @@ private struct InitReport: Report {
             page.wrapped(
                 "and nothing that is not signed by \(keys.entries.map(\.key.id.description).joined(separator: " or "))")
         }
-        let words = ["moult", "apply", "MANIFEST"] + (isFoundWithoutBeingNamed ? [] : ["--store", store])
+        if let feed = settings.feed { page.wrapped("it follows \(feed.url)") }
+        let words =
+            ["moult", "apply"] + (settings.feed == nil ? ["MANIFEST"] : [])
+            + (isFoundWithoutBeingNamed ? [] : ["--store", store])
         page.line("bring a release in with: \(shellLine(words), .heading)")
     }
 
     var json: JSON {
         .compact([
             "store": .string(store), "product": .string(settings.product), "app": .optional(settings.app?.description),
-            "follow": .string(settings.follow.rawValue), "keys": settings.keys?.json,
+            "follow": .string(settings.follow.rawValue), "feed": settings.feed?.json,
+            "keys": settings.keys?.json,
         ])
     }
 }

@@ -5,7 +5,9 @@ internal import MoultPublish
 
 /// `moult plan`: what applying a release would do.
 enum PlanVerb {
-    static let manifest = Argument(.file("MANIFEST"), "The sealed manifest of a release; its bundle lies beside it")
+    static let manifest = Argument(
+        .file("MANIFEST"), presence: .optional,
+        "The sealed manifest of a release; its bundle lies beside it. Without it the store's feed is asked")
     static let out = Option("out", letter: "o", value: .file(), "Save the plan, for apply --plan FILE")
     static let deep = Option("deep", "Also unpack the bundle elsewhere and compare what the databases hold")
 
@@ -19,9 +21,10 @@ enum PlanVerb {
             That takes as long as reading both.
             """,
         ],
-        arguments: [manifest], options: [out, deep] + UpdateOptions.all,
+        arguments: [manifest], options: [out, deep] + UpdateOptions.all + FeedOptions.all,
         examples: [
             .init("See what a release would change:", "moult plan releases/dailyvalue-2.1.0.json"),
+            .init("See what following the feed would change:", "moult plan"),
             .init("See what becomes of the rows, too:", "moult plan --deep releases/dailyvalue-2.1.0.json"),
             .init("Save it, have it approved, and do exactly that:", "moult plan -o approved.plan new.json"),
         ],
@@ -32,7 +35,8 @@ enum PlanVerb {
         run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
-        let path = try call.required(manifest)
+        guard let path = call.value(manifest) else { return try follow(call) }
+        try call.refuseFeedOptions(with: "a manifest")
         let orchestrator = try call.orchestrator()
         let plan = try orchestrator.plan(call.request(path))
         var command = ["moult", "apply", path] + call.storeWords + call.requestWords
@@ -42,6 +46,27 @@ enum PlanVerb {
         }
         return try call.show(
             plan, store: call.store(), command: command, in: orchestrator, contents: contents(of: plan, path, call))
+    }
+
+    /// The plan of the next release of the feed, if there is one.
+    private static func follow(_ call: Call) throws -> ExitCode {
+        let orchestrator = try call.orchestrator()
+        let (look, plan) = try orchestrator.plan(following: call.feedRequest())
+        guard let plan else {
+            call.output.print(FeedReport(look: look, storeWords: call.storeWords))
+            return .done
+        }
+        if call.has(deep), plan.manifestPath == nil {
+            throw call.wrongUsage("--deep needs a manifest", why: "the bundle of a feed is fetched when it is applied")
+        }
+        var command = ["moult", "apply"] + call.storeWords + call.feedWords + call.requestWords
+        if let file = call.value(out) {
+            try save(plan, to: file)
+            command = ["moult", "apply", "--plan", file]
+        }
+        return try call.show(
+            plan, store: call.store(), command: command, in: orchestrator,
+            contents: contents(of: plan, plan.manifestPath ?? "", call))
     }
 
     /// What changes inside of the databases; nil if nobody asked, or nothing is installed to compare with.

@@ -1,5 +1,6 @@
 internal import MoultBasics
 internal import MoultCore
+internal import MoultFeed
 internal import MoultFiles
 internal import MoultTrust
 

@@ -58,6 +58,8 @@ private struct StatusReport: Report {
         var table = Table(.left, .left, indent: 2)
         table.row("store", "\(status.root)")
         table.row("follows", "\(status.follow.rawValue)\(status.app.map { ", app \($0)" } ?? "")")
+        if let feed = status.feed { table.row("feed", "\(feed)") }
+        if !status.trusted.isEmpty { table.row("trusts", "\(status.trusted.joined(separator: ", "))") }
         if let since = status.since { table.row("since", "\(since.text(for: terminal))") }
         if let last = status.last {
             let reason = last.reason.map { ": \($0)" } ?? ""
@@ -94,7 +96,8 @@ private struct StatusReport: Report {
             "app": .optional(status.app?.description), "follow": .string(status.follow.rawValue),
             "version": .optional(status.current.map { Generation.version(of: $0.name) }),
             "generation": .optional(status.current?.name), "since": .optional(status.since?.description),
-            "hold": status.hold?.json,
+            "hold": status.hold?.json, "feed": .optional(status.feed),
+            "trusted": status.trusted.isEmpty ? nil : .array(status.trusted.map { .string($0) }),
             "unfinished": .array(status.unfinished.updates.map { .string($0) }),
             "workers": .array(status.unfinished.workers.map { .size(Int($0.pid)) }),
             "databases": .array(

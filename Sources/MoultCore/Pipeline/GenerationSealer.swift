@@ -7,6 +7,8 @@ struct GenerationSealer {
     let transaction: Transaction
     let manifest: Manifest
     let bytes: [UInt8]
+    /// The serial of the feed by which it came.
+    let feedSerial: Int?
 
     func finish() throws {
         let directory = transaction.generation
@@ -23,7 +25,8 @@ struct GenerationSealer {
         }
         try Files.writeNew(bytes, to: "\(directory)/\(Generation.manifestName)", mode: 0o444)
         try Files.writeNew(
-            Array(Seal(entries: entries).json.line.utf8), to: "\(directory)/\(Seal.fileName)", mode: 0o444)
+            Array(Seal(entries: entries, feedSerial: feedSerial).json.line.utf8), to: "\(directory)/\(Seal.fileName)",
+            mode: 0o444)
         // The names in it, for a power cut after the flip: the files' content is synced by whoever wrote it.
         try Files.syncDirectory(directory)
     }

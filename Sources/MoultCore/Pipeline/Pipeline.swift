@@ -60,7 +60,10 @@ struct Pipeline {
             }
         }
         if plan.effects.contains(where: { if case .seat = $0.change { true } else { false } }) {
-            try GenerationSealer(transaction: transaction, manifest: release, bytes: made.bytes).finish()
+            try GenerationSealer(
+                transaction: transaction, manifest: release, bytes: made.bytes, feedSerial: plan.origin?.serial
+            )
+            .finish()
         }
     }
 

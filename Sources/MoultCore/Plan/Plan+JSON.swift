@@ -7,7 +7,7 @@ extension Plan {
             "format": .size(Self.format), "plan": .string(id), "created": .string(created.description),
             "purpose": .string(purpose.rawValue), "store": .string(store), "product": .string(product),
             "from": from?.json, "to": to.json, "manifest": .optional(manifestPath),
-            "bundle": bundle.map { ["path": .string($0.path), "size": .size($0.size)] }, "trust": .string(trust),
+            "origin": origin?.json, "bundle": bundle?.json, "trust": .string(trust),
             "request": .compact([
                 "follow": .string(request.follow.rawValue), "allowDowngrade": .bool(request.allowDowngrade),
                 "app": .optional(request.app?.description), "cacheRoot": .optional(request.cacheRoot),
@@ -44,7 +44,12 @@ extension Plan {
             id: try fields.string("plan"), created: created, purpose: purpose, store: try fields.string("store"),
             product: try fields.string("product"), from: try fields.optionalObject("from").map(side),
             to: try side(fields.object("to")), manifestPath: try fields.optionalString("manifest"),
-            bundle: try bundle.map { Bundle(path: try $0.string("path"), size: try $0.count("size")) },
+            origin: try fields.optionalObject("origin").map { try Origin($0) },
+            bundle: try bundle.map {
+                Bundle(
+                    path: try $0.string("path"), size: try $0.count("size"),
+                    missing: try $0.optionalCount("missing") ?? 0)
+            },
             trust: try fields.string("trust"),
             request: Request(
                 follow: try request.word("follow", Policy.Follow.self) ?? .newer,
@@ -67,4 +72,30 @@ extension Plan {
 
 extension Plan.Side {
     package var json: JSON { ["version": .string(version.description), "generation": .string(generation)] }
+}
+
+extension Plan.Bundle {
+    fileprivate var json: JSON {
+        .compact(["path": .string(path), "size": .size(size), "missing": missing > 0 ? .size(missing) : nil])
+    }
+}
+
+extension Plan.Origin {
+    fileprivate var json: JSON {
+        .compact([
+            "feed": .string(feed), "serial": .size(serial), "manifest": .string(manifest), "size": .size(size),
+            "sha256": .string(sha256), "then": then.isEmpty ? nil : .array(then.map { .string($0.description) }),
+            "notes": notes.isEmpty ? nil : .array(notes.map { .string($0) }),
+        ])
+    }
+
+    fileprivate init(_ fields: Fields) throws {
+        self.init(
+            feed: try fields.string("feed"), serial: try fields.count("serial"),
+            manifest: try fields.string("manifest"), size: try fields.count("size"),
+            sha256: try fields.string("sha256"),
+            then: (try fields.optionalStrings("then") ?? []).compactMap { Version($0) },
+            notes: try fields.optionalStrings("notes") ?? [])
+        if let fault = PlainName.fault(manifest) { throw fields.fail("manifest", "\"\(manifest)\" \(fault)") }
+    }
 }

@@ -13,6 +13,8 @@ package struct Plan: Sendable, Equatable {
     package var from: Side?
     package var to: Side
     package var manifestPath: String?
+    /// The feed by which it comes; nil if somebody named the manifest.
+    package var origin: Origin?
     package var bundle: Bundle?
     package var trust: String
     /// How the release may be taken, as asked for.
@@ -35,6 +37,23 @@ package struct Plan: Sendable, Equatable {
     package struct Bundle: Sendable, Equatable {
         package var path: String
         package var size: Int
+        /// How many bytes of it must be fetched first.
+        package var missing = 0
+    }
+
+    /// Where a release of a feed was found.
+    package struct Origin: Sendable, Equatable {
+        /// The feed's place, and its serial.
+        package var feed: String
+        package var serial: Int
+        /// The manifest's name beside the feed, its size and digest.
+        package var manifest: String
+        package var size: Int
+        package var sha256: String
+        /// The releases that follow this one on the way to the newest.
+        package var then: [Version] = []
+        /// What the operator should know of the choice.
+        package var notes: [String] = []
     }
 
     package struct Request: Sendable, Equatable {

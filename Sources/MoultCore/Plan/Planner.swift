@@ -1,4 +1,5 @@
 internal import MoultBasics
+internal import MoultFeed
 internal import MoultFiles
 package import StepKit
 
@@ -26,30 +27,77 @@ struct Planner {
     struct Made {
         var plan: Plan
         let context: PlanContext
-        /// The incoming manifest's bytes, as they were read once and proven.
+        /// The manifest, as it was read once and proven.
+        let incoming: Incoming
+        var bytes: [UInt8] { incoming.bytes }
+    }
+
+    /// A manifest that has come in, proven but not understood.
+    struct Incoming {
         let bytes: [UInt8]
+        /// What it is called in errors.
+        let name: String
+        /// Where it lies; nil if it was only read.
+        let path: String?
+        let provenance: Provenance
+        /// The feed that it came by.
+        var origin: Plan.Origin?
     }
 
     func update(_ request: UpdateRequest) throws -> Made {
-        let settings = try Settings.read(layout)
         let path = try Files.absolute(request.manifest)
         let bytes = try Self.manifestBytes(path)
         // Before anything of it is read: what nobody stands for is not even parsed.
-        let provenance = try Provenance(of: bytes, at: path, keys: settings.keys)
-        let manifest = try Manifest(parsing: bytes, as: .sealed, source: request.manifest)
+        let provenance = try Provenance(of: bytes, at: path, keys: trustedKeys(Settings.read(layout)))
+        return try update(
+            Incoming(bytes: bytes, name: request.manifest, path: path, provenance: provenance), request)
+    }
+
+    /// The keys that count now: a publisher may have put others in the place of the pinned ones.
+    private func trustedKeys(_ settings: Settings) throws -> TrustedKeys? {
+        try settings.keys.map { try KeyChain(pinned: $0, product: settings.product, in: layout).keys }
+    }
+
+    func update(_ incoming: Incoming, _ request: UpdateRequest) throws -> Made {
+        let settings = try Settings.read(layout)
+        let manifest = try Manifest(parsing: incoming.bytes, as: .sealed, source: incoming.name)
         guard manifest.product == settings.product else {
             throw MoultError(
-                .refused, .refused, what: "\(request.manifest) is a release of \(manifest.product)",
+                .refused, .refused, what: "\(incoming.name) is a release of \(manifest.product)",
                 why: "the store \(layout.root) holds \(settings.product)", now: "Use the store of that product.")
         }
         if let hold = settings.hold, hold.covers(manifest.version) { throw Self.held(hold, manifest.version) }
-        let generation = try Generation.name(of: manifest, bytes: bytes)
-        let policy = Policy(
+        let policy = policy(request, settings)
+        try refuseReplay(manifest, policy)
+        return try make(
+            .update, manifest, incoming, generation: Generation.name(of: manifest, bytes: incoming.bytes), policy)
+    }
+
+    func policy(_ request: UpdateRequest, _ settings: Settings) -> Policy {
+        Policy(
             follow: request.follow ?? settings.follow, allowDowngrade: request.allowDowngrade,
             appVersion: request.app ?? settings.app, moultVersion: moultVersion, cacheRoot: settings.cacheRoot)
-        return try make(
-            .update, manifest: manifest, bytes: bytes, generation: generation, manifestPath: path, policy: policy,
-            provenance)
+    }
+
+    /// An old release must not come back after a rollback as if it were new.
+    private func refuseReplay(_ manifest: Manifest, _ policy: Policy) throws {
+        guard policy.follow == .newer, !policy.allowDowngrade else { return }
+        let seen = try Seen.read(layout).sequence
+        if manifest.sequence >= seen { return }
+        guard let installed = try Generation.current(layout)?.manifest,
+            installed.version.precedes(manifest.version), installed.sequence < manifest.sequence
+        else { return }
+        throw MoultError(
+            .refused, .refused, what: "release \(manifest.version) has sequence \(manifest.sequence)",
+            why: "a release with sequence \(seen) was installed here already",
+            now: "Take a later one, or say --allow-downgrade.")
+    }
+
+    /// The manifest of a kept generation, which was proven when it came.
+    private func kept(_ generation: Generation, _ settings: Settings) -> Incoming {
+        Incoming(
+            bytes: generation.bytes, name: generation.name, path: nil,
+            provenance: settings.keys == nil ? .unsigned : .kept)
     }
 
     func rollback(to wanted: String?, reason: String) throws -> Made {
@@ -62,10 +110,8 @@ struct Planner {
         }
         let name = try RollbackTarget(layout: layout, current: current).choose(wanted)
         let target = try Generation.load(name, in: layout)
-        let policy = Self.policy(settings)
         var made = try make(
-            .rollback, manifest: target.manifest, bytes: target.bytes, generation: name, manifestPath: nil,
-            policy: policy, settings.keys == nil ? .unsigned : .kept)
+            .rollback, target.manifest, kept(target, settings), generation: name, Self.policy(settings))
         made.plan.hold = Settings.Hold(release: current.manifest.version.description, reason: reason, since: .now)
         return made
     }
@@ -80,9 +126,8 @@ struct Planner {
         }
         try ResetTarget(release: current.manifest, name: name).prove(setsUserDataAside: setsUserDataAside)
         return try make(
-            .reset, only: name, because: why, manifest: current.manifest, bytes: current.bytes,
-            generation: current.name, manifestPath: nil, policy: Self.policy(settings),
-            settings.keys == nil ? .unsigned : .kept)
+            .reset, only: name, because: why, current.manifest, kept(current, settings), generation: current.name,
+            Self.policy(settings))
     }
 
     private static func policy(_ settings: Settings) -> Policy {
@@ -107,8 +152,8 @@ struct Planner {
     }
 
     private func make(
-        _ purpose: PlanContext.Purpose, only: String? = nil, because reason: String = "", manifest: Manifest,
-        bytes: [UInt8], generation: String, manifestPath: String?, policy: Policy, _ provenance: Provenance
+        _ purpose: PlanContext.Purpose, only: String? = nil, because reason: String = "", _ manifest: Manifest,
+        _ incoming: Incoming, generation: String, _ policy: Policy
     ) throws -> Made {
         try NotBuilt.refuse(manifest)
         if purpose != .reset, let use = steps.missing(for: manifest) {
@@ -120,18 +165,18 @@ struct Planner {
         let installed = try Generation.current(layout)
         view.note(try .read(layout.current, "target"))
         view.note(try .read(layout.settings, "content"))
-        if let manifestPath { view.note(try .read(manifestPath, "content")) }
+        if let path = incoming.path { view.note(try .read(path, "content")) }
         var context = PlanContext(
             purpose: purpose, only: only, because: reason, release: manifest, generation: generation,
             installed: installed?.manifest,
             installedGeneration: installed?.name,
-            resources: manifestPath.map(Files.directory(of:)) ?? layout.generation(generation), policy: policy,
+            resources: incoming.path.map(Files.directory(of:)) ?? layout.generation(generation), policy: policy,
             store: view)
         var plan = Plan(
             id: Self.newID(), created: policy.now, purpose: purpose, store: layout.root, product: manifest.product,
             from: installed.map { Plan.Side(version: $0.manifest.version, generation: $0.name) },
-            to: Plan.Side(version: manifest.version, generation: generation), manifestPath: manifestPath, bundle: nil,
-            trust: provenance.words,
+            to: Plan.Side(version: manifest.version, generation: generation), manifestPath: incoming.path,
+            origin: incoming.origin, bundle: nil, trust: incoming.provenance.words,
             request: Plan.Request(
                 follow: policy.follow, allowDowngrade: policy.allowDowngrade, app: policy.appVersion,
                 cacheRoot: policy.cacheRoot),
@@ -145,13 +190,18 @@ struct Planner {
         plan.warnings += try Warnings.of(manifest, in: context)
         try addBundle(to: &plan, manifest, view)
         plan.facts = view.facts
-        try Space.need(for: &plan, manifest, bytes: bytes.count, in: layout)
-        return Made(plan: plan, context: context, bytes: bytes)
+        try Space.need(for: &plan, manifest, bytes: incoming.bytes.count, in: layout)
+        return Made(plan: plan, context: context, incoming: incoming)
     }
 
     /// Finds the bundle if something of it is needed; its size is known before a byte of it is read.
     private func addBundle(to plan: inout Plan, _ manifest: Manifest, _ view: RecordingView) throws {
         guard !plan.members.isEmpty, let bundle = manifest.bundle else { return }
+        if plan.manifestPath == nil, plan.origin != nil {
+            let place = Downloads(layout).place(of: bundle)
+            plan.bundle = Plan.Bundle(path: place.path, size: bundle.size, missing: try place.missing())
+            return
+        }
         guard let manifestPath = plan.manifestPath else {
             throw MoultError(
                 .refused, .refused, what: "\(plan.members.joined(separator: ", ")) is not there any more",

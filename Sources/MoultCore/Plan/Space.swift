@@ -10,6 +10,7 @@ enum Space {
     static func need(for plan: inout Plan, _ manifest: Manifest, bytes: Int, in layout: StoreLayout) throws {
         guard plan.changesStore else { return }
         plan.needs = try plan.effects.reduce(0) { try $0 + $1.stagedBytes + migrated($1, layout) } + bytes
+        plan.needs += plan.bundle?.missing ?? 0
         let free = try Files.freeSpace(layout.root)
         if plan.needs + overhead > free {
             throw MoultError(

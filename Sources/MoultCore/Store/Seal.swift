@@ -43,13 +43,15 @@ package struct Seal: Sendable, Equatable {
     }
 
     package var entries: [Entry]
-    package init(entries: [Entry]) { self.entries = entries }
+    /// The serial of the feed by which the release came; nil if it came otherwise.
+    package var feedSerial: Int?
+    package init(entries: [Entry], feedSerial: Int? = nil) { (self.entries, self.feedSerial) = (entries, feedSerial) }
 
     package func entry(_ member: String) -> Entry? { entries.first { $0.member == member } }
 
     package var json: JSON {
-        [
-            "seal": .size(Self.format),
+        .compact([
+            "seal": .size(Self.format), "feedSerial": feedSerial.map { .size($0) },
             "files": .array(
                 entries.map {
                     [
@@ -58,13 +60,14 @@ package struct Seal: Sendable, Equatable {
                         "changed": [.size($0.changed.seconds), .size($0.changed.nanoseconds)],
                     ]
                 }),
-        ]
+        ])
     }
 
     package init(parsing bytes: [UInt8], source: String) throws {
         let fields = try Fields(JSON(parsing: bytes, source: source)) { place, why, _ in
             MoultError(.generation, what: "\(source): \(place) \(why)")
         }
+        feedSerial = try fields.optionalCount("feedSerial")
         entries = try fields.objects("files").map { file in
             let changed = file.json("changed")?.array?.compactMap(\.integer) ?? []
             guard changed.count == 2 else { throw file.fail("changed", "must be seconds and nanoseconds") }

@@ -1,4 +1,5 @@
 package import MoultBasics
+package import MoultFeed
 internal import MoultFiles
 package import StepKit
 
@@ -22,6 +23,8 @@ package struct Settings: Sendable, Equatable {
     package var cacheRoot: String?
     /// Bytes of broken caches that are kept, the newest; nobody's data is removed by it.
     package var quarantineLimit = 1 << 30
+    /// Where new releases come from when none is named.
+    package var feed: FeedSettings?
 
     /// A release that is not to be installed, or all of them (`*`).
     package struct Hold: Sendable, Equatable {
@@ -49,7 +52,7 @@ package struct Settings: Sendable, Equatable {
         .compact([
             "moult": .size(Self.format), "product": .string(product), "app": .optional(app?.description),
             "follow": .string(follow.rawValue), "keep": .size(keep), "hold": hold?.json,
-            "keys": keys?.json,
+            "feed": feed?.json, "keys": keys?.json,
         ])
     }
 
@@ -90,11 +93,12 @@ package struct Settings: Sendable, Equatable {
                 since: try part.optionalString("since").flatMap { Timestamp($0) })
             try part.refuseUnknown()
         }
+        feed = try fields.optionalObject("feed").map { try FeedSettings($0) }
         if let part = try fields.optionalObject("keys") {
             keys = try TrustedKeys(part)
             try part.refuseUnknown()
         }
-        for name in ["feed", "consumers", "steps"] where fields.json(name) != nil {
+        for name in ["consumers", "steps"] where fields.json(name) != nil {
             throw fields.fail(
                 name, "is not built into this moult (\(moultVersion)) yet", now: "Remove it from \(source).")
         }

@@ -1,5 +1,7 @@
 package import MoultBasics
+internal import MoultFeed
 package import MoultFiles
+internal import MoultTrust
 package import StepKit
 
 /// What a store has, as anybody may see without changing anything.
@@ -28,6 +30,9 @@ package struct Status: Sendable {
     package let app: Version?
     package let follow: Policy.Follow
     package let hold: Settings.Hold?
+    /// The feed that is followed, and the keys that were pinned.
+    package let feed: String?
+    package let trusted: [String]
     package let current: Kept?
     package let since: Timestamp?
     package let databases: [File]
@@ -39,6 +44,8 @@ package struct Status: Sendable {
         let settings = try Settings.read(layout)
         root = layout.root
         (product, app, follow, hold) = (settings.product, settings.app, settings.follow, settings.hold)
+        feed = settings.feed?.url
+        trusted = settings.keys?.entries.map(\.key.id.description) ?? []
         let name = try Generation.currentName(layout)
         generations = try Generation.names(layout).map { try Self.kept($0, current: name, layout) }
         current = generations.first(where: \.isCurrent)

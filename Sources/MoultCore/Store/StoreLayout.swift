@@ -19,6 +19,8 @@ package struct StoreLayout: Sendable, Equatable {
     package var generations: String { "\(hidden)/generations" }
     package var transactions: String { "\(hidden)/transactions" }
     package var downloads: String { "\(hidden)/downloads" }
+    /// What was seen of the feed: the feed itself, what proves it, and how new it was.
+    package var feed: String { "\(hidden)/feed" }
     package var quarantine: String { "\(hidden)/quarantine" }
     package var history: String { "\(hidden)/history.jsonl" }
     package var lock: String { "\(hidden)/lock" }

@@ -1,4 +1,5 @@
 internal import MoultBasics
+internal import MoultFeed
 internal import MoultFiles
 package import MoultTrust
 
@@ -10,6 +11,8 @@ package enum Provenance: Sendable, Equatable {
     case unsigned
     /// It comes from a kept generation, which was proven when it came.
     case kept
+    /// A saved plan names it by its digest, and that was approved.
+    case planned
 
     package var words: String {
         switch self {
@@ -17,6 +20,7 @@ package enum Provenance: Sendable, Equatable {
         case .unchecked: "signature not checked"
         case .unsigned: "not signed"
         case .kept: "proven when it came"
+        case .planned: "as planned"
         }
     }
 }

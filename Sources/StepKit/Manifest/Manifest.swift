@@ -45,6 +45,10 @@ public struct Manifest: Sendable, Equatable {
         public var moult: VersionRange?
         /// The installed versions from which this release can be reached directly.
         public var from: VersionRange?
+
+        package init(app: VersionRange? = nil, moult: VersionRange? = nil, from: VersionRange? = nil) {
+            (self.app, self.moult, self.from) = (app, moult, from)
+        }
     }
 
     /// The archive with the files of a release.

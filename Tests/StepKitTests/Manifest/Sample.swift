@@ -6,6 +6,8 @@ enum Sample {
     static func draft() throws -> JSON { try JSON(parsing: draftText, as: .draft, source: "sample") }
     static func settings() throws -> JSON { try JSON(parsing: settingsText, as: .draft, source: "sample") }
 
+    static func feed() throws -> JSON { try JSON(parsing: feedText, source: "sample") }
+
     static let digest = String(repeating: "0123456789abcdef", count: 4)
     static let other = String(repeating: "fedcba9876543210", count: 4)
 
@@ -133,7 +135,13 @@ enum Sample {
           "keep": 3,
           "minimumAge": 0,
           "backupSkipsGenerations": true,
+          "cacheRoot": "/var/cache/dailyvalue",
+          "quarantineLimit": 0,
           "hold": { "release": "2.1.0", "reason": "shows wrong totals", "since": "2026-11-20T10:00:00Z" },
+          "feed": {
+            "url": "https://example.org/feed.json", "mirrors": ["/srv/mirror/feed.json"], "channel": "beta",
+            "patience": 5, "bandwidth": 1000000, "cache": 0,
+          },
           "keys": {
             "threshold": 2,
             "trusted": [
@@ -143,6 +151,25 @@ enum Sample {
               { "key": "RWQBAgMEBQYHCg8QERITFBUWFxgZGhscHR4fICEiIyQlJicoKSorLC0u" },
             ],
           },
+        }
+        """
+
+    static let feedText = """
+        {
+          "feed": 1,
+          "product": "org.example.dailyvalue",
+          "serial": 12,
+          "created": "2026-11-20T10:00:00Z",
+          "expires": "2026-12-20T10:00:00Z",
+          "critical": ["withdrawn"],
+          "releases": [
+            {
+              "version": "2.1.0", "sequence": 41, "channel": "beta",
+              "manifest": { "file": "dailyvalue-2.1.0.json", "size": 2048, "sha256": "\(digest)" },
+              "requires": { "app": ">=3.2 <5", "moult": ">=0.1", "from": "^1.4 || 2.0.0" },
+              "rollout": 10, "withdrawn": "shows wrong totals"
+            }
+          ]
         }
         """
 }

@@ -1,5 +1,6 @@
 import MoultBasics
 import MoultCore
+import MoultFeed
 import StepKit
 
 /// A kind of document that has a schema and a parser, which must agree.
@@ -7,6 +8,7 @@ enum DocumentForm: String, CaseIterable, Sendable {
     case draft = "manifest-draft"
     case sealed = "manifest-sealed"
     case settings
+    case feed
 
     func schema() throws -> Schema { try .named(rawValue) }
 
@@ -16,6 +18,7 @@ enum DocumentForm: String, CaseIterable, Sendable {
         case .draft: try Sample.draft()
         case .sealed: try Sample.sealed()
         case .settings: try Sample.settings()
+        case .feed: try Sample.feed()
         }
     }
 
@@ -27,6 +30,11 @@ enum DocumentForm: String, CaseIterable, Sendable {
         case .settings:
             do {
                 _ = try Settings(parsing: Array(document.pretty.utf8), source: "moult.json")
+                return nil
+            } catch { return "\(error)" }
+        case .feed:
+            do {
+                _ = try Feed(parsing: Array(document.line.utf8), source: "feed.json")
                 return nil
             } catch { return "\(error)" }
         }

@@ -20,7 +20,7 @@ package struct TrustedKeys: Sendable, Equatable {
     package init(_ entries: [Entry], threshold: Int = 1) { (self.entries, self.threshold) = (entries, threshold) }
 
     /// Reads what `moult.json` has under `keys`, and a list of keys in the same form.
-    init(_ fields: Fields) throws {
+    package init(_ fields: Fields) throws {
         threshold = try fields.optionalCount("threshold") ?? 1
         guard (1...Self.mostSignatures).contains(threshold) else {
             throw fields.fail("threshold", "must be from 1 to \(Self.mostSignatures), is \(threshold)")

@@ -1,0 +1,37 @@
+internal import MoultBasics
+internal import MoultCore
+internal import StepKit
+
+/// The options of the verbs that follow a feed.
+enum FeedOptions {
+    static let feed = Option("feed", value: .text("URL"), "Follow this feed instead of the one in moult.json")
+    static let allowUnsigned = Option(
+        "allow-unsigned", "Take a feed over the network although the store trusts no key, this time")
+
+    static let all = [feed, allowUnsigned]
+}
+
+extension Call {
+    /// What is asked of a feed by these options.
+    func feedRequest() throws -> FeedRequest {
+        FeedRequest(
+            place: value(FeedOptions.feed),
+            follow: value(UpdateOptions.follow).flatMap { Policy.Follow(rawValue: $0) },
+            allowDowngrade: has(UpdateOptions.allowDowngrade), allowUnsigned: has(FeedOptions.allowUnsigned),
+            app: try version(UpdateOptions.app))
+    }
+
+    /// The options of a feed as they were given.
+    var feedWords: [String] {
+        FeedOptions.all.flatMap { option in
+            has(option) ? ["--\(option.name)"] + (value(option).map { [$0] } ?? []) : []
+        }
+    }
+
+    /// A manifest and a feed's options say two different things.
+    func refuseFeedOptions(with what: String) throws {
+        guard let word = feedWords.first else { return }
+        throw wrongUsage(
+            "\(word) and \(what) cannot both be given", why: "a feed is followed where nothing else is named")
+    }
+}

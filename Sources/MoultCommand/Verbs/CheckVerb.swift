@@ -1,0 +1,77 @@
+internal import MoultBasics
+internal import MoultCore
+internal import MoultFeed
+internal import StepKit
+
+/// `moult check`: asks the feed whether there is something newer.
+enum CheckVerb {
+    static let command = Command(
+        "check", .operators, "ask the feed whether there is a newer release",
+        discussion: [
+            """
+            Installs nothing. That the feed could not be asked is an error of its own and never means that there is \
+            nothing new: exit status 75 if it may be better later, 1 if it will not, 3 if the answer cannot be trusted.
+            """
+        ],
+        options: FeedOptions.all + UpdateOptions.all,
+        examples: [
+            .init("Is there something newer?", "moult check"),
+            .init("In a script:", "moult check -q; [ $? = 2 ] && notify-send 'new data'"),
+        ],
+        exits: [
+            .init(.done, "there is nothing newer for this store"), .init(.changes, "there is a newer release"),
+            .init(.failure(.refused), "the feed cannot be trusted; the message says why"),
+            .init(.failure(.busy), "the feed cannot be reached now"),
+        ],
+        run: run)
+
+    static func run(_ call: Call) throws -> ExitCode {
+        let look = try call.orchestrator().check(call.feedRequest())
+        call.output.print(FeedReport(look: look, storeWords: call.storeWords))
+        return look.newest == nil ? .done : .changes
+    }
+}
+
+/// What a look at the feed found.
+struct FeedReport: Report {
+    let look: Orchestrator.FeedLook
+    let storeWords: [String]
+
+    func write(to page: inout Page) {
+        let installed = look.installed.map { "\($0)" } ?? "nothing"
+        if let newest = look.newest {
+            page.line("\("\(newest.version) is there", .heading), \(installed) is installed")
+            if look.choice.way.count > 1 {
+                let between = look.choice.way.dropLast().map { "\($0.version)" }.joined(separator: ", ")
+                page.wrapped("it is reached by way of \(between)")
+            }
+            if let note = look.choice.note { page.wrapped("\(note)") }
+        } else {
+            page.line(
+                look.installed == nil
+                    ? "there is no release for this store" : "nothing newer: \(installed) is installed")
+        }
+        for passed in look.choice.passed {
+            page.wrapped("\("=", .dim) \("\(passed.version)") is not taken: \(passed.why)")
+        }
+        if let reason = look.choice.withdrawn {
+            page.wrapped(StyledText("\(installed) was withdrawn by its publisher: \(reason)", .warning))
+        }
+        page.wrapped(
+            StyledText(
+                "feed \(look.feed), serial \(look.serial), \(look.provenance.words), good until \(look.expires)", .dim))
+        if look.newest != nil { page.line("bring it in with: \(shellLine(["moult", "apply"] + storeWords), .heading)") }
+    }
+
+    var json: JSON {
+        .compact([
+            "feed": .string(look.feed), "serial": .size(look.serial), "expires": .string(look.expires.description),
+            "trust": .string(look.provenance.words), "installed": .optional(look.installed?.description),
+            "newest": .optional(look.newest?.version.description),
+            "way": .array(look.choice.way.map { .string($0.version.description) }),
+            "passed": .array(
+                look.choice.passed.map { ["version": .string($0.version.description), "why": .string($0.why)] }),
+            "note": .optional(look.choice.note), "withdrawn": .optional(look.choice.withdrawn),
+        ])
+    }
+}

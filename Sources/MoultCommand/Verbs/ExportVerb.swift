@@ -1,0 +1,63 @@
+internal import MoultBasics
+internal import MoultCore
+internal import MoultFiles
+internal import StepKit
+
+/// `moult export`: makes an offline set of one release.
+enum ExportVerb {
+    static let version = Argument(.text("VERSION"), "The release, as the feed has it")
+    static let directory = Argument(.directory(), "Where the set goes; made if it is not there")
+
+    static let command = Command(
+        "export", .operators, "copy a release with its feed and signatures, for machines without a network",
+        discussion: [
+            """
+            The directory gets the feed, the signatures, the manifest and the bundle. A store takes the release from \
+            there with the same checks as from the network, while the feed is good.
+            """
+        ],
+        arguments: [version, directory], options: FeedOptions.all + [UpdateOptions.wait],
+        examples: [
+            .init("Put a release on a stick:", "moult export 2.1.0 /media/stick/dailyvalue"),
+            .init("Take it from there:", "moult apply --feed /media/stick/dailyvalue/feed.json"),
+        ],
+        exits: [.init(.failure(.refused), "there is no such release, or it cannot be trusted")],
+        run: run)
+
+    static func run(_ call: Call) throws -> ExitCode {
+        let text = try call.required(version)
+        guard let wanted = Version(text) else {
+            throw call.wrongUsage("VERSION is a version such as 2.1.0, not \"\(text)\"")
+        }
+        let target = try call.required(directory)
+        let bar = call.progressBar()
+        let watcher = Watcher(tell: { event in
+            if case .progress(let progress) = event {
+                bar.show(Progress(progress.what, done: progress.done, of: progress.total))
+            }
+        })
+        let files = try call.orchestrator(watcher).export(wanted, to: target, call.feedRequest(), wait: call.wait)
+        bar.end()
+        call.output.print(ExportReport(directory: target, version: wanted, files: files))
+        return .done
+    }
+}
+
+private struct ExportReport: Report {
+    let directory: String
+    let version: Version
+    let files: [String]
+
+    func write(to page: inout Page) {
+        for file in files { page.line("\("+", .added) \(directory)/\(file)") }
+        page.line(
+            "take it from there with: \(shellLine(["moult", "apply", "--feed", "\(directory)/feed.json"]), .heading)")
+    }
+
+    var json: JSON {
+        [
+            "directory": .string(directory), "version": .string(version.description),
+            "files": .array(files.map { .string($0) }),
+        ]
+    }
+}

@@ -1,0 +1,116 @@
+internal import MoultBasics
+internal import MoultPublish
+internal import MoultTrust
+internal import StepKit
+
+/// `moult publish`: puts releases into a directory of static files that stores follow.
+enum PublishVerb {
+    static let directory = Argument(
+        .directory(), "What a web server serves, or a stick carries; made if it is not there")
+    static let manifests = Argument(
+        .file("MANIFEST"), presence: .repeated, "Sealed manifests of releases; their bundles lie beside them")
+    static let key = Option(
+        "key", letter: "k", value: .file(), repeats: true,
+        "The secret key that signs; more than once for several signers")
+    static let days = Option("days", value: .number(in: 1...3650), "How long the feed is good, 30 if not said")
+    static let channel = Option("channel", value: .text("NAME"), "The channel of the releases, stable if not said")
+    static let rollout = Option(
+        "rollout", value: .number("PERCENT", in: 0...100), "The share of machines that get the releases, or --release")
+    static let release = Option(
+        "release", value: .text("VERSION"), "Set --rollout of this release, which is in the feed")
+    static let withdraw = Option(
+        "withdraw", value: .text("VERSION"), "Take a release back: it is installed nowhere any more")
+    static let reason = Option("reason", value: .text("TEXT"), "Why it is withdrawn; whoever has it will read it")
+    static let trust = Option(
+        "trust", value: .text("KEY"), repeats: true,
+        "From now on stores shall trust this key instead of the present ones; may be given more than once")
+    static let threshold = Option(
+        "threshold", value: .number(in: 1...16), "How many of the new keys must sign, 1 if not said")
+    static let serial = Option(
+        "serial", value: .number(in: 1...Int.max), "The feed's serial, one more than the last if not said")
+
+    static let command = Command(
+        "publish", .publishers, "add releases to a feed that stores follow",
+        discussion: [
+            """
+            Everything is a static file: any web server serves it, any object store or stick carries it. Bundles come \
+            before manifests and manifests before the feed, so that whoever reads meanwhile finds a whole set. Without \
+            a release the feed is renewed, which must happen before its days are over.
+            """,
+            """
+            A version that was published is never replaced. To change keys, name the old key and the new one with \
+            --key, and the new public key with --trust: stores that trust the old one then trust the new one.
+            """,
+        ],
+        arguments: [directory, manifests],
+        options: [key, days, channel, rollout, release, withdraw, reason, trust, threshold, serial], usesStore: false,
+        examples: [
+            .init("Publish a release:", "moult publish public releases/dailyvalue-2.1.0.json --key release.key"),
+            .init("To a tenth of all machines first:", "moult publish public new.json --rollout 10 -k release.key"),
+            .init("To all of them:", "moult publish public --release 2.1.0 --rollout 100 -k release.key"),
+            .init(
+                "Take it back:", "moult publish public --withdraw 2.1.0 --reason 'names are missing' -k release.key"),
+            .init(
+                "Change keys:", "moult publish public --key old.key --key new.key --trust new.pub"),
+        ],
+        exits: [.init(.failure(.refused), "it would break what stores rely on; the message says what")],
+        run: run)
+
+    static func run(_ call: Call) throws -> ExitCode {
+        var options = PublishOptions()
+        options.keys = try call.values(key).map { try Keys.secret($0) }
+        options.days = call.number(days) ?? options.days
+        options.channel = call.value(channel) ?? options.channel
+        options.serial = call.number(serial)
+        options.changes = try changes(call)
+        if call.value(release) == nil { options.rollout = call.number(rollout) ?? 100 }
+        let report = try FeedPublisher(call.required(directory), options).publish(call.values(manifests))
+        call.output.print(PublishedReport(published: report))
+        return .done
+    }
+
+    private static func changes(_ call: Call) throws -> [PublishOptions.Change] {
+        var changes: [PublishOptions.Change] = []
+        if let version = try call.version(withdraw) {
+            guard let why = call.value(reason) else {
+                throw call.wrongUsage("--withdraw needs --reason TEXT", why: "whoever has the release must know why")
+            }
+            changes.append(.withdraw(version, reason: why))
+        }
+        if let version = try call.version(release) {
+            guard let share = call.number(rollout) else { throw call.wrongUsage("--release needs --rollout PERCENT") }
+            changes.append(.roll(version, to: share))
+        } else if call.has(rollout), call.values(manifests).isEmpty {
+            throw call.wrongUsage("--rollout needs a MANIFEST or --release VERSION", why: "it is a release's share")
+        }
+        if call.has(trust) {
+            changes.append(
+                .trust(try call.values(trust).map { try Keys.public($0) }, threshold: call.number(threshold) ?? 1))
+        }
+        return changes
+    }
+}
+
+private struct PublishedReport: Report {
+    let published: PublishReport
+
+    func write(to page: inout Page) {
+        for file in published.files { page.line("\("+", .added) \(file)") }
+        let signed =
+            published.signers.isEmpty
+            ? "not signed" : "signed by \(published.signers.map(\.description).joined(separator: " and "))"
+        page.wrapped(
+            "\("~", .changed) \(published.feed)  serial \("\(published.serial)"), \(counted(published.releases, "release")), \(signed), good until \(published.expires.description)"
+        )
+    }
+
+    var json: JSON {
+        [
+            "feed": .string(published.feed), "serial": .size(published.serial),
+            "expires": .string(published.expires.description), "releases": .size(published.releases),
+            "added": .array(published.added.map { .string($0.description) }),
+            "files": .array(published.files.map { .string($0) }),
+            "signers": .array(published.signers.map { .string($0.description) }),
+        ]
+    }
+}

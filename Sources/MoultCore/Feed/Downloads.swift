@@ -1,0 +1,111 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultTransport
+internal import MoultTrust
+internal import StepKit
+
+/// The store's directory of fetched bundles: whole ones under their digests, and what was cut off, to be gone on with.
+struct Downloads {
+    let layout: StoreLayout
+
+    init(_ layout: StoreLayout) { self.layout = layout }
+
+    /// Where one bundle is, or will be.
+    struct Place {
+        /// Its name ends as the bundle's own does, by which its format is known.
+        let path: String
+        let size: Int
+        let sha256: String
+        var partial: String { "\(path).part" }
+
+        /// How many bytes have to be fetched.
+        func missing() throws -> Int {
+            if let facts = try Files.facts(path), facts.size == size { return 0 }
+            return size - min(size, try Files.facts(partial)?.size ?? 0)
+        }
+    }
+
+    func place(of bundle: Manifest.Bundle) -> Place {
+        Place(
+            path: "\(layout.downloads)/\(bundle.sha256.prefix(16))-\(bundle.file)", size: bundle.size,
+            sha256: bundle.sha256)
+    }
+
+    /// One at a time: two would write to the same part.
+    func lock(wait seconds: Int, stop: () throws -> Void) throws -> FileLock {
+        let path = "\(layout.downloads)/lock"
+        try Files.ensureDirectory(layout.downloads)
+        let until = Timestamp.now.seconds + seconds
+        while true {
+            if let lock = try FileLock.take(path, .exclusive) { return lock }
+            if Timestamp.now.seconds >= until { break }
+            try stop()
+            Clock.pause(milliseconds: 20)
+        }
+        throw MoultError(
+            .locked, .busy, what: "the store \(layout.root) is being brought up to date",
+            why: "another moult is fetching for it", now: "Try again later, or let moult wait for it: --wait SECONDS")
+    }
+
+    /// Brings a bundle in, from the first place that gives what the manifest says.
+    func fetch(
+        _ bundle: Manifest.Bundle, from places: [Location], by transport: Transport, _ watcher: Watcher
+    ) throws {
+        let place = place(of: bundle)
+        if try place.missing() == 0, try Files.facts(place.path) != nil { return }
+        try keepOnly(partial: place.partial)
+        var faults: [MoultError] = []
+        for source in places {
+            do {
+                try fetch(place, from: source.beside(bundle.file), by: transport, watcher, named: bundle.file)
+                return
+            } catch let error as MoultError {
+                if error.code == .interrupted || error.code == .system || error.code == .helper { throw error }
+                faults.append(error)
+            }
+        }
+        throw faults.first { $0.outcome == .refused } ?? faults.first
+            ?? MoultError(.noFeed, what: "there is nowhere to fetch \(bundle.file) from")
+    }
+
+    private func fetch(
+        _ place: Place, from source: Location, by transport: Transport, _ watcher: Watcher, named name: String
+    ) throws {
+        let before = try Files.facts(place.partial)?.size ?? 0
+        try transport.download(source, to: place.partial, size: place.size) { done in
+            watcher.tell(.progress(.init("fetch", done: done, total: place.size)))
+        }
+        if try SHA256.digest(ofFileAt: place.partial).hex == place.sha256 {
+            return try Files.rename(place.partial, to: place.path)
+        }
+        try Files.remove(place.partial)
+        // A part of something else was gone on with: all of it anew, once.
+        if before > 0 { return try fetch(place, from: source, by: transport, watcher, named: name) }
+        throw MoultError(
+            .digest, .refused, what: "\(source) is not the bundle that was sealed",
+            why: "its SHA-256 is another one than the manifest says", now: "Try again later, or tell the publisher.")
+    }
+
+    /// Parts of other bundles are given up, so that they do not pile up.
+    private func keepOnly(partial: String) throws {
+        for name in try Files.list(layout.downloads) where name.hasSuffix(".part") || name.hasSuffix(".part.tag") {
+            let path = "\(layout.downloads)/\(name)"
+            if path != partial, path != "\(partial).tag" { try Files.remove(path) }
+        }
+    }
+
+    /// Removes the oldest bundles until at most so many bytes are left.
+    func trim(to bytes: Int) throws {
+        var found: [(path: String, size: Int, time: Int)] = []
+        for name in try Files.list(layout.downloads) where name != "lock" && !CacheTag.isTag(name) {
+            let path = "\(layout.downloads)/\(name)"
+            guard let facts = try Files.facts(path), facts.kind == .file, !name.hasSuffix(".part") else { continue }
+            found.append((path, facts.size, facts.modified.seconds))
+        }
+        var left = found.reduce(0) { $0 + $1.size }
+        for file in found.sorted(by: { $0.time < $1.time }) where left > bytes {
+            try Files.remove(file.path)
+            left -= file.size
+        }
+    }
+}

@@ -1,0 +1,119 @@
+package import MoultBasics
+package import MoultFeed
+internal import MoultFiles
+internal import MoultTransport
+package import StepKit
+
+extension Orchestrator {
+    /// What a look at the feed found.
+    package struct FeedLook: Sendable {
+        package let feed: String
+        package let serial: Int
+        package let expires: Timestamp
+        package let provenance: Provenance
+        package let installed: Version?
+        package let choice: FeedChoice.Result
+
+        /// The release that this store shall have in the end; nil if it has the newest that it may have.
+        package var newest: Feed.Release? { choice.way.last }
+    }
+
+    /// Asks whether there is something newer; writes down only how new the feed was, where that can be done.
+    package func check(_ request: FeedRequest) throws -> FeedLook {
+        let follower = try follower(request)
+        let current = try follower.reader.ask()
+        do {
+            // Somebody who fetches just now writes it down, too.
+            if let lock = try FileLock.take("\(layout.downloads)/lock", .exclusive) {
+                try withExtendedLifetime(lock) { try follower.remember(current) }
+            }
+        } catch {
+            // Whoever may only look has looked.
+            if !Files.isDenied(error) { throw error }
+        }
+        return try look(current, follower.choose(from: current))
+    }
+
+    /// What following the feed would do, and the plan of the next release on the way; changes nothing.
+    package func plan(following request: FeedRequest) throws -> (look: FeedLook, plan: Plan?) {
+        let follower = try follower(request)
+        let current = try follower.reader.ask()
+        let choice = try follower.choose(from: current)
+        return (try look(current, choice), try made(choice, current, follower)?.plan)
+    }
+
+    /// Brings in the newest release of the feed that this store may have, by way of others if need be.
+    ///
+    /// Fetching needs no lock of the store: it can be read, rolled back and verified meanwhile.
+    package func follow(
+        _ request: FeedRequest, wait: Int = 0, announce: @escaping (Plan) throws -> Void = { _ in }
+    ) throws -> (look: FeedLook, result: Result) {
+        let follower = try follower(request)
+        let downloads = Downloads(layout)
+        let lock = try downloads.lock(wait: wait, stop: watcher.stopIfAsked)
+        defer { withExtendedLifetime(lock) {} }
+        let current = try follower.reader.ask()
+        try follower.remember(current)
+        var choice = try follower.choose(from: current)
+        let first = try look(current, choice)
+        var result = Result(generation: try Generation.currentName(layout))
+        if choice.way.isEmpty, try isUnfinished() {
+            result.settled = try recover(wait: wait)
+            choice = try follower.choose(from: current)
+        }
+        while let made = try made(choice, current, follower) {
+            try follower.fetchBundle(of: made, watcher)
+            let settled = result.settled
+            result = try locked(wait) {
+                try execute(planner.update(made.incoming, follower.update), settled: settled + $0, announce)
+            }
+            let next = try follower.choose(from: current)
+            // A store that does not come nearer would go round for ever.
+            guard next.way.count < choice.way.count else { break }
+            choice = next
+        }
+        if result.plan != nil { warning { try downloads.trim(to: Settings.read(layout).feed?.cache ?? 0) } }
+        return (first, result)
+    }
+
+    /// Brings the release of a saved plan to where it can be applied.
+    func fetch(_ origin: Plan.Origin, _ saved: Plan, wait: Int) throws -> Planner.Incoming {
+        try SavedPlan(plan: saved, layout: layout).proveFresh()
+        let follower = try follower(FeedRequest(place: origin.feed))
+        let lock = try Downloads(layout).lock(wait: wait, stop: watcher.stopIfAsked)
+        defer { withExtendedLifetime(lock) {} }
+        let incoming = try follower.incoming(origin)
+        try follower.fetchBundle(of: planner.update(incoming, saved.updateRequest), watcher)
+        return incoming
+    }
+
+    func follower(_ request: FeedRequest) throws -> FeedFollower {
+        try FeedFollower(layout: layout, planner: planner, request: request, watcher: watcher)
+    }
+
+    private func look(_ current: FeedReader.Current, _ choice: FeedChoice.Result) throws -> FeedLook {
+        FeedLook(
+            feed: current.place.description, serial: current.feed.serial, expires: current.feed.expires,
+            provenance: current.provenance, installed: try Generation.current(layout)?.manifest.version, choice: choice)
+    }
+
+    /// The plan of the first release on the way.
+    private func made(
+        _ choice: FeedChoice.Result, _ current: FeedReader.Current, _ follower: FeedFollower
+    ) throws -> Planner.Made? {
+        guard let release = choice.way.first else { return nil }
+        let incoming = try follower.incoming(
+            release, of: current, then: choice.way.dropFirst().map(\.version),
+            notes: choice.note.map { ["\(choice.way.last?.version ?? release.version): \($0)"] } ?? [])
+        return try planner.update(incoming, follower.update)
+    }
+}
+
+extension Plan {
+    /// The request that the plan was made for.
+    var updateRequest: UpdateRequest {
+        UpdateRequest(
+            manifest: manifestPath ?? "", follow: request.follow, allowDowngrade: request.allowDowngrade,
+            app: request.app)
+    }
+}

@@ -1,0 +1,97 @@
+internal import MoultBasics
+internal import MoultFeed
+internal import MoultFiles
+internal import MoultTrust
+
+/// The directory that a web server serves: whoever reads it finds a whole feed at every moment.
+struct FeedDirectory {
+    let path: String
+
+    func file(_ name: String) -> String { "\(path)/\(name)" }
+
+    /// The present feed; nil before the first.
+    func feed() throws -> (feed: Feed, digest: String)? {
+        let name = file(Feed.fileName)
+        guard let bytes = try Files.read(name, limit: Feed.largest) else { return nil }
+        return (try Feed(parsing: bytes, source: name), try SHA256.digest(of: bytes).hex)
+    }
+
+    /// Puts a file into the directory under its own name, whole and durable; says whether it is new there.
+    ///
+    /// What is there already may only be the very same: caches and half-done downloads rely on that.
+    func bring(_ source: String, sha256: String, size: Int) throws -> Bool {
+        let name = Files.name(of: source)
+        let target = file(name)
+        if try Files.factsThroughLinks(target) != nil {
+            try prove(target, sha256, size)
+            return false
+        }
+        let temporary = file(".\(name).new")
+        try Files.remove(temporary)
+        do {
+            try Files.copy(source, to: temporary, mode: 0o644)
+            // The copy is what will be served, so the copy is what is proven.
+            try prove(temporary, sha256, size, named: source)
+            try Files.seal(temporary, mode: 0o644)
+            guard try Files.renameIfFree(temporary, to: target) else { throw taken(target) }
+        } catch {
+            // The first error is the one to tell; what is left over begins with a dot, and the next attempt removes it.
+            try? Files.remove(temporary)
+            throw error
+        }
+        try Files.syncDirectory(path)
+        return true
+    }
+
+    private func prove(_ file: String, _ sha256: String, _ size: Int, named name: String? = nil) throws {
+        guard let facts = try Files.factsThroughLinks(file), facts.size == size,
+            try SHA256.digest(ofFileAt: file).hex == sha256
+        else {
+            if name == nil { throw taken(file) }
+            throw MoultError(
+                .publishing, .refused, what: "\(name ?? file) is not what the manifest names",
+                why: "its size or SHA-256 is another one", now: "Pack the release again.")
+        }
+    }
+
+    private func taken(_ file: String) -> MoultError {
+        MoultError(
+            .publishing, .refused, what: "\(file) is there already, with other content",
+            why: "what was published once must not change", now: "Give the release another version.")
+    }
+
+    /// Replaces the feed. Its signatures are there before it under its digest, and the usual names follow.
+    func replace(_ feed: [UInt8], before: String?, keys: [SecretKey]) throws {
+        let digest = try SHA256.digest(of: feed).hex
+        let early = FeedNames.ofSignatures(Feed.fileName, digest: digest)
+        for (place, bytes) in try signatures(of: feed, named: early, by: keys) { try write(place, bytes) }
+        try write(Feed.fileName, feed)
+        let usual = try signatures(of: feed, named: Feed.fileName, by: keys)
+        for (place, bytes) in usual { try write(place, bytes) }
+        let last = before.map { FeedNames.ofSignatures(Feed.fileName, digest: $0) } ?? early
+        try tidy { name in
+            name.hasPrefix("\(early).") || name.hasPrefix("\(last).") || usual.contains { $0.0 == name }
+        }
+    }
+
+    /// The signature files for bytes: the first signer's under the usual name, each of several under its own, too.
+    func signatures(of bytes: [UInt8], named name: String, by keys: [SecretKey]) throws -> [(String, [UInt8])] {
+        try keys.enumerated().flatMap { index, key -> [(String, [UInt8])] in
+            let file = try key.sign(bytes, trustedComment: "file:\(name)\thashed").file(
+                untrustedComment: "signature from moult secret key \(key.publicKey.id)")
+            let own = (TrustedKeys.signatureName(of: name, by: key.publicKey.id), file)
+            guard keys.count > 1 else { return [("\(name).minisig", file)] }
+            return index == 0 ? [("\(name).minisig", file), own] : [own]
+        }
+    }
+
+    func write(_ name: String, _ bytes: [UInt8]) throws { try Files.replace(file(name), with: bytes) }
+
+    /// Removes signatures of feeds that nobody can be reading any more.
+    private func tidy(keeping isKept: (String) -> Bool) throws {
+        for name in try Files.list(path)
+        where name.hasPrefix("\(Feed.fileName).") && name.hasSuffix(".minisig") && !isKept(name) {
+            try Files.remove(file(name))
+        }
+    }
+}

@@ -1,0 +1,44 @@
+package import MoultBasics
+internal import MoultFeed
+package import MoultTrust
+package import StepKit
+
+/// What a publisher says about publishing besides the releases.
+package struct PublishOptions: Sendable {
+    /// Who signs; the first one's signature has minisign's usual name. Without any the feed is not signed.
+    package var keys: [SecretKey] = []
+    /// How many days the feed is good for: within them it must be published again.
+    package var days = 30
+    package var channel = Feed.Release.usualChannel
+    /// The share of machines that get the releases, in per cent.
+    package var rollout = 100
+    /// A serial of one's own; else one more than the last.
+    package var serial: Int?
+    package var changes: [Change] = []
+    package var now = Timestamp.now
+    package init() {}
+
+    /// A change of what is in the feed already.
+    package enum Change: Sendable {
+        case withdraw(Version, reason: String)
+        case roll(Version, to: Int)
+        /// The keys that stores shall trust from now on.
+        case trust([PublicKey], threshold: Int)
+    }
+}
+
+/// What was published.
+package struct PublishReport: Sendable {
+    package let feed: String
+    package let serial: Int
+    package let expires: Timestamp
+    package let added: [Version]
+    package let files: [String]
+    package let signers: [KeyID]
+    package let releases: Int
+}
+
+extension MoultError.Code {
+    /// A release or feed cannot be published.
+    package static let publishing = Self(960)
+}

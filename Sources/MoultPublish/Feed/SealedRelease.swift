@@ -1,0 +1,73 @@
+internal import MoultBasics
+internal import MoultFeed
+internal import MoultFiles
+internal import MoultTrust
+internal import StepKit
+
+/// A packed release that is to be published.
+struct SealedRelease {
+    let path: String
+    let manifest: Manifest
+    let bytes: [UInt8]
+    let options: PublishOptions
+
+    init(_ path: String, options: PublishOptions) throws {
+        self.path = path
+        self.options = options
+        guard let bytes = try Files.read(path, limit: Manifest.largest) else {
+            throw MoultError(
+                .publishing, what: "there is no manifest at \(path)", why: "no such file",
+                now: "Name the sealed manifest of a release, such as releases/app-1.0.0.json.")
+        }
+        self.bytes = bytes
+        manifest = try Manifest(parsing: bytes, as: .sealed, source: path)
+        let name = Files.name(of: path)
+        if let fault = PlainName.fault(name) {
+            throw MoultError(.publishing, .refused, what: "\(path) cannot be published", why: "its name \(fault)")
+        }
+        if let database = manifest.databases.first(where: { $0.place == .inPlace }) {
+            throw MoultError(
+                .publishing, .refused, what: "release \(manifest.version) cannot be published",
+                why: "its database \(database.name) lies in place, and a feed brings bundles only",
+                now: "Take \"place\" out of the draft, and pack it again.")
+        }
+    }
+
+    /// What the feed says of it.
+    var entry: Feed.Release {
+        get throws {
+            Feed.Release(
+                version: manifest.version, sequence: manifest.sequence, channel: options.channel,
+                manifest: Feed.File(
+                    name: Files.name(of: path), size: bytes.count, sha256: try SHA256.digest(of: bytes).hex),
+                requires: manifest.requires, rollout: options.rollout)
+        }
+    }
+
+    /// Puts bundle, patches, manifest and signatures into the directory, each after what it names; gives the new names.
+    func bring(into directory: FeedDirectory) throws -> [String] {
+        let source = Files.directory(of: path)
+        var new: [String] = []
+        func bring(_ name: String, _ sha256: String, _ size: Int) throws {
+            if try directory.bring("\(source)/\(name)", sha256: sha256, size: size) { new.append(name) }
+        }
+        if let bundle = manifest.bundle { try bring(bundle.file, bundle.sha256, bundle.size) }
+        for delta in manifest.deltas { try bring(delta.file, delta.sha256, delta.size) }
+        try sign(in: directory)
+        try bring(Files.name(of: path), entry.manifest.sha256, bytes.count)
+        return new
+    }
+
+    /// The publisher's own signature of the manifest, for whoever takes it without the feed.
+    private func sign(in directory: FeedDirectory) throws {
+        let name = Files.name(of: path)
+        let usual = "\(path).minisig"
+        if try Files.facts(directory.file("\(name).minisig")) != nil { return }
+        if let signature = try Files.read(usual, limit: 1 << 14) {
+            return try directory.write("\(name).minisig", signature)
+        }
+        for (place, file) in try directory.signatures(of: bytes, named: name, by: options.keys) {
+            try directory.write(place, file)
+        }
+    }
+}

@@ -1,0 +1,30 @@
+internal import MoultBasics
+internal import MoultFiles
+
+/// The program that asks web servers, so that whoever does not need one pays nothing for libcurl.
+enum Helper {
+    static let name = "moult-fetch"
+
+    /// Where it is: where a variable says, beside this very program, where it is installed, or in PATH.
+    static func path() throws -> String {
+        let environment = ChildProcess.ownEnvironment
+        if let named = environment["MOULT_FETCH"], !named.isEmpty { return named }
+        var places: [String] = []
+        if let own = try Files.target(ofLink: "/proc/self/exe") {
+            let directory = Files.directory(of: own)
+            places = ["\(directory)/\(name)", "\(Files.directory(of: directory))/libexec/moult/\(name)"]
+        }
+        places += ["/usr/local/libexec/moult/\(name)", "/usr/libexec/moult/\(name)"]
+        places += (environment["PATH"] ?? "").split(separator: ":").map { "\($0)/\(name)" }
+        for place in places where try Files.factsThroughLinks(place)?.kind == .file { return place }
+        throw MoultError(
+            .helper, what: "cannot ask web servers", why: "\(name) is not installed beside moult",
+            now: "Install it, or say where it is with MOULT_FETCH.")
+    }
+
+    static func confused(_ why: String) -> MoultError {
+        MoultError(
+            .helper, what: "\(name) does not speak as it should", why: why,
+            now: "Install the one that came with this moult.")
+    }
+}

@@ -1,0 +1,104 @@
+package import MoultBasics
+internal import MoultFiles
+
+extension MoultError.Code {
+    /// A place that cannot be asked, because of how it is written.
+    package static let location = Self(270)
+    /// Nobody answered, or not to the end.
+    package static let unreachable = Self(271)
+    /// There is nothing at the place, or it is not given out.
+    package static let notThere = Self(272)
+    /// What came is not of the form or size that it must have.
+    package static let badAnswer = Self(273)
+    /// The program that asks web servers is missing or broken.
+    package static let helper = Self(274)
+}
+
+/// Where something can be got from: a file, or a web server.
+package enum Location: Sendable, Equatable, CustomStringConvertible {
+    case file(String)
+    case web(String)
+
+    /// Reads a path, a `file:` URL, or an `http:` or `https:` URL.
+    package init(_ text: String) throws {
+        let lower = text.lowercased()
+        if lower.hasPrefix("http://") || lower.hasPrefix("https://") {
+            try Self.prove(text)
+            self = .web(text)
+        } else if lower.hasPrefix("file://") {
+            self = .file(try Self.path(of: text))
+        } else if let colon = text.firstRange(of: "://") {
+            throw Self.error(
+                text, "it has the scheme \(text[..<colon.lowerBound])", "Use a path, file:, http: or https:.")
+        } else {
+            self = .file(try Files.absolute(text))
+        }
+    }
+
+    private static func prove(_ url: String) throws {
+        let rest = url.drop { $0 != ":" }.dropFirst(3)
+        let host = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+        // It would be seen in every message and saved plan.
+        if host.contains("@") {
+            throw error("a URL", "it has a password in it", "Put name and password into ~/.netrc, for that host.")
+        }
+        guard !host.isEmpty, url.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }) else {
+            throw error(url, "it is no URL", "Write it as in https://example.org/releases/feed.json.")
+        }
+    }
+
+    private static func path(of url: String) throws -> String {
+        let rest = url.dropFirst("file://".count)
+        let path = rest.hasPrefix("localhost/") ? rest.dropFirst("localhost".count) : rest
+        guard path.hasPrefix("/") else { throw error(url, "it has no absolute path", "Write it as in file:///srv/x.") }
+        var bytes: [UInt8] = []
+        var left = Array(path.utf8)[...]
+        while let byte = left.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            guard left.count >= 2, let value = UInt8(String(decoding: left.prefix(2), as: UTF8.self), radix: 16) else {
+                throw error(url, "its % is not followed by two digits", "Write a % itself as %25.")
+            }
+            bytes.append(value)
+            left = left.dropFirst(2)
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private static func error(_ text: String, _ why: String, _ now: String) -> MoultError {
+        MoultError(.location, .refused, what: "\(text) cannot be asked", why: why, now: now)
+    }
+
+    package var isWeb: Bool { if case .web = self { true } else { false } }
+
+    package var description: String {
+        switch self {
+        case .file(let path), .web(let path): path
+        }
+    }
+
+    /// The last part of its path.
+    package var name: String {
+        switch self {
+        case .file(let path): Files.name(of: path)
+        case .web(let url): Files.name(of: String(url.prefix { $0 != "?" && $0 != "#" }))
+        }
+    }
+
+    /// What lies beside it under a plain name.
+    package func beside(_ name: String) -> Location {
+        switch self {
+        case .file(let path): return .file("\(Files.directory(of: path))/\(name)")
+        case .web(let url):
+            let end = url.firstIndex { $0 == "?" || $0 == "#" } ?? url.endIndex
+            // What follows a question mark belongs to the file that was asked for; a token there is for all of them.
+            let query = url[end...].prefix { $0 != "#" }
+            let path = url[..<end]
+            let scheme = path.firstRange(of: "://")?.upperBound ?? path.startIndex
+            guard let slash = path.lastIndex(of: "/"), slash >= scheme else { return .web("\(path)/\(name)\(query)") }
+            return .web("\(path[...slash])\(name)\(query)")
+        }
+    }
+}

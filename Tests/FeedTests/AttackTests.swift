@@ -1,0 +1,158 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// What whoever holds the network or a mirror can try, each refused with nothing changed.
+@Suite struct AttackTests {
+    private let bench: Bench
+    init() throws { bench = try Bench() }
+
+    private var feed: String { bench.path("public/feed.json") }
+
+    /// `apply`, `plan` and `check` say the same, and the store stays.
+    private func refused(_ message: String, status: Int32 = 3) throws {
+        let before = try Tree(bench.path("store"), times: false, skipping: [".moult/downloads"])
+        for verb in ["apply", "plan", "check"] {
+            #expect(try bench.refusal("moult \(verb)", status: status) == "moult: error: \(message)\n", "\(verb)")
+        }
+        #expect(try Tree(bench.path("store"), times: false, skipping: [".moult/downloads"]) == before)
+    }
+
+    @Test func arbitraryContent() throws {
+        try bench.follow(["1.0.0"])
+        try bench.must("echo '{}' > public/feed.json")
+        try refused(
+            """
+            the signature of feed.json is not valid: the file is not what key \(try bench.id("a")) signed
+              Get the file and its signature again; if it stays so, tell the publisher and do not use the file.
+            """)
+    }
+
+    @Test func aFeedThatNobodySigned() throws {
+        try bench.follow(["1.0.0"])
+        try bench.must("rm public/*.minisig")
+        try refused(
+            """
+            feed.json is not signed: this store takes only what a trusted key signed, and there is no \
+            feed.json.minisig; trusted is \(try bench.id("a"))
+              Get the signature from the publisher, and put it beside the file.
+            """)
+    }
+
+    @Test func aFeedByAnotherKey() throws {
+        try bench.follow(["1.0.0"])
+        try bench.key("b")
+        try bench.replaceFeed(by: "b") { $0 }
+        try refused(
+            """
+            feed.json is not signed by a trusted key: its signature is by key \(try bench.id("b")); trusted is \
+            \(try bench.id("a"))
+              If that key is the publisher's, add it to the trusted keys.
+            """)
+    }
+
+    private func olderFeed(_ store: String) throws {
+        try bench.follow(["1.0.0", "2.0.0"])
+        try bench.must("cp -r public old; moult apply -q; \(store)")
+        try bench.release("3.0.0", sequence: 3)
+        try bench.must("moult publish public rel/test-3.0.0.json -k a.key -q; moult apply -q; \(store)")
+        try bench.must("rm -r public; mv old public")
+        try refused(
+            """
+            \(feed) is older than a feed seen before: its serial is 2, and 3 was seen
+              Somebody may hold back newer releases. If the publisher began anew, say --allow-downgrade.
+            """)
+    }
+
+    @Test func rollbackToAnOlderFeed() throws { try olderFeed("true") }
+    @Test func rollbackAfterTheHistoryWasDeleted() throws { try olderFeed("rm store/.moult/history.jsonl") }
+    @Test func rollbackAfterWhatWasSeenWasDeleted() throws { try olderFeed("rm -r store/.moult/feed") }
+
+    /// After a rollback an old release must not come as if it were new.
+    @Test func replayOfAnOldRelease() throws {
+        try bench.follow(["1.0.0", "2.0.0", "3.0.0"])
+        try bench.must(
+            "moult sign -q rel/*.json -k a.key; moult apply -q rel/test-1.0.0.json; moult apply -q rel/test-3.0.0.json")
+        try bench.must("moult rollback -q --reason test; rm store/.moult/history.jsonl")
+        #expect(
+            try bench.refusal("moult apply rel/test-2.0.0.json", status: 3)
+                == "moult: error: release 2.0.0 has sequence 2: a release with sequence 3 was installed here already\n"
+                + "  Take a later one, or say --allow-downgrade.\n")
+        try bench.must("moult apply -q rel/test-2.0.0.json --allow-downgrade")
+    }
+
+    @Test func twoFeedsWithOneSerial() throws {
+        try bench.follow(["1.0.0"])
+        try bench.must("moult apply -q")
+        try bench.replaceRelease(0, "rollout", 50)
+        try refused(
+            """
+            \(feed) is another feed than the one seen before: both have serial 1, which stands for one feed only
+              Tell the publisher.
+            """)
+    }
+
+    @Test func freeze() throws {
+        try bench.follow(["1.0.0"])
+        try bench.replaceFeed { $0.setting("expires", to: "2026-01-01T00:00:00Z") }
+        try refused(
+            """
+            \(feed) says nothing any more: it was good until 2026-01-01T00:00:00Z
+              Somebody may hold back a newer one: ask the publisher, or name another mirror.
+            """)
+    }
+
+    /// A manifest of the same publisher, well signed, in the place of another.
+    @Test func mixAndMatch() throws {
+        try bench.follow(["1.0.0", "2.0.0"])
+        try bench.must(
+            "cp public/test-1.0.0.json public/test-2.0.0.json; cp public/test-1.0.0.json.minisig public/test-2.0.0.json.minisig"
+        )
+        let message = """
+            moult: error: \(bench.path("public/test-2.0.0.json")) is not the manifest that the feed names: its size or \
+            SHA-256 is another one
+              Try again later, or tell the publisher.
+
+            """
+        #expect(try bench.refusal("moult apply", status: 3) == message)
+        #expect(try bench.refusal("moult plan", status: 3) == message)
+    }
+
+    @Test func anotherBundle() throws {
+        try bench.follow(["1.0.0"])
+        let size = try Files.facts(bench.path("public/test-1.0.0.tar.zst"))?.size ?? 0
+        try bench.must("head -c \(size) /dev/urandom > public/test-1.0.0.tar.zst")
+        #expect(try bench.run("moult apply").status == 1)
+        #expect(try Files.list(bench.path("store")) == [".moult", "moult.json"])
+    }
+
+    @Test func endlessData() throws {
+        try bench.follow(["1.0.0"])
+        try bench.must("cat public/test-1.0.0.json > m; head -c 3000000 /dev/zero >> public/test-1.0.0.json")
+        #expect(try bench.run("moult apply").errors.contains("it is larger than"))
+        try bench.must("mv m public/test-1.0.0.json; head -c 17000000 /dev/zero > public/feed.json")
+        #expect(try bench.run("moult apply").errors.contains("it is larger than 16.0 MiB"))
+        #expect(try Files.list(bench.path("store")) == [".moult", "moult.json"])
+    }
+
+    @Test func wrongProduct() throws {
+        try bench.follow(["1.0.0"])
+        try bench.replaceFeed { $0.setting("product", to: "org.example.other") }
+        try refused(
+            """
+            \(feed) is the feed of org.example.other: the store \(bench.path("store")) holds org.example.test
+              Name the feed of that product in \(bench.path("store/moult.json")).
+            """)
+    }
+
+    @Test func aNameThatLeadsElsewhere() throws {
+        try bench.follow(["1.0.0"])
+        try bench.replaceRelease(
+            0, "manifest", ["file": "../secret.json", "size": 1, "sha256": .string(String(repeating: "0", count: 64))])
+        try refused(
+            """
+            \(feed): releases[0].manifest.file "../secret.json" has a character other than A-Z, a-z, 0-9, '.', '_' and '-'
+            """)
+    }
+}

@@ -1,0 +1,173 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// `check`, `plan` and `apply` without an argument follow the feed of the store.
+@Suite struct FollowingFeedTests {
+    private let bench: Bench
+    init() throws { bench = try Bench() }
+
+    private func newest() throws -> String? {
+        try JSON(parsing: bench.run("moult check --json").output, source: "check")["newest"]?.string
+    }
+
+    private func passed() throws -> [String] {
+        let json = try JSON(parsing: bench.run("moult check --json").output, source: "check")
+        return (json["passed"]?.array ?? []).map { "\($0["version"]?.string ?? ""): \($0["why"]?.string ?? "")" }
+    }
+
+    @Test func fromTheFirstToTheNewest() throws {
+        try bench.follow(["1.0.0", "2.0.0"])
+        let before = try Tree(bench.path("store"))
+        let plan = try bench.run("moult plan")
+        #expect(plan.status == 2)
+        #expect(plan.output.contains("\nfeed: \(bench.path("public/feed.json")), serial 2\n"))
+        #expect(plan.output.hasSuffix("apply with: moult apply\n"))
+        #expect(try Tree(bench.path("store")) == before)
+        #expect(try bench.run("moult check").status == 2)
+        #expect(try bench.must("moult apply").contains("test nothing -> 2.0.0"))
+        #expect(try bench.installed() == "2.0.0")
+        #expect(try bench.run("moult check -q").status == 0)
+        #expect(try bench.must("moult apply").hasPrefix("nothing newer: 2.0.0 is installed\n"))
+    }
+
+    @Test func couldNotAskIsNeverNothingNew() throws {
+        try bench.follow(["1.0.0"])
+        try bench.must("moult apply -q; mv public gone")
+        #expect(
+            try bench.refusal("moult check", status: 1)
+                == "moult: error: there is no feed at \(bench.path("public/feed.json")): nothing is there\n"
+                + "  Look at \"feed\" in \(bench.path("store/moult.json")).\n")
+        #expect(try bench.run("moult apply").status == 1)
+    }
+
+    @Test func aMirrorStepsIn() throws {
+        try bench.follow(["1.0.0"])
+        try bench.must("cp -r public mirror; echo rubbish > public/feed.json")
+        let feed: JSON = [
+            "url": .string(bench.path("public/feed.json")),
+            "mirrors": [.string("file://" + bench.path("mirror/feed.json"))],
+        ]
+        try bench.set("feed", feed)
+        try bench.must("moult apply -q")
+        #expect(try bench.installed() == "1.0.0")
+    }
+
+    @Test func withoutAFeedItSaysWhatIsMissing() throws {
+        try bench.must("moult init --product org.example.test -q")
+        #expect(
+            try bench.refusal("moult apply", status: 64)
+                == "moult: error: the store \(bench.path("store")) follows no feed: \(bench.path("store/moult.json")) names none\n"
+                + "  Name a manifest, or a feed with --feed URL, or put \"feed\" into \(bench.path("store/moult.json")).\n"
+        )
+    }
+
+    // MARK: which release
+
+    @Test func withdrawnReleasesAreNotInstalled() throws {
+        try bench.follow(["1.0.0", "2.0.0"])
+        try bench.must("moult publish public -q -k a.key --withdraw 2.0.0 --reason 'wrong totals'")
+        #expect(try newest() == "1.0.0")
+        #expect(try passed() == ["2.0.0: it was withdrawn: wrong totals"])
+    }
+
+    @Test func whatIsInstalledAndWithdrawnIsTold() throws {
+        try bench.follow(["1.0.0"])
+        try bench.must("moult apply -q; moult publish public -q -k a.key --withdraw 1.0.0 --reason 'wrong totals'")
+        #expect(try bench.must("moult check").contains("1.0.0 was withdrawn by its publisher: wrong totals\n"))
+    }
+
+    @Test func aHoldKeepsAReleaseOut() throws {
+        try bench.follow(["1.0.0", "2.0.0"])
+        try bench.must("moult hold 2.0.0 --reason 'not yet' -q")
+        #expect(try newest() == "1.0.0")
+        #expect(try passed() == ["2.0.0: it is on hold: not yet"])
+    }
+
+    @Test func otherChannelsAreForThoseWhoWantThem() throws {
+        try bench.follow(["1.0.0"])
+        try bench.release("2.0.0", sequence: 2)
+        try bench.must("moult publish public rel/test-2.0.0.json -q -k a.key --channel beta")
+        #expect(try newest() == "1.0.0")
+        try bench.set("feed", ["url": .string(bench.path("public/feed.json")), "channel": "beta"])
+        #expect(try newest() == "2.0.0")
+    }
+
+    @Test func releasesForOtherAppsArePassedOver() throws {
+        try bench.follow(["1.0.0"])
+        try bench.release("2.0.0", sequence: 2, top: [.init("requires", ["app": ">=5"])])
+        try bench.must("moult publish public rel/test-2.0.0.json -q -k a.key")
+        try bench.set("app", "4.0.0")
+        #expect(try newest() == "1.0.0")
+        #expect(try passed() == ["2.0.0: it requires app >=5, and the app is 4.0.0"])
+        try bench.set("app", "5.0.0")
+        #expect(try newest() == "2.0.0")
+    }
+
+    /// Of a thousand machines a share gets it, always the same ones, and all who had it keep it when the share grows.
+    @Test func aShareOfTheMachines() throws {
+        try bench.follow(["1.0.0"], options: "--rollout 30")
+        func machines(_ share: Int) throws -> Set<Int> {
+            try bench.must("moult publish public -q -k a.key --release 1.0.0 --rollout \(share)")
+            return Set(
+                try (1...60).filter {
+                    try bench.run("moult check -q", environment: ["MOULT_MACHINE_ID": "machine-\($0)"]).status == 2
+                })
+        }
+        let few = try machines(30)
+        let more = try machines(60)
+        #expect((5...35).contains(few.count) && more.count > few.count && few.isSubset(of: more))
+        #expect(try machines(0) == [] && machines(100).count == 60)
+        try bench.must("moult publish public -q -k a.key --release 1.0.0 --rollout 99")
+        let plan = try bench.run("moult plan", environment: ["MOULT_MACHINE_ID": "machine-1"]).output
+        #expect(plan.contains("\n1.0.0: it goes to 99 % of machines first, and this one stands at "))
+    }
+
+    // MARK: chains
+
+    @Test func byWayOfAnotherRelease() throws {
+        try bench.follow(["1.0.0"])
+        try bench.must("moult apply -q")
+        try bench.release("2.0.0", sequence: 2)
+        try bench.release("3.0.0", sequence: 3, top: [.init("requires", ["from": ">=2"])])
+        try bench.release("4.0.0", sequence: 4, top: [.init("requires", ["from": ">=3"])])
+        try bench.must("moult publish public rel/test-[234].0.0.json -q -k a.key")
+        let plan = try bench.run("moult plan")
+        #expect(plan.output.contains("test 1.0.0 -> 2.0.0"))
+        #expect(plan.output.contains("\nthen: 3.0.0, 4.0.0, planned when this one is installed\n"))
+        try bench.must("moult apply")
+        #expect(try bench.installed() == "4.0.0")
+        let history = try bench.must("grep -c '\"outcome\":\"done\"' store/.moult/history.jsonl")
+        #expect(history == "4\n")
+    }
+
+    @Test func whereNoWayLeads() throws {
+        try bench.follow(["1.0.0"])
+        try bench.must("moult apply -q")
+        try bench.release("3.0.0", sequence: 3, top: [.init("requires", ["from": ">=2"])])
+        try bench.must("moult publish public rel/test-3.0.0.json -q -k a.key")
+        #expect(try newest() == nil)
+        #expect(try passed() == ["3.0.0: it requires an installed version >=2, and no release leads there"])
+    }
+
+    @Test func aSavedPlanIsDoneOnce() throws {
+        try bench.follow(["1.0.0"])
+        #expect(try bench.run("moult plan -o p").status == 2)
+        // What comes later is not what was approved.
+        try bench.release("2.0.0", sequence: 2)
+        try bench.must("moult publish public rel/test-2.0.0.json -q -k a.key; moult apply -q --plan p")
+        #expect(try bench.installed() == "1.0.0")
+        #expect(try bench.run("moult apply --plan p").status == 4)
+    }
+
+    @Test func fromAStick() throws {
+        try bench.follow(["1.0.0", "2.0.0"])
+        try bench.must("moult export 1.0.0 stick -q; rm -r public")
+        try bench.must("moult apply -q --feed stick/feed.json")
+        #expect(try bench.installed() == "1.0.0")
+        // The same checks: what was changed on the stick is refused.
+        try bench.must("moult init other --product org.example.test --key a.pub -q; echo >> stick/feed.json")
+        #expect(try bench.run("moult apply --store other --feed stick/feed.json").status == 3)
+    }
+}

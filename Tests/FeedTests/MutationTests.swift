@@ -1,0 +1,89 @@
+import MoultBasics
+import MoultFeed
+import MoultTrust
+import StepKit
+import Testing
+
+/// Whatever bytes come, a reader gives a value or says what is wrong: it never ends the process.
+@Suite struct MutationTests {
+    /// The same numbers every time, so that a failure can be found again.
+    private struct Numbers: RandomNumberGenerator {
+        var state: UInt64
+        mutating func next() -> UInt64 {
+            state &+= 0x9e37_79b9_7f4a_7c15
+            var mixed = state
+            mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
+            mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
+            return mixed ^ (mixed >> 31)
+        }
+    }
+
+    /// Hands out what comes of bytes by flipping, cutting, doubling and strange numbers; says how many of them were read.
+    private func mutate(_ seed: [UInt8], _ body: ([UInt8]) throws -> Void) throws -> Int {
+        var numbers = Numbers(state: 20_261_121)
+        let strange = [
+            "-1", "9223372036854775808", "1e999", "\u{0}", "\"", "{", "[[[[[[[[", "null", "\\ud800", "💥", "=",
+        ]
+        var read = 0
+        for _ in 0..<4000 {
+            var bytes = seed
+            for _ in 0...Int.random(in: 0..<3, using: &numbers) where !bytes.isEmpty {
+                let at = Int.random(in: 0..<bytes.count, using: &numbers)
+                switch Int.random(in: 0..<5, using: &numbers) {
+                case 0: bytes[at] ^= 1 << UInt8.random(in: 0..<8, using: &numbers)
+                case 1: bytes.removeSubrange(at...)
+                case 2: bytes.remove(at: at)
+                case 3: bytes.insert(contentsOf: bytes[at..<min(bytes.count, at + 40)], at: at)
+                default: bytes.insert(contentsOf: Array((strange.randomElement(using: &numbers) ?? "").utf8), at: at)
+                }
+            }
+            do {
+                try body(bytes)
+                read += 1
+            } catch is MoultError {}
+        }
+        return read
+    }
+
+    @Test func feeds() throws {
+        let release = Feed.Release(
+            version: Version(1, 2, 3, prerelease: ["rc", "1"]), sequence: 4, channel: "beta",
+            manifest: .init(name: "m.json", size: 9, sha256: String(repeating: "ab", count: 32)),
+            requires: .init(app: VersionRange(">=1 <2"), from: VersionRange("^1.4 || 2.0.0")), rollout: 5,
+            withdrawn: "why")
+        let feed = Feed(
+            product: "org.example.x", serial: 1, created: .now, expires: .now, releases: [release])
+        let read = try mutate(Array(feed.json.pretty.utf8)) { bytes in
+            // What is read can be written, and is the same again.
+            let feed = try Feed(parsing: bytes, source: "f")
+            #expect(try Feed(parsing: Array(feed.json.line.utf8), source: "f") == feed)
+        }
+        #expect((1..<4000).contains(read))
+    }
+
+    @Test func keysAndSignatures() throws {
+        let key = try SecretKey.generate()
+        let message = Array("feather".utf8)
+        let signature = try key.sign(message, trustedComment: "a comment").file(untrustedComment: "b")
+        // None that was changed where it counts proves anything: what still verifies is the signature itself.
+        _ = try mutate(signature) { bytes in
+            let read = try Signature(file: bytes, named: "s")
+            let proven = try read.verify(message, named: "m", by: [key.publicKey])
+            #expect(proven.trustedComment == "a comment" && proven.key == key.publicKey)
+        }
+        _ = try mutate(key.publicKey.file) { _ = try PublicKey(file: $0, named: "p") }
+        _ = try mutate(key.file(password: nil)) { bytes in
+            _ = try SecretKey(file: bytes, named: "s") { throw MoultError(.json, what: "no password") }
+        }
+        let list = KeyList(product: "org.example.x", serial: 1, keys: TrustedKeys([.init(key: key.publicKey)]))
+        _ = try mutate(Array(list.json.pretty.utf8)) { _ = try KeyList(parsing: $0, source: "k") }
+    }
+
+    @Test func versionsAndRanges() throws {
+        _ = try mutate(Array(">=1.4 <3 || ^2.1.0-rc.1 || ~2.1.3".utf8)) { bytes in
+            let text = String(decoding: bytes, as: UTF8.self)
+            if let range = VersionRange(text) { _ = range.contains(Version(2, 1, 0)) }
+            if let version = Version(text) { #expect(Version(version.description) == version) }
+        }
+    }
+}

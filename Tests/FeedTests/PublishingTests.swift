@@ -1,0 +1,131 @@
+import MoultBasics
+import MoultFeed
+import MoultFiles
+import Synchronization
+import TestSupport
+import Testing
+
+/// `moult publish`: static files that are a whole feed at every moment.
+@Suite struct PublishingTests {
+    private let bench: Bench
+    init() throws {
+        bench = try Bench()
+        try bench.key("a")
+        try bench.release("1.0.0", sequence: 10)
+        try bench.must("moult publish public rel/test-1.0.0.json -k a.key -q")
+    }
+
+    private func refused(_ line: String, _ message: String) throws {
+        let before = try Tree(bench.path("public"), times: false)
+        #expect(try bench.refusal("moult publish public \(line)", status: 3) == "moult: error: \(message)\n")
+        #expect(try Tree(bench.path("public"), times: false) == before)
+    }
+
+    @Test func minisignVerifiesTheFeed() throws {
+        try bench.must(
+            "minisign -V -q -p a.pub -m public/feed.json && minisign -V -q -p a.pub -m public/test-1.0.0.json")
+        let feed = try Feed(parsing: Files.read(bench.path("public/feed.json"), limit: 1 << 20) ?? [], source: "feed")
+        #expect(feed.serial == 1 && feed.releases.map(\.sequence) == [10])
+        #expect(try Feed(parsing: Array(feed.json.line.utf8), source: "again") == feed)
+    }
+
+    @Test func aVersionIsPublishedOnce() throws {
+        try bench.release("1.0.0", sequence: 11, rows: 3)
+        try refused(
+            "rel/test-1.0.0.json -k a.key",
+            """
+            version 1.0.0 was published already: a version stands for one content for ever
+              Give the release another version.
+            """)
+    }
+
+    @Test func aSerialOnlyGoesUp() throws {
+        try refused(
+            "--serial 1 -k a.key",
+            """
+            the feed cannot have serial 1: it has serial 1, and stores refuse to go back
+              Take a higher one, or leave it to moult.
+            """)
+        try bench.must("moult publish public --serial 7 -k a.key -q")
+        #expect(try bench.feed()["serial"]?.integer == 7)
+    }
+
+    @Test(arguments: [("2.0.0", 9), ("2.0.0", 10), ("0.9.0", 11)])
+    func versionAndSequenceGoTheSameWay(_ version: String, _ sequence: Int) throws {
+        try bench.release(version, sequence: sequence)
+        try refused(
+            "rel/test-\(version).json -k a.key",
+            """
+            release \(version) has sequence \(sequence), and 1.0.0 has 10: a newer version must have a higher \
+            sequence, or stores could not go from one to the other
+              Give it a sequence that fits.
+            """)
+    }
+
+    @Test func aSignedFeedStaysSigned() throws {
+        try refused(
+            "",
+            """
+            public/feed.json is signed, and no key is named: stores that trust its key would refuse it without
+              Name the key with --key FILE.
+            """)
+    }
+
+    @Test func aFileOfTheSameNameIsNotReplaced() throws {
+        try bench.release("2.0.0", sequence: 20)
+        try bench.must("echo other > public/test-2.0.0.tar.zst")
+        try refused(
+            "rel/test-2.0.0.json -k a.key",
+            """
+            public/test-2.0.0.tar.zst is there already, with other content: what was published once must not change
+              Give the release another version.
+            """)
+    }
+
+    @Test func aDamagedBundleIsNotPublished() throws {
+        try bench.release("2.0.0", sequence: 20)
+        try bench.must("echo >> rel/test-2.0.0.tar.zst")
+        try refused(
+            "rel/test-2.0.0.json -k a.key",
+            """
+            rel/test-2.0.0.tar.zst is not what the manifest names: its size or SHA-256 is another one
+              Pack the release again.
+            """)
+    }
+
+    @Test func otherProductsHaveOtherFeeds() throws {
+        try bench.must(#"sed 's/org.example.test/org.example.other/' rel/test-1.0.0.json > rel/other.json"#)
+        try refused(
+            "rel/other.json -k a.key",
+            """
+            rel/other.json is a release of org.example.other: the feed is that of org.example.test
+              Publish it to the feed of its product.
+            """)
+    }
+
+    /// Whoever reads while releases are published finds a feed and its signature at every moment.
+    @Test func readersNeverSeeAHalf() throws {
+        try bench.must("moult init --product org.example.test --key a.pub --feed public/feed.json -q")
+        let isOver = Mutex(false)
+        let bench = bench
+        let faults = Mutex<[String]>([])
+        let reader = try Threads.start {
+            while !isOver.withLock({ $0 }) {
+                do {
+                    let ended = try bench.run("moult check -q")
+                    if ended.status != 2 { faults.withLock { $0.append("\(ended.status): \(ended.errors)") } }
+                } catch { faults.withLock { $0.append("\(error)") } }
+            }
+        }
+        for number in 2...12 {
+            try bench.release("\(number).0.0", sequence: number * 10)
+            try bench.must("moult publish public rel/test-\(number).0.0.json -k a.key -q")
+        }
+        isOver.withLock { $0 = true }
+        reader.wait()
+        #expect(faults.withLock { $0 } == [])
+        // Of the signatures under digests only those of the last two feeds are left.
+        let names = try Files.list(bench.path("public")).filter { $0.hasPrefix("feed.json.") && $0.utf8.count > 20 }
+        #expect(names.count == 2)
+    }
+}

@@ -1,0 +1,129 @@
+import Glibc
+import MoultBasics
+import MoultFiles
+import TestSupport
+
+/// Stands between a client and a web server, and spoils answers as real networks do.
+final class FaultyProxy {
+    let port: Int
+    private let scratch: Scratch
+    private let program: Background
+
+    enum Fault: String {
+        case none
+        /// Closes the connection after a share of the body.
+        case cut
+        /// Sends a share of the body, and then nothing.
+        case stall
+        /// Sends a share of the body, and says that it is all.
+        case truncate
+        case corrupt
+        /// Says that the body is longer than it is.
+        case long
+        /// Sends more than it says anywhere.
+        case endless
+        /// Goes on from the wrong place.
+        case misplace
+        case refuse
+    }
+
+    /// Spoils the first answers whose path ends in a way; `at` is the share of the body that comes before.
+    init(
+        before server: WebServer, _ fault: Fault = .none, at share: Double = 0.5, times: Int = 1,
+        only ending: String = ""
+    ) throws {
+        scratch = try Scratch()
+        port = try Port.free()
+        program = try Background([
+            "python3", "-u", "-c", Self.script, "\(port)", "\(server.port)", scratch.path("log"), fault.rawValue,
+            "\(share)", "\(times)", ending,
+        ])
+        try program.wait { Port.answers(port) }
+    }
+
+    deinit { program.signal(SIGKILL) }
+
+    func url(_ name: String) -> String { "http://127.0.0.1:\(port)/\(name)" }
+
+    struct Request: Equatable {
+        let path: String
+        let range: String
+        let status: Int
+        /// The bytes of the body that went through.
+        let bytes: Int
+    }
+
+    /// What was asked, in order.
+    func requests() throws -> [Request] {
+        let text = String(decoding: try Files.read(scratch.path("log"), limit: 1 << 24) ?? [], as: UTF8.self)
+        return text.split(separator: "\n").map { line in
+            let parts = line.split(separator: "\t", omittingEmptySubsequences: false).map { String($0) }
+            return Request(path: parts[0], range: parts[1], status: Int(parts[2]) ?? 0, bytes: Int(parts[3]) ?? 0)
+        }
+    }
+
+    private static let script = #"""
+        import socket, sys, threading, time, re
+        port, upstream, log, fault, share, times, ending = sys.argv[1:8]
+        share, times = float(share), int(times)
+        lock = threading.Lock()
+        def head_of(s):
+            data = b""
+            while b"\r\n\r\n" not in data:
+                part = s.recv(65536)
+                if not part: return None, b""
+                data += part
+            head, rest = data.split(b"\r\n\r\n", 1)
+            return head.decode("latin1"), rest
+        def spoil(path):
+            global times
+            with lock:
+                if fault == "none" or times <= 0 or not path.endswith(ending): return "none"
+                times -= 1
+                return fault
+        def note(path, asked, status, size):
+            # Before it goes out: whoever has all of it may look at once.
+            with lock:
+                with open(log, "a") as f: f.write("%s\t%s\t%d\t%d\n" % (path, asked.group(1) if asked else "", status, size))
+        def serve(client):
+            head, _ = head_of(client)
+            if head is None: return
+            path = head.split(" ")[1]
+            asked = re.search(r"(?im)^range: *(.*?)\r?$", head)
+            what = spoil(path)
+            if what == "refuse":
+                client.close(); return
+            if what == "misplace" and asked:
+                head = head.replace(asked.group(1), "bytes=1-")
+            server = socket.create_connection(("127.0.0.1", int(upstream)))
+            head = re.sub(r"(?im)^connection:.*\r?\n", "", head)
+            server.sendall((head + "\r\nConnection: close\r\n\r\n").encode("latin1"))
+            answer, body = head_of(server)
+            while True:
+                part = server.recv(1 << 20)
+                if not part: break
+                body += part
+            status = int(answer.split(" ")[1])
+            keep = int(len(body) * share)
+            length = len(body)
+            if what == "truncate": length = keep
+            if what == "long": length += 1000
+            if what == "endless": answer = re.sub(r"(?im)^content-length:.*\r?\n", "", answer + "\r\n").rstrip()
+            else: answer = re.sub(r"(?im)^(content-length: *).*$", lambda m: m.group(1) + str(length), answer)
+            if what == "corrupt": body = body[:keep] + bytes([body[keep] ^ 1]) + body[keep + 1:]
+            try:
+                client.sendall((answer + "\r\n\r\n").encode("latin1"))
+                if what in ("cut", "stall", "truncate"): body = body[:keep]
+                if what == "endless": body = body + bytes(1 << 22)
+                note(path, asked, status, len(body))
+                client.sendall(body)
+                if what == "stall": time.sleep(600)
+            except OSError: pass
+            client.close(); server.close()
+        s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        s.bind(("127.0.0.1", int(port))); s.listen(64)
+        while True:
+            c, _ = s.accept()
+            threading.Thread(target=serve, args=(c,), daemon=True).start()
+        """#
+}

@@ -1,0 +1,163 @@
+import Glibc
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// The command, a store and a feed with a real web server and a bad network between them.
+@Suite(.serialized, .timeLimit(.minutes(10))) struct FeedOverHTTPTests {
+    private let scratch: Scratch
+    private let server: WebServer
+
+    init() throws {
+        scratch = try Scratch()
+        try scratch.directory("public")
+        server = try WebServer(scratch.path("public"))
+        try publish("1.0.0", 1)
+    }
+
+    private func run(_ line: String) throws -> Shell.Ended {
+        let built = Files.directory(of: try BuiltMoult.path())
+        return try Shell.run(["bash", "-c", line], in: scratch.path, environment: ["PATH": "\(built):/usr/bin:/bin"])
+    }
+
+    private func must(_ line: String) throws {
+        let ended = try run(line)
+        guard ended.status == 0 else {
+            throw MoultError(.system, what: "\(line) ended with \(ended.status)", why: ended.errors + ended.output)
+        }
+    }
+
+    private func publish(_ version: String, _ sequence: Int) throws {
+        let maker = try ReleaseMaker(in: scratch.path("rel"))
+        // Random bytes, so that the bundle is large enough to be cut.
+        let sql = """
+            CREATE TABLE food(id INTEGER PRIMARY KEY, release TEXT, noise BLOB);
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100)
+            INSERT INTO food SELECT i, '\(version)', randomblob(4000) FROM n;
+            """
+        _ = try maker.make(version, sequence: sequence, [.reference("food", sql)])
+        if try Files.facts(scratch.path("a.key")) == nil { try must("moult keygen a --no-password -q") }
+        try must("moult publish public rel/test-\(version).json -k a.key -q")
+    }
+
+    private func follow(_ url: String) throws {
+        try must("moult init -q --product org.example.test --key a.pub --feed \(url)")
+        // Where the feed is kept is there from the first look on.
+        try scratch.directory("store/.moult/feed")
+        let settings = scratch.path("store/moult.json")
+        let json = try JSON(parsing: try Files.read(settings, limit: 1 << 20) ?? [], source: settings)
+        let feed = try #require(json["feed"]).setting("patience", to: 1)
+        try Files.replace(settings, with: Array(json.setting("feed", to: feed).pretty.utf8))
+    }
+
+    private var installed: String {
+        get throws {
+            let path = scratch.path("store/food.db")
+            if try Files.factsThroughLinks(path) == nil { return "nothing" }
+            return try run("sqlite3 'file:store/food.db?immutable=1' 'SELECT DISTINCT release FROM food'").output
+        }
+    }
+
+    private var bundleSize: Int { get throws { try Files.facts(scratch.path("public/test-1.0.0.tar.zst"))?.size ?? 0 } }
+
+    @Test func fromTheFirstToTheNewest() throws {
+        let proxy = try FaultyProxy(before: server)
+        try follow(proxy.url("feed.json"))
+        let before = try Tree(scratch.path("store"))
+        let plan = try run("moult plan")
+        #expect(plan.status == 2)
+        #expect(plan.output.contains("serial 1, \(ByteCount(try bundleSize)) to fetch\n"))
+        #expect(try Tree(scratch.path("store")) == before)
+        try must("moult apply -q")
+        #expect(try installed == "1.0.0\n")
+        // An unchanged feed costs one question, and the answer is 304.
+        let count = try proxy.requests().count
+        #expect(try run("moult check -q").status == 0)
+        try must("moult apply -q")
+        #expect(try proxy.requests().dropFirst(count).map(\.status) == [304, 304])
+        try publish("2.0.0", 2)
+        #expect(try run("moult check -q").status == 2)
+        try must("moult apply -q")
+        #expect(try installed == "2.0.0\n")
+    }
+
+    @Test func aSavedPlanFetchesWhatWasApproved() throws {
+        try follow(server.url("feed.json"))
+        #expect(try run("moult plan -o p").status == 2)
+        try publish("2.0.0", 2)
+        try must("moult apply -q --plan p")
+        #expect(try installed == "1.0.0\n")
+    }
+
+    @Test func withoutKeysItMustBeAllowedEachTime() throws {
+        let url = server.url("feed.json")
+        try must("moult init -q --product org.example.test --feed \(url)")
+        let ended = try run("moult apply")
+        #expect(ended.status == 3)
+        #expect(
+            ended.errors == """
+                moult: error: \(url) cannot be proven: the store \(scratch.path("store")) trusts no key
+                  Put the publisher's key into "keys" of \(scratch.path("store/moult.json")), or say --allow-unsigned this time.
+
+                """)
+        try must("moult apply -q --allow-unsigned")
+        #expect(try run("moult check").status == 3)
+    }
+
+    @Test func couldNotAskHasItsOwnStatus() throws {
+        try follow("http://127.0.0.1:\(try Port.free())/feed.json")
+        #expect(try run("moult check -q").status == 75)
+        #expect(try run("moult apply -q").status == 75)
+        #expect(try installed == "nothing")
+    }
+
+    /// Every fault in every file: the right release, or a refusal that leaves the store as it was.
+    @Test(
+        arguments: ["feed.json", "feed.json.minisig", "test-1.0.0.json", "test-1.0.0.tar.zst"],
+        [FaultyProxy.Fault.cut, .stall, .truncate, .corrupt, .long, .endless, .refuse])
+    func everyFault(_ file: String, _ fault: FaultyProxy.Fault) throws {
+        let proxy = try FaultyProxy(before: server, fault, times: 1, only: file)
+        try follow(proxy.url("feed.json"))
+        let before = try Tree(scratch.path("store"), times: false, skipping: [".moult/downloads", ".moult/feed"])
+        let ended = try run("moult apply -q")
+        if ended.status == 0 {
+            #expect(try installed == "1.0.0\n")
+        } else {
+            #expect([1, 3, 75].contains(ended.status) && ended.errors.hasPrefix("moult: error: "))
+            let after = try Tree(scratch.path("store"), times: false, skipping: [".moult/downloads", ".moult/feed"])
+            #expect(after == before)
+        }
+        // The fault is over, and so is the trouble.
+        try must("moult apply -q")
+        #expect(try installed == "1.0.0\n")
+    }
+
+    /// Killed at 90 % of the bundle: the next one fetches the last 10 %.
+    @Test func goesOnAfterAKill() throws {
+        let proxy = try FaultyProxy(before: server, .stall, at: 0.9, only: ".tar.zst")
+        try follow(proxy.url("feed.json"))
+        let program = try Background([try BuiltMoult.path(), "apply", "-q", "--store", scratch.path("store")])
+        let size = try bundleSize
+        let kept = size * 9 / 10
+        try program.wait {
+            try Files.list(scratch.path("store/.moult/downloads")).contains { name in
+                try name.hasSuffix(".part") && Files.facts(scratch.path("store/.moult/downloads/\(name)"))?.size == kept
+            }
+        }
+        program.signal(SIGKILL)
+        // The lock goes with the process.
+        try must("moult apply -q --wait 10")
+        #expect(try installed == "1.0.0\n")
+        let last = try #require(proxy.requests().last)
+        #expect(last.range == "bytes=\(kept)-" && last.bytes == size - kept)
+    }
+
+    @Test func theNextMirrorStepsIn() throws {
+        try follow("http://127.0.0.1:\(try Port.free())/feed.json")
+        try must(
+            #"sed -i 's|"patience"|"mirrors": ["\#(server.url("feed.json"))"], "patience"|' store/moult.json && moult apply -q"#
+        )
+        #expect(try installed == "1.0.0\n")
+    }
+}

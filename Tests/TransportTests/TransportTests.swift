@@ -1,0 +1,232 @@
+import Glibc
+import MoultBasics
+import MoultFiles
+import MoultTransport
+import MoultTrust
+import Synchronization
+import TestSupport
+import Testing
+
+/// Against a real web server, and a proxy before it that behaves as bad networks do.
+@Suite(.timeLimit(.minutes(10))) struct TransportTests {
+    private let scratch: Scratch
+    private let server: WebServer
+    private let size = 1_000_000
+
+    init() throws {
+        scratch = try Scratch()
+        let directory = try scratch.directory("public")
+        try Shell.must([
+            "sh", "-c", "head -c 1000000 /dev/urandom > \(directory)/file; printf hello > \(directory)/small",
+        ])
+        server = try WebServer(directory)
+    }
+
+    private func transport(patience: Int = 2, attempts: Int = 3) -> Transport {
+        var manners = Transport.Manners()
+        (manners.patience, manners.attempts, manners.pause) = (patience, attempts, 10)
+        return Transport(manners)
+    }
+
+    private func download(_ url: String, _ transport: Transport? = nil) throws {
+        try (transport ?? self.transport()).download(
+            Location(url), to: scratch.path("part"), size: size, progress: { _ in })
+    }
+
+    private var isWhole: Bool {
+        get throws {
+            try SHA256.digest(ofFileAt: scratch.path("part")) == SHA256.digest(ofFileAt: scratch.path("public/file"))
+        }
+    }
+
+    // MARK: small things
+
+    @Test func readsIntoMemory() throws {
+        #expect(try transport().read(Location(server.url("small")), limit: 5) != .nothing)
+        guard case .bytes(let bytes, let tag) = try transport().read(Location(server.url("small")), limit: 5) else {
+            Issue.record("no bytes")
+            return
+        }
+        #expect(bytes == Array("hello".utf8))
+        #expect(try transport().read(Location(server.url("small")), limit: 5, unless: tag) == .unchanged)
+        #expect(try transport().read(Location(server.url("gone")), limit: 5) == .nothing)
+        #expect(try transport().read(Location(scratch.path("public/small")), limit: 5) == .bytes(bytes, tag: nil))
+        let path = scratch.path("public/small").replacing("small", with: "s%6Dall")
+        #expect(try transport().read(Location("file://\(path)"), limit: 5) == .bytes(bytes, tag: nil))
+    }
+
+    @Test func stopsAtTheLimit() throws {
+        let error = try #require(throws: MoultError.self) {
+            try transport().read(Location(server.url("file")), limit: 999_999)
+        }
+        #expect(error.outcome != .busy)
+        let proxy = try FaultyProxy(before: server, .endless)
+        #expect(throws: MoultError.self) { try transport().read(Location(proxy.url("small")), limit: 100) }
+    }
+
+    @Test(arguments: [
+        ("busy", MoultError.Outcome.busy, "the server answers with 503 (not available)"),
+        ("private/x", .failed, "the server answers with 401 (not authorized)"),
+    ])
+    func whatTheServerRefuses(_ path: String, _ outcome: MoultError.Outcome, _ why: String) throws {
+        let proxy = try FaultyProxy(before: server)
+        let error = try #require(throws: MoultError.self) {
+            try transport().read(Location(proxy.url(path)), limit: 100)
+        }
+        #expect(error.outcome == outcome && error.why == why)
+        // Tried again only where that may help.
+        #expect(try proxy.requests().count == (outcome == .busy ? 3 : 1))
+    }
+
+    @Test func redirectsStayWithinTheirScheme() throws {
+        guard case .bytes(let bytes, _) = try transport().read(Location(server.url("moved")), limit: size) else {
+            Issue.record("no bytes")
+            return
+        }
+        #expect(bytes.count == size)
+        for path in ["astray", "secure"] {
+            let error = try #require(throws: MoultError.self) {
+                try transport().read(Location(server.url(path)), limit: size)
+            }
+            #expect(error.outcome == .refused && error.what == "\(server.url(path)) leads to another scheme")
+        }
+    }
+
+    @Test(arguments: ["ftp://example.org/x", "https://me:secret@example.org/x", "https:///x", "file://host/x"])
+    func placesThatCannotBeAsked(_ text: String) throws {
+        let error = try #require(throws: MoultError.self) { try Location(text) }
+        #expect(error.outcome == .refused)
+        #expect(!"\(error)".contains("secret"))
+    }
+
+    @Test func whatLiesBeside() throws {
+        for (place, beside) in [
+            ("https://a.org/x/feed.json", "https://a.org/x/f"),
+            ("https://a.org/feed.json?t=1#x", "https://a.org/f?t=1"),
+            ("https://a.org", "https://a.org/f"), ("/srv/feed.json", "/srv/f"),
+        ] {
+            #expect(try Location(place).beside("f").description == beside)
+        }
+    }
+
+    /// Nobody there: an error of its own, that may go away.
+    @Test func nobodyAnswers() throws {
+        let error = try #require(throws: MoultError.self) {
+            try transport().read(Location("http://127.0.0.1:\(Port.free())/x"), limit: 10)
+        }
+        #expect(error.outcome == .busy)
+    }
+
+    @Test func passwordsComeFromNetrcAndAreNotTold() throws {
+        try Shell.must(["mkdir", scratch.path("public/private")])
+        try Shell.must(["cp", scratch.path("public/small"), scratch.path("public/private/small")])
+        try Files.writeNew(
+            Array("machine 127.0.0.1 login moult password feather\n".utf8), to: scratch.path(".netrc"), mode: 0o600)
+        let fetch = Files.directory(of: try BuiltMoult.path()) + "/moult-fetch"
+        let request = #"{"url":"\#(server.url("private/small"))","offset":0,"patience":5,"bandwidth":0}"#
+        let ended = try Shell.run([fetch], environment: ["HOME": scratch.path], input: request)
+        #expect(ended.status == 0 && ended.output.hasSuffix("\nhello"))
+        #expect(!ended.output.contains("feather") && !ended.errors.contains("feather"))
+    }
+
+    // MARK: large things
+
+    @Test func downloads() throws {
+        try download(server.url("file"))
+        #expect(try isWhole)
+    }
+
+    /// A connection that is cut at 90 % costs the last 10 % once more, and no more.
+    @Test func goesOnWhereItWasCut() throws {
+        let proxy = try FaultyProxy(before: server, .cut, at: 0.9)
+        try download(proxy.url("file"))
+        #expect(try isWhole)
+        let requests = try proxy.requests()
+        #expect(requests.map(\.range) == ["", "bytes=900000-"])
+        #expect(requests.map(\.bytes) == [900_000, 100_000])
+    }
+
+    /// So does another attempt later: what came is there.
+    @Test func goesOnWithWhatWasLeft() throws {
+        let proxy = try FaultyProxy(before: server, .cut, at: 0.9)
+        #expect(throws: MoultError.self) { try download(proxy.url("file"), transport(attempts: 1)) }
+        #expect(try Files.facts(scratch.path("part"))?.size == 900_000)
+        try download(proxy.url("file"))
+        #expect(try isWhole)
+        #expect(try proxy.requests().map(\.range) == ["", "bytes=900000-"])
+    }
+
+    /// If the file has become another one in between, all of it is fetched anew.
+    @Test func aPartOfAnotherVersionIsNotGoneOnWith() throws {
+        let proxy = try FaultyProxy(before: server, .cut, at: 0.5)
+        #expect(throws: MoultError.self) { try download(proxy.url("file"), transport(attempts: 1)) }
+        try Shell.must([
+            "sh", "-c",
+            "head -c 1000000 /dev/urandom > \(scratch.path("public/file")); touch -d @1 \(scratch.path("public/file"))",
+        ])
+        try download(proxy.url("file"))
+        #expect(try isWhole)
+        #expect(try proxy.requests().map(\.status) == [200, 200])
+    }
+
+    @Test func manyCutsGetThereToo() throws {
+        let proxy = try FaultyProxy(before: server, .cut, at: 0.3, times: 8)
+        try download(proxy.url("file"), transport(attempts: 2))
+        #expect(try isWhole)
+        #expect(try proxy.requests().reduce(0) { $0 + $1.bytes } == size)
+    }
+
+    @Test func aStallIsGivenUpAndGoneOnWith() throws {
+        let proxy = try FaultyProxy(before: server, .stall, at: 0.7)
+        try download(proxy.url("file"), transport(patience: 1))
+        #expect(try isWhole)
+        #expect(try proxy.requests().last?.range == "bytes=700000-")
+    }
+
+    @Test(arguments: [FaultyProxy.Fault.truncate, .long, .refuse])
+    func aLieOnceIsGotOver(_ fault: FaultyProxy.Fault) throws {
+        let proxy = try FaultyProxy(before: server, fault)
+        do { try download(proxy.url("file")) } catch let error as MoultError {
+            // A server that says another size than the manifest is not asked on.
+            #expect(fault != .refuse && error.what.contains("is not the file that was sealed"))
+            return
+        }
+        #expect(try isWhole)
+    }
+
+    @Test func moreThanTheManifestSaysIsStopped() throws {
+        let proxy = try FaultyProxy(before: server, .endless, times: 9)
+        let error = try #require(throws: MoultError.self) { try download(proxy.url("file")) }
+        #expect(error.why == "more came than the 1000000 bytes that the manifest says")
+        #expect((try Files.facts(scratch.path("part"))?.size ?? 0) <= size)
+    }
+
+    @Test func theWrongPlaceIsNotJoined() throws {
+        let proxy = try FaultyProxy(before: server, .misplace, times: 9, only: "file")
+        try Shell.must(["sh", "-c", "head -c 5000 \(scratch.path("public/file")) > \(scratch.path("part"))"])
+        let error = try #require(throws: MoultError.self) { try download(proxy.url("file")) }
+        #expect(error.what.hasSuffix("came from the wrong place on"))
+        #expect(try Files.facts(scratch.path("part"))?.size == 5000)
+    }
+
+    @Test func stopsWhenAsked() throws {
+        let proxy = try FaultyProxy(before: server, .stall, at: 0.2)
+        let seen = Mutex(0)
+        struct Stop: Error {}
+        let transport = Transport(.init(), stopIfAsked: { if seen.withLock({ $0 }) > 0 { throw Stop() } })
+        #expect(throws: Stop.self) {
+            try transport.download(
+                Location(proxy.url("file")), to: scratch.path("part"), size: size,
+                progress: { done in seen.withLock { $0 = done } })
+        }
+    }
+
+    @Test func theBandwidthIsBounded() throws {
+        var manners = Transport.Manners()
+        manners.bandwidth = 500_000
+        let start = ContinuousClock.now
+        try download(server.url("file"), Transport(manners))
+        #expect(ContinuousClock.now - start > .milliseconds(900))
+        #expect(try isWhole)
+    }
+}

@@ -1,0 +1,71 @@
+import CLinux
+import Glibc
+import MoultBasics
+import MoultFiles
+import TestSupport
+
+/// nginx, serving a directory on a port of its own.
+final class WebServer {
+    let port: Int
+    private let scratch: Scratch
+    private let program: Background
+
+    init(_ directory: String) throws {
+        scratch = try Scratch()
+        port = try Port.free()
+        let configuration = """
+            daemon off; master_process off; pid \(scratch.path("pid")); error_log \(scratch.path("errors"));
+            events {}
+            http {
+              access_log off; client_body_temp_path \(scratch.path("body")); proxy_temp_path \(scratch.path("proxy"));
+              fastcgi_temp_path \(scratch.path("f")); uwsgi_temp_path \(scratch.path("u")); scgi_temp_path \(scratch.path("s"));
+              server {
+                listen 127.0.0.1:\(port); root \(directory);
+                location /private/ { auth_basic "x"; auth_basic_user_file \(scratch.path("users")); }
+                location /moved { return 302 http://127.0.0.1:\(port)/file; }
+                location /astray { return 302 ftp://127.0.0.1/file; }
+                location /secure { return 302 https://127.0.0.1:\(port)/file; }
+                location /busy { return 503; }
+              }
+            }
+            """
+        try Files.writeNew(Array(configuration.utf8), to: scratch.path("conf"))
+        // The password is "feather".
+        try Files.writeNew(Array("moult:{PLAIN}feather\n".utf8), to: scratch.path("users"))
+        program = try Background([
+            "/usr/sbin/nginx", "-p", scratch.path, "-e", scratch.path("errors"), "-c", scratch.path("conf"),
+        ])
+        try program.wait { Port.answers(port) }
+    }
+
+    deinit { program.signal(SIGTERM) }
+
+    func url(_ name: String) -> String { "http://127.0.0.1:\(port)/\(name)" }
+}
+
+enum Port {
+    /// A port that nobody listens on.
+    static func free() throws -> Int {
+        let text = try Shell.must([
+            "python3", "-c", "import socket; s=socket.socket(); s.bind(('127.0.0.1',0)); print(s.getsockname()[1])",
+        ])
+        guard let port = Int(text.split(separator: "\n")[0]) else {
+            throw MoultError(.system, what: "no port: \(text)")
+        }
+        return port
+    }
+
+    static func answers(_ port: Int) -> Bool {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(descriptor) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = in_port_t(port).bigEndian
+        address.sin_addr.s_addr = in_addr_t(0x7f00_0001).bigEndian
+        return withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
+            }
+        }
+    }
+}
