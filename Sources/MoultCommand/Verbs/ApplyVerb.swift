@@ -61,7 +61,7 @@ enum ApplyVerb {
         let display = UpdateDisplay(call, store: try call.store())
         let (look, result) = try call.orchestrator(display.watcher).follow(
             call.feedRequest(), wait: call.wait, announce: display.announce)
-        if result.plan == nil {
+        if result.plan == nil, call.output.format == .text {
             call.output.print(FeedReport(look: look, storeWords: call.storeWords))
         } else {
             display.finish(result, storeWords: call.storeWords)
