@@ -9,7 +9,7 @@ enum ExportVerb {
     static let directory = Argument(.directory(), "Where the set goes; made if it is not there")
 
     static let command = Command(
-        "export", .operators, "copy a release with its feed and signatures, for machines without a network",
+        "export", .operators, "copy a release and what proves it, for use without a network",
         discussion: [
             """
             The directory gets the feed, the signatures, the manifest and the bundle. A store takes the release from \

@@ -49,7 +49,7 @@ enum PublishVerb {
             .init("To a tenth of all machines first:", "moult publish public new.json --rollout 10 -k release.key"),
             .init("To all of them:", "moult publish public --release 2.1.0 --rollout 100 -k release.key"),
             .init(
-                "Take it back:", "moult publish public --withdraw 2.1.0 --reason 'names are missing' -k release.key"),
+                "Take it back:", "moult publish public --withdraw 2.1.0 --reason 'bad names' -k release.key"),
             .init(
                 "Change keys:", "moult publish public --key old.key --key new.key --trust new.pub"),
         ],
