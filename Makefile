@@ -1,5 +1,5 @@
 # The commands of this project. `make demo` shows it at work, `make test` proves it; each installs what it needs.
-.PHONY: demo test limits deps test-deps build release lint install put deb deb-test bench bench-report bench-deps clean
+.PHONY: demo test limits deps test-deps build release lint install put deb deb-test ansible-test bench bench-report bench-deps clean
 
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PREFIX ?= /usr/local
@@ -104,6 +104,11 @@ deb: release
 deb-test: release
 	$(call install_missing,debootstrap)
 	$(SUDO) packaging/deb/test $(MOULT)
+
+# Rolls releases over four hosts by real Ansible, each a network namespace with an ssh server. Needs root.
+ansible-test: release
+	$(call install_missing,python3-venv iproute2 openssh-client dropbear-bin)
+	$(SUDO) integrations/ansible/tests/run $(MOULT)
 
 clean:
 	rm -rf .build

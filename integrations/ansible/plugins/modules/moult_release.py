@@ -1,0 +1,136 @@
+#!/usr/bin/python
+"""Brings a release into a moult store."""
+
+DOCUMENTATION = r"""
+module: moult_release
+short_description: Bring a release into a moult store
+description:
+  - Runs C(moult apply), which brings in all of a release or nothing. If it is installed already, nothing is changed.
+  - In check mode it runs C(moult plan), which changes nothing, not even a time stamp.
+  - In diff mode the lines of the plan are shown.
+options:
+  store:
+    description: The directory with the databases.
+    type: path
+    required: true
+  manifest:
+    description: The sealed manifest of the release, on the host, with its bundle beside it.
+    type: path
+    required: true
+  product:
+    description: What the store is for. With it the store is made if it is not there.
+    type: str
+  follow:
+    description: What to let in; V(newer), only upward, or V(match), whatever differs. Else as the store says.
+    type: str
+    choices: [newer, match]
+  app:
+    description: The app's version, if the release requires one.
+    type: str
+  allow_downgrade:
+    description: Let in an older release, too.
+    type: bool
+    default: false
+  wait:
+    description: How many seconds to wait if another moult is at work.
+    type: int
+    default: 60
+  executable:
+    description: The command.
+    type: path
+    default: moult
+attributes:
+  check_mode: {support: full}
+  diff_mode: {support: full}
+"""
+
+EXAMPLES = r"""
+- moult.store.moult_release:
+    store: /var/lib/app
+    manifest: /srv/releases/app-2.1.0.json
+    product: org.example.app
+"""
+
+RETURN = r"""
+version: {description: What is installed now; in check mode, what would be., type: str, returned: success}
+generation: {description: Its generation., type: str, returned: success}
+plan: {description: The lines of the plan., type: list, elements: str, returned: in check or diff mode}
+outcome:
+  description: The name of the exit status, V(failed), V(refused), V(stale), V(undone), V(stuck), V(usage) or V(busy).
+  type: str
+  returned: failure
+code: {description: Tells one kind of error from another., type: str, returned: failure}
+rc: {description: The exit status., type: int, returned: failure}
+"""
+
+import json
+import os
+
+from ansible.module_utils.basic import AnsibleModule
+
+
+class Moult:
+    def __init__(self, module):
+        self.module, self.parameters = module, module.params
+
+    def run(self, verb, *words, fine=(0,), as_json=True):
+        """What a verb prints; the module fails with its error if it ends with anything but these."""
+        command = [self.parameters["executable"], verb, *words, "--store", self.parameters["store"]]
+        status, output, errors = self.module.run_command(command + (["--json"] if as_json else []))
+        lines = [json.loads(line) for line in output.splitlines()] if as_json else output.splitlines()
+        if status in fine:
+            return status, lines
+        error = lines[-1].get("error", {}) if as_json and lines else {}
+        sentence = ": ".join(error[key] for key in ("what", "why") if key in error)
+        self.module.fail_json(
+            msg=f"{sentence}. {error.get('now', '')}".strip() if sentence else errors.strip() or f"{verb} failed",
+            rc=status, outcome=error.get("outcome"), code=error.get("code"))
+
+    def make_store(self):
+        """Whether the store was not there."""
+        if not self.parameters["product"] or os.path.exists(os.path.join(self.parameters["store"], "moult.json")):
+            return False
+        if not self.module.check_mode:
+            self.run("init", "--product", self.parameters["product"])
+        return True
+
+    def release(self):
+        words = [self.parameters["manifest"]]
+        words += [word for key in ("follow", "app") if self.parameters[key] for word in ("--" + key, self.parameters[key])]
+        return words + (["--allow-downgrade"] if self.parameters["allow_downgrade"] else [])
+
+    def plan(self):
+        """Whether there are changes, the plan, and its lines as moult prints them."""
+        status, (plan,) = self.run("plan", *self.release(), fine=(0, 2))
+        return status == 2, plan, self.run("plan", *self.release(), fine=(0, 2), as_json=False)[1]
+
+
+def main():
+    module = AnsibleModule(
+        supports_check_mode=True,
+        argument_spec=dict(
+            store=dict(type="path", required=True), manifest=dict(type="path", required=True), product=dict(type="str"),
+            follow=dict(type="str", choices=["newer", "match"]), app=dict(type="str"),
+            allow_downgrade=dict(type="bool", default=False), wait=dict(type="int", default=60),
+            executable=dict(type="path", default="moult")))
+    moult, result = Moult(module), {"changed": False}
+
+    made = moult.make_store()
+    if made and module.check_mode:
+        # There is nothing yet for which a plan could be made.
+        lines = [f"+ {module.params['store']}: a store for {module.params['product']}, and its first release"]
+        module.exit_json(changed=True, plan=lines, diff={"prepared": "\n".join(lines) + "\n"})
+    if module.check_mode or module._diff:
+        changes, plan, lines = moult.plan()
+        result = {"changed": changes or made, "plan": lines, **plan["to"]}
+        if changes:
+            result["diff"] = {"prepared": "\n".join(lines) + "\n"}
+    if not module.check_mode:
+        _, events = moult.run("apply", *moult.release(), "--wait", str(module.params["wait"]))
+        end = events[-1]
+        result |= {"changed": end["changed"] or made, "version": end["version"], "generation": end["generation"]}
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()
