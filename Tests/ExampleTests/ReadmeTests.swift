@@ -7,7 +7,7 @@ import Testing
     /// Every command of these pages is run, and must print what stands below it.
     @Test(arguments: [
         "README.md", "docs/first-release.md", "docs/in-an-app.md", "docs/recover.md", "docs/running.md",
-        "docs/troubleshooting.md", "docs/user-rows.md",
+        "docs/troubleshooting.md", "docs/user-rows.md", "docs/follow-a-feed.md",
     ])
     func itsCommandsPrintWhatItShows(_ document: String) throws {
         let ended = try Project.run(["scripts/replay", document], in: Project.root)
@@ -35,7 +35,8 @@ import Testing
         "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "manifests/README.md",
         "manifests/replace-on-new-version/README.md", "manifests/build-and-attach/README.md", "docs/README.md",
         "docs/first-release.md", "docs/following.md", "docs/in-an-app.md", "docs/recover.md", "docs/running.md",
-        "docs/user-rows.md",
+        "docs/user-rows.md", "docs/troubleshooting.md", "docs/json.md", "docs/feeds.md", "docs/follow-a-feed.md",
+        "docs/database-in-your-build.md", "integrations/ansible/README.md",
         "manifests/drop-when-incompatible/README.md", "manifests/complete-reset/README.md",
     ])
     func itsLinksLeadSomewhere(_ document: String) throws {

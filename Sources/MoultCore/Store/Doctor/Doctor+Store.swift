@@ -63,7 +63,7 @@ extension Doctor {
     func strangers() throws -> [Finding] {
         let own = [
             layout.current, layout.generations, layout.transactions, layout.downloads, layout.quarantine,
-            layout.lock, layout.history,
+            layout.feed, layout.lock, layout.history,
         ]
         var strange = try Files.list(layout.hidden).map { "\(layout.hidden)/\($0)" }.filter { !own.contains($0) }
         for name in try Generation.names(layout) {

@@ -14,9 +14,8 @@ options:
     type: path
     required: true
   manifest:
-    description: The sealed manifest of the release, on the host, with its bundle beside it.
+    description: The sealed manifest of the release, on the host, with its bundle beside it. Else the store's feed says.
     type: path
-    required: true
   product:
     description: What the store is for. With it the store is made if it is not there.
     type: str
@@ -95,7 +94,7 @@ class Moult:
         return True
 
     def release(self):
-        words = [self.parameters["manifest"]]
+        words = [self.parameters["manifest"]] if self.parameters["manifest"] else []
         words += [word for key in ("follow", "app") if self.parameters[key] for word in ("--" + key, self.parameters[key])]
         return words + (["--allow-downgrade"] if self.parameters["allow_downgrade"] else [])
 
@@ -109,7 +108,7 @@ def main():
     module = AnsibleModule(
         supports_check_mode=True,
         argument_spec=dict(
-            store=dict(type="path", required=True), manifest=dict(type="path", required=True), product=dict(type="str"),
+            store=dict(type="path", required=True), manifest=dict(type="path"), product=dict(type="str"),
             follow=dict(type="str", choices=["newer", "match"]), app=dict(type="str"),
             allow_downgrade=dict(type="bool", default=False), wait=dict(type="int", default=60),
             executable=dict(type="path", default="moult")))
