@@ -16,6 +16,14 @@ def sealed(store):
 
 def living(store):
     """What SQLite finds in each database that apps write to, with all that lies beside it."""
+    return {name: found for name, (found, _) in contents(store).items()}
+
+
+def modes(store):
+    return {name: mode for name, (_, mode) in contents(store).items()}
+
+
+def contents(store):
     return {name: content(os.path.join(store, name)) for name in names(store)
             if not os.path.islink(os.path.join(store, name))}
 
@@ -25,7 +33,7 @@ def names(store):
 
 
 def content(path):
-    """Journal mode, schema and rows; the digest of the file if it is no database."""
+    """Health, schema and rows, or the digest of the file if it is no database; and the journal mode."""
     with tempfile.TemporaryDirectory() as scratch:
         copy = os.path.join(scratch, "x.db")
         shutil.copyfile(path, copy)
@@ -35,17 +43,17 @@ def content(path):
         connection = sqlite3.connect(copy)
         try:
             connection.text_factory = bytes
-            mode = connection.execute("PRAGMA journal_mode").fetchone()
+            mode = connection.execute("PRAGMA journal_mode").fetchone()[0]
             health = connection.execute("PRAGMA integrity_check").fetchall()
             version = connection.execute("PRAGMA user_version").fetchone()[0]
             tables = connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'table' ORDER BY name").fetchall()
             rows = [(sql, sorted(connection.execute(f"SELECT * FROM \"{name.decode()}\"").fetchall(), key=repr))
                     for name, sql in tables]
         except sqlite3.DatabaseError:
-            return "no database: " + hashlib.sha256(open(path, "rb").read()).hexdigest()
+            return "no database: " + hashlib.sha256(open(path, "rb").read()).hexdigest(), None
         finally:
             connection.close()
-    return f"{mode} {health} {version} " + hashlib.sha256(repr(rows).encode()).hexdigest()
+    return f"{health} {version} " + hashlib.sha256(repr(rows).encode()).hexdigest(), mode
 
 
 def query(path, sql):
@@ -122,13 +130,14 @@ class State:
     """A store at rest."""
 
     def __init__(self, store):
-        self.version, self.sealed, self.living = version(store), sealed(store), living(store)
+        self.version, self.sealed = version(store), sealed(store)
+        self.living, self.modes = living(store), modes(store)
         self.files, self.settings = files(store), settings(store)
         self.installed, self.last = installed(store)
 
     def differences(self, other):
         found = [f"{name} is {getattr(self, name)}, and not {getattr(other, name)}"
-                 for name in ("version", "sealed", "living", "settings") if getattr(self, name) != getattr(other, name)]
+                 for name in ("version", "sealed", "living", "modes", "settings") if getattr(self, name) != getattr(other, name)]
         found += [f"left over: {name}" for name in sorted(self.files - other.files)]
         found += [f"missing: {name}" for name in sorted(other.files - self.files)]
         return found
