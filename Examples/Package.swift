@@ -12,6 +12,7 @@ let package = Package(
     name: "examples",
     dependencies: [.package(name: "moult", path: "..")],
     targets: [
+        app("Board"),
         app("Phrasebook"),
         app("TenLines"),
         app("Trees", plugins: ["BuildDatabase"]),

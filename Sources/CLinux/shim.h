@@ -67,6 +67,10 @@ static inline int moult_fallocate(int fd, off64_t size) { return (int)syscall(SY
 // pipe2 is behind _GNU_SOURCE.
 static inline int moult_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC); }
 
+// These have no or late wrappers in glibc.
+static inline int moult_pidfd_open(pid_t pid) { return (int)syscall(SYS_pidfd_open, pid, 0); }
+static inline int moult_memfd(void) { return (int)syscall(SYS_memfd_create, "moult", 1u /* MFD_CLOEXEC */); }
+
 // Neither does <spawn.h> show these without it, and including it here would define fd_set unlike other modules do.
 extern int moult_spawn_addchdir(void *actions, const char *path) __asm__("posix_spawn_file_actions_addchdir_np");
 extern int moult_spawn_addclosefrom(void *actions, int from) __asm__("posix_spawn_file_actions_addclosefrom_np");

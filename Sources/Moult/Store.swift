@@ -17,6 +17,7 @@ public struct Store: Sendable {
     /// The store's directory.
     public let directory: String
     private let steps: StepSet
+    let consumers = ConsumerRegistry()
 
     /// Names a store; nothing is read or made yet. `steps` come in beside the built-in ones, as manifests name them.
     public init(at directory: String, steps: [any Step] = []) {
@@ -85,7 +86,8 @@ public struct Store: Sendable {
     }
 
     func orchestrator(_ watcher: Watcher = Watcher()) throws -> Orchestrator {
-        try Orchestrator(root: directory, steps: steps, watcher: watcher)
+        try Orchestrator(
+            root: directory, steps: steps, watcher: watcher, consumers: ConsumerOptions(inProcess: consumers.all))
     }
 
     func settle() throws {

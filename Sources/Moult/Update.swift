@@ -50,7 +50,7 @@ public enum UpdateProgress: Sendable {
         case .decided: self = .decided
         case .done(.apply, let effect): self = .done(effect)
         case .warning(let text): self = .warning(text)
-        case .done, .phase, .settled: return nil
+        case .done, .phase, .settled, .consumer: return nil
         }
     }
 }

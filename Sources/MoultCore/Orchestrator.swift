@@ -8,14 +8,18 @@ package struct Orchestrator: Sendable {
     package let layout: StoreLayout
     package let steps: StepSet
     package let watcher: Watcher
+    package let consumers: ConsumerOptions
 
-    package init(root: String, steps: StepSet, watcher: Watcher = Watcher()) throws {
+    package init(
+        root: String, steps: StepSet, watcher: Watcher = Watcher(), consumers: ConsumerOptions = ConsumerOptions()
+    ) throws {
         layout = try StoreLayout(root: root)
         self.steps = steps
         self.watcher = watcher
+        self.consumers = consumers
     }
 
-    var planner: Planner { Planner(layout: layout, steps: steps) }
+    var planner: Planner { Planner(layout: layout, steps: steps, inProcess: consumers.inProcess) }
 
     /// What an update came to.
     package struct Result: Sendable {
@@ -26,6 +30,8 @@ package struct Orchestrator: Sendable {
         package var quarantine = QuarantineShelf.Report()
         /// What is installed now.
         package var generation: String?
+        /// Who still reads a generation before it.
+        package var laggards: [Laggard] = []
     }
 
     // MARK: looking
@@ -96,10 +102,10 @@ package struct Orchestrator: Sendable {
 
     /// Settles what is unfinished, however often that was tried; back instead of forward if asked.
     package func recover(back: Bool = false, wait: Int = 0) throws -> [Settler.Result] {
-        _ = try Settings.read(layout)
+        let settler = try settler()
         let lock = try StoreLock.take(layout, wait: wait, stop: watcher.stopIfAsked)
         defer { withExtendedLifetime(lock) {} }
-        return try Settler(layout: layout, steps: steps, tell: watcher.tell).settle(patiently: true, back: back)
+        return try settler.settle(patiently: true, back: back)
     }
 
     /// Settles what is unfinished if nobody else is at work; for readers that are about to open the databases.
@@ -108,8 +114,17 @@ package struct Orchestrator: Sendable {
             return
         }
         defer { withExtendedLifetime(lock) {} }
-        _ = try Settler(layout: layout, steps: steps, tell: watcher.tell).settle()
+        // Nobody is made to let go for a reader: it may be part of the very program that would be stopped.
+        _ = try settler(mayRelease: false).settle()
     }
+
+    private func settler(mayRelease: Bool = true) throws -> Settler {
+        Settler(
+            layout: layout, steps: steps, tell: watcher.tell, consumers: try allConsumers(),
+            forceAfter: consumers.forceAfter, mayRelease: mayRelease)
+    }
+
+    private func allConsumers() throws -> [Consumer] { try Settings.read(layout).consumers + consumers.inProcess }
 
     /// Removes old generations and, if days are given, what has been in quarantine for longer.
     package func clean(
@@ -142,10 +157,10 @@ package struct Orchestrator: Sendable {
     // MARK: parts
 
     func locked(_ wait: Int, _ body: ([Settler.Result]) throws -> Result) throws -> Result {
-        _ = try Settings.read(layout)
+        let settler = try settler()
         let lock = try StoreLock.take(layout, wait: wait, stop: watcher.stopIfAsked)
         defer { withExtendedLifetime(lock) {} }
-        return try body(Settler(layout: layout, steps: steps, tell: watcher.tell).settle())
+        return try body(settler.settle())
     }
 
     func execute(
@@ -156,12 +171,19 @@ package struct Orchestrator: Sendable {
         try announce(plan)
         for warning in plan.warnings { watcher.tell(.warning(warning)) }
         let transaction = Transaction(layout: layout, id: plan.id)
+        let calls = ConsumerCalls(
+            transaction, plan, among: try allConsumers(), forceAfter: consumers.forceAfter, watcher: watcher)
         let start = ContinuousClock.now
         do {
-            try Pipeline(transaction: transaction, steps: steps, watcher: watcher, made: made).run()
+            try Pipeline(transaction: transaction, steps: steps, watcher: watcher, made: made, consumers: calls).run()
         } catch {
+            let outcome = (error as? MoultError)?.outcome
             warning { try record(plan, since: start, failure: error) }
-            if (error as? MoultError)?.outcome != .stuck { warning { try transaction.remove() } }
+            // If the decision's record had reached the disk although its sync failed, it goes with the rest.
+            if outcome != .stuck {
+                _ = calls.reload(.undone, everybody: outcome == .undone)
+                warning { try transaction.remove() }
+            }
             throw error
         }
         var result = Result(plan: plan, settled: settled, generation: plan.to.generation)
@@ -176,12 +198,42 @@ package struct Orchestrator: Sendable {
             if let hold = plan.hold { try Settings.rewrite(layout, "hold", hold.json) }
             try transaction.journal.end("committed")
             try record(plan, since: start, failure: nil)
-            try transaction.remove()
+        }
+        let failures = calls.reload(.installed, everybody: true)
+        warning { try transaction.remove() }
+        if let failure = failures.first(where: \.consumer.isFatal) { throw withdraw(plan, because: failure) }
+        warning {
             let settings = try Settings.read(layout)
+            result.laggards = try Laggard.wait(
+                layout, seconds: consumers.waitForReaders ?? settings.waitForReaders, stop: watcher.stopIfAsked)
             result.collected = try Collector(layout: layout, settings: settings).collect()
             result.quarantine = try QuarantineShelf(layout: layout, settings: settings).enforceLimit()
         }
         return result
+    }
+
+    /// Takes a release out of service again that a consumer cannot do without reloading; gives the error to tell.
+    private func withdraw(_ plan: Plan, because failure: ConsumerCalls.Failure) -> MoultError {
+        let consumer = "the consumer \(failure.consumer.name)"
+        guard plan.purpose == .update, let from = plan.from else {
+            return MoultError(
+                .consumer, .stuck, what: "\(plan.to.version) is installed, but \(consumer) did not reload",
+                why: failure.reason,
+                now: plan.from == nil
+                    ? "There is nothing to go back to. Mend that program and start it."
+                    : "Mend that program and start it, or go on: moult apply MANIFEST")
+        }
+        do {
+            let reason = "\(consumer) did not reload: \(failure.reason)"
+            _ = try execute(planner.rollback(to: from.generation, reason: reason), settled: [], { _ in })
+        } catch {
+            return MoultError(
+                .consumer, .stuck, what: "\(consumer) reloaded neither \(plan.to.version) nor what was there before",
+                why: "\(failure.reason); \(error)", now: "See what is installed: moult status", cause: error)
+        }
+        return MoultError(
+            .consumer, .undone, what: "the update to \(plan.to.version) was rolled back: \(consumer) did not reload",
+            why: failure.reason, now: "Mend that program, and let the release in again: moult unhold")
     }
 
     /// What fails after the outcome is certain does not change it: it is told, and the next command tidies up.

@@ -15,6 +15,9 @@ package enum OpenFiles {
     /// any descriptor of a file drops all POSIX locks of the process on it.
     package static func isOpenHere(_ path: String) throws -> Bool { opens("self", try inodes([path])) }
 
+    /// Whether a process has one of the files open; not if it belongs to somebody else, whom only root may look into.
+    package static func isOpen(_ paths: [String], in pid: Int32) throws -> Bool { opens("\(pid)", try inodes(paths)) }
+
     private static func inodes(_ paths: [String]) throws -> Set<Inode> {
         Set(try paths.compactMap { try Files.factsThroughLinks($0) }.map { Inode($0) })
     }

@@ -6,35 +6,20 @@ internal import MoultBasics
 package final class StreamingChild {
     private let name: String
     private let pid: pid_t
-    private let output: ChildPipe
-    private let errors: ChildPipe
+    private let output: Pipe
+    private let errors: Pipe
     private var isOver = false
 
     /// The most that is kept of what it says on standard error.
     private static let complaintLimit = 1 << 16
 
-    /// Starts the program, found in PATH, with at most a few kilobytes of input.
+    /// Starts the program, found in PATH, with these bytes as its input.
     package init(_ arguments: [String], input: [UInt8]) throws {
         name = arguments.first ?? ""
-        var feed = try ChildPipe()
-        var output = try ChildPipe()
-        var errors = try ChildPipe()
-        // What fits into the pipe is there before anybody reads, and its end comes with the closing.
-        guard input.count <= 4096 else {
-            throw MoultError(.system, what: "cannot start \(name)", why: "its input is too long")
-        }
-        let number = feed.input
-        let count = try input.withUnsafeBytes { bytes in
-            try wrapped("cannot write to \(arguments.first ?? "")") { () throws(Errno) in
-                try Syscall.write(number, bytes)
-            }
-        }
-        guard count == input.count else {
-            throw MoultError(.system, what: "cannot start \(name)", why: "a short write")
-        }
-        feed.closeInput()
+        var output = try Pipe()
+        var errors = try Pipe()
         pid = try ChildProcess.spawn(
-            arguments, nil, [:], input: feed.output, output: output.input, errors: errors.input)
+            arguments, nil, [:], input, isGroup: false, output: output.input, errors: errors.input)
         output.closeInput()
         errors.closeInput()
         self.output = output
@@ -81,7 +66,7 @@ package final class StreamingChild {
         }
         let ending = try ChildProcess.wait(pid, for: name)
         isOver = true
-        return ChildProcess.Result(ending: ending, output: [], errors: said)
+        return ChildProcess.Result(pid: pid, ending: ending, output: [], errors: said)
     }
 
     package func kill() {

@@ -45,6 +45,29 @@ import Testing
         #expect(try await phrasebook(one, "store").output.hasPrefix("nothing new\nphrases 1.0.0:\n"))
     }
 
+    /// Scenario 2: new data comes in while the app has the old data open.
+    @Test func aBoardStaysUpWhileItsDataIsReplaced() async throws {
+        for version in ["1.0.0", "2.0.0"] {
+            let draft = "\(Project.root)/manifests/replace-live/prices-\(version).draft.json"
+            _ = try Project.must(["moult", "pack", draft, "-o", "prices"], in: scratch.path)
+        }
+        let ended = try await Project.run(
+            [ExampleApps.path("Board"), "board", "prices/prices-1.0.0.json", "prices/prices-2.0.0.json"],
+            in: scratch.path)
+        #expect(
+            ended.output == """
+                prices 1.0.0
+                  apple: 40
+                  bread: 320
+                closed for a moment
+                new: price
+                prices 2.0.0
+                  apple: 45
+                  bread: 320
+
+                """)
+    }
+
     @Test func theAppIsShort() throws {
         let lines = try Project.text("Examples/Sources/Phrasebook/main.swift").split(
             separator: "\n", omittingEmptySubsequences: false)

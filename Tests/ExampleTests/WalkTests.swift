@@ -11,6 +11,7 @@ import Testing
     @Test(arguments: [
         "scripts/demo", "manifests/replace-on-new-version/run", "manifests/build-and-attach/run",
         "manifests/drop-when-incompatible/run", "manifests/complete-reset/run",
+        "manifests/replace-live/run",
     ])
     func walksFromAnywhereAnyNumberOfTimes(_ script: String) throws {
         let temporary = try scratch.directory("tmp")

@@ -33,6 +33,8 @@ struct PlanReport: Report {
             for line in lines.lines(of: effect, on: page.terminal) { page.line(line) }
         }
         if let contents { DiffSummary(diff: contents).write(to: &page) }
+        if !plan.calls.isEmpty { page.line() }
+        for call in plan.calls { page.wrapped("consumer \(call.text)") }
         page.line()
         if let origin = plan.origin { page.origin(origin, missing: plan.bundle?.missing ?? 0) }
         page.wrapped(

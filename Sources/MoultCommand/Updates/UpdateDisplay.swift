@@ -1,5 +1,6 @@
 internal import MoultBasics
 internal import MoultCore
+internal import MoultFiles
 internal import StepKit
 internal import Synchronization
 
@@ -53,6 +54,10 @@ final class UpdateDisplay: Sendable {
         case .settled(let result):
             output.event("settled", result.eventMembers)
             output.lines { $0.wrapped(StyledText(result.text)) }
+        case .consumer(let name, let call):
+            bar.end()
+            output.event("consumer", ["consumer": .string(name), "call": .string(call.rawValue)])
+            output.lines { $0.wrapped("\($0.terminal.symbols.tick, .good) \(call.rawValue)  \(name)") }
         case .warning(let text): output.warn(StyledText(text))
         }
     }
@@ -100,8 +105,16 @@ final class UpdateDisplay: Sendable {
                 "changed": .bool(result.plan != nil), "version": .string(version), "generation": .string(generation),
                 "from": result.plan?.from?.json, "hold": result.plan?.hold?.json,
                 "removed": .array(result.collected.removed.map { .string($0) }),
+                "laggards": .array(
+                    result.laggards.map {
+                        [
+                            "pid": .size(Int($0.process.pid)), "command": .string($0.process.command),
+                            "generation": .string($0.generation),
+                        ]
+                    }),
                 "milliseconds": result.plan.map { _ in .size(Int(seconds * 1000)) },
             ])
+        for laggard in result.laggards { output.warn(StyledText(laggard.text)) }
         output.lines { page in
             guard let plan = result.plan else { return page.line(StyledText(nothingToDo(version))) }
             page.line()

@@ -12,6 +12,14 @@ enum UpdateOptions {
     static let wait = Option(
         "wait", value: .number("SECONDS", in: 0...604_800), "How long to wait if another moult is at work; else 0")
 
+    static let forceAfter = Option(
+        "force-after", value: .number("SECONDS", in: 0...86_400),
+        "Then go on without consumers that do not let go, and end what still has a file open that is exchanged")
+    static let waitForReaders = Option(
+        "wait-for-readers", value: .number("SECONDS", in: 0...86_400),
+        "How long to wait in the end until readers have moved to the new generation; else as moult.json says")
+
+    static let consumers = [forceAfter, waitForReaders]
     static let all = [app, follow, allowDowngrade]
 }
 
@@ -44,7 +52,13 @@ extension Call {
 
     /// The orchestrator of the store that is meant.
     func orchestrator(_ watcher: Watcher = Watcher()) throws -> Orchestrator {
-        try Orchestrator(root: store(), steps: steps, watcher: watcher)
+        try Orchestrator(root: store(), steps: steps, watcher: watcher, consumers: consumerOptions)
+    }
+
+    /// How those who have databases open are dealt with, by a verb that has the options for it.
+    var consumerOptions: ConsumerOptions {
+        ConsumerOptions(
+            forceAfter: number(UpdateOptions.forceAfter), waitForReaders: number(UpdateOptions.waitForReaders))
     }
 
     func layout() throws -> StoreLayout { try StoreLayout(root: store()) }

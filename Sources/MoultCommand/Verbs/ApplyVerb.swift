@@ -18,7 +18,8 @@ enum ApplyVerb {
             fails. If the release is installed already nothing is locked or written.
             """
         ],
-        arguments: [manifest], options: [plan] + UpdateOptions.all + FeedOptions.all + [UpdateOptions.wait],
+        arguments: [manifest],
+        options: [plan] + UpdateOptions.all + FeedOptions.all + [UpdateOptions.wait] + UpdateOptions.consumers,
         changesStore: true,
         examples: [
             .init("Bring a release in:", "moult apply releases/dailyvalue-2.1.0.json"),
@@ -32,7 +33,7 @@ enum ApplyVerb {
             .init(.failure(.refused), "the release is refused; the message says why"),
             .init(.failure(.stale), "the saved plan was used, or no longer fits; the message says what changed"),
             .init(.failure(.undone), "it failed and was undone"),
-            .init(.failure(.busy), "somebody else is at work; the message names them"),
+            .init(.failure(.busy), "somebody else is at work, or does not let go; the message names them"),
         ],
         run: run)
 
@@ -84,7 +85,9 @@ enum ApplyVerb {
         let display = UpdateDisplay(call, store: nil)
         // The plan says which store it was made for; another one must not be taken because it happens to be here.
         let root = call.value(.store) ?? plan.store
-        let result = try Orchestrator(root: root, steps: call.steps, watcher: display.watcher).apply(
+        let result = try Orchestrator(
+            root: root, steps: call.steps, watcher: display.watcher, consumers: call.consumerOptions
+        ).apply(
             plan, wait: call.wait, announce: display.announce)
         display.finish(result, storeWords: ["--store", root])
     }

@@ -18,8 +18,8 @@ enum HistoryVerb {
         let layout = try call.layout()
         // Else a directory that is no store would have an empty history.
         _ = try Settings.read(layout)
-        let (entries, torn) = try History.read(layout)
-        call.output.print(HistoryReport(entries: entries.suffix(call.number(number) ?? 20).reversed(), torn: torn))
+        let (entries, torn) = try History.read(layout, newest: call.number(number) ?? 20)
+        call.output.print(HistoryReport(entries: entries.reversed(), torn: torn))
         if torn > 0, call.output.format == .text {
             call.output.flush()
             call.output.warn(

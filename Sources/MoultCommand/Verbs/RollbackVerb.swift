@@ -17,7 +17,7 @@ enum RollbackVerb {
             that with moult unhold.
             """
         ],
-        options: [target, reason, dryRun, UpdateOptions.wait], changesStore: true,
+        options: [target, reason, dryRun, UpdateOptions.wait] + UpdateOptions.consumers, changesStore: true,
         examples: [
             .init("Go back, and say why:", "moult rollback --reason 'names are missing'"),
             .init("Go back to a kept version:", "moult rollback --to 2.0.0"),
@@ -26,7 +26,7 @@ enum RollbackVerb {
             .init(.done, "it is done"), .init(.changes, "with --dry-run: there are changes"),
             .init(.failure(.refused), "there is nothing to go back to, or it cannot be trusted"),
             .init(.failure(.undone), "it failed and was undone"),
-            .init(.failure(.busy), "somebody else is at work; the message names them"),
+            .init(.failure(.busy), "somebody else is at work, or does not let go; the message names them"),
         ],
         run: run)
 

@@ -31,8 +31,7 @@ package struct Collector {
         }
         // The one that was in service before the current one is what a rollback wants; then the newest.
         let before = try current.flatMap { current in
-            try History.read(layout).entries.last { $0.to == current && $0.from != current && $0.outcome != .failed }?
-                .from
+            try HistoryReader(layout).first { $0.to == current && $0.from != current && $0.outcome != .failed }?.from
         }
         candidates.sort { ($0.name == before ? Int.max : $0.since) > ($1.name == before ? Int.max : $1.since) }
         for candidate in candidates.dropFirst(keep - 1) {

@@ -12,6 +12,8 @@ package enum Event: Sendable {
     case decided
     /// An update that was left unfinished has been settled.
     case settled(Settler.Result)
+    /// A consumer has done what it was asked for.
+    case consumer(String, ConsumerMessage.Kind)
     case warning(String)
 }
 

@@ -4,7 +4,7 @@ internal import StepKit
 
 /// The record that makes an update finish or undo itself after a crash: JSON Lines in the transaction's directory.
 ///
-///     begin {plan}   decided {inodes}   attempt …   undoing {why}   undone   committed
+///     begin {plan}   releasing {consumer} …   decided {inodes}   attempt …   undoing {why}   undone   committed
 struct Journal {
     let path: String
 
@@ -15,6 +15,8 @@ struct Journal {
         var plan: Plan?
         /// The inodes of what the transaction staged, by their path in its directory; nil before the decision.
         var decided: [String: UInt64]?
+        /// The consumers that were told to let go.
+        var released: [String] = []
         var attempts = 0
         var undoing: String?
         var isOver = false
@@ -37,6 +39,11 @@ struct Journal {
         try append(["record": "decided", "inodes": .object(members)])
         try Files.syncDirectory(Files.directory(of: path))
         try Files.syncDirectory(Files.directory(of: Files.directory(of: path)))
+    }
+
+    /// Not synced, and before the consumer is told: who may have let go is told to reload after a crash.
+    func releasing(_ consumer: String) throws {
+        try append(["record": "releasing", "consumer": .string(consumer)], sync: false)
     }
 
     /// Synced, so that a settling that kills the machine is counted.
@@ -80,6 +87,7 @@ struct Journal {
                 state.decided?[member.name] = member.value.integer.map { UInt64(bitPattern: $0) }
             }
         case "attempt": state.attempts += 1
+        case "releasing": state.released += [json["consumer"]?.string ?? ""]
         case "undoing": state.undoing = json["why"]?.string ?? ""
         case "undone", "committed": state.isOver = true
         default:

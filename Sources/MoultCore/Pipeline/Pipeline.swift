@@ -8,27 +8,24 @@ struct Pipeline {
     let steps: StepSet
     let watcher: Watcher
     let made: Planner.Made
+    let consumers: ConsumerCalls
 
     var plan: Plan { made.plan }
     private var release: Manifest { made.context.release }
 
-    /// Executes the plan; on an error everything is as it was before, or the error's outcome is `stuck`.
+    /// Executes the plan; on an error everything is as it was before, or the error's outcome is `stuck`. What was staged
+    /// is left for whoever called, because consumers are told first, and must not find our locks.
     func run() throws {
         try transaction.create(plan)
         let performer = Performer(
             transaction: transaction, plan: plan, inodes: [:], installed: made.context.installed, release: release)
-        do {
-            try prepare()
-            try watcher.stopIfAsked()
-            try performer.engage()
-            try decide(performer)
-        } catch {
-            // Nothing visible has changed, so removing what was staged undoes all of it; if the decision's record had
-            // reached the disk although its sync failed, it goes first. A failure of that is not the error to tell: the
-            // next command cleans up.
-            try? transaction.remove()
-            throw error
-        }
+        try prepare()
+        try watcher.stopIfAsked()
+        // All that can be refused has been: a bad release disturbs nobody, and they let go for moments only.
+        consumers.look(from: made.context.installed, to: release)
+        try consumers.release()
+        try performer.engage()
+        try decide(performer)
         watcher.tell(.decided)
         try Applier(
             transaction: transaction, plan: plan, steps: steps, context: made.context, performer: performer,
@@ -48,6 +45,8 @@ struct Pipeline {
         for phase in Phase.allCases {
             try watcher.stopIfAsked()
             watcher.tell(.phase(.prepare, phase))
+            // A file that was there before moult is drained by the step itself, so it must be let go of first.
+            if phase == .delete, plan.adoptsAny { try consumers.release() }
             for step in steps.steps(of: phase, for: release, plan.purpose) {
                 try step.prepare(plan.effects.filter { $0.phase == phase && $0.step == step.name }, context)
             }

@@ -7,6 +7,10 @@ package struct Settler {
     let layout: StoreLayout
     let steps: StepSet
     let tell: @Sendable (Event) -> Void
+    var consumers: [Consumer] = []
+    var forceAfter: Int?
+    /// Whether consumers may be told to let go, where that is needed to finish an update.
+    var mayRelease = true
 
     /// After so many crashes in a row somebody must look: settling itself may be what crashes.
     static let mostAttempts = 3
@@ -58,7 +62,11 @@ package struct Settler {
             let result = Result(
                 transaction: transaction.id, ending: ending, update: state.plan?.words ?? "an update",
                 from: state.plan?.from, to: state.plan?.to)
-            if let plan = state.plan { try record(plan, ending, result.text) }
+            if let plan = state.plan {
+                try record(plan, ending, result.text)
+                let calls = try calls(transaction, plan, state)
+                _ = calls.reload(ending == .finished ? .installed : .undone, everybody: ending != .cleaned)
+            }
             try transaction.remove()
             return result
         }
@@ -68,7 +76,10 @@ package struct Settler {
         let applier = try applier(transaction, plan, inodes)
         let isForward = state.undoing == nil && !back
         // Whoever has a living file open is told to try later; that is no failed attempt.
-        if isForward { try engageAgain(transaction, applier) }
+        if isForward {
+            if mayRelease { try calls(transaction, plan, state).release() }
+            try engageAgain(transaction, applier)
+        }
         if back, state.undoing == nil { try applier.performer.proveRevocable() }
         try transaction.journal.attempt()
         do {
@@ -105,6 +116,12 @@ package struct Settler {
         try applier.performer.engage()
     }
 
+    private func calls(_ transaction: Transaction, _ plan: Plan, _ state: Journal.State) throws -> ConsumerCalls {
+        ConsumerCalls(
+            transaction, plan, among: consumers, forceAfter: forceAfter, released: state.released,
+            watcher: Watcher(tell: tell))
+    }
+
     private func applier(_ transaction: Transaction, _ plan: Plan, _ inodes: [String: UInt64]) throws -> Applier {
         let installed = try plan.from.map { try Generation.load($0.generation, in: layout).manifest }
         // Where the new generation lies depends on how far the update came.
@@ -134,9 +151,10 @@ package struct Settler {
 
     private func record(_ plan: Plan, _ ending: Result.Ending, _ text: String) throws {
         // It may have died when all was done and told.
-        if try History.read(layout).entries.contains(where: { $0.transaction == plan.id && $0.outcome != .failed }) {
-            return
+        let told = try HistoryReader(layout).first {
+            $0.transaction == plan.id && $0.outcome != .failed || $0.isLongBefore(plan)
         }
+        if told?.transaction == plan.id { return }
         let outcome: History.Entry.Outcome =
             switch ending {
             case .cleaned: .cleaned

@@ -12,7 +12,8 @@ extension Plan {
                 "follow": .string(request.follow.rawValue), "allowDowngrade": .bool(request.allowDowngrade),
                 "app": .optional(request.app?.description), "cacheRoot": .optional(request.cacheRoot),
             ]),
-            "changes": .bool(changesStore), "effects": .array(effects.map(\.json)), "needs": .size(needs),
+            "changes": .bool(changesStore), "effects": .array(effects.map(\.json)),
+            "consumers": .array(calls.map(\.json)), "needs": .size(needs),
             "facts": .array(
                 facts.map { ["path": .string($0.path), "field": .string($0.field), "value": .string($0.value)] }),
             "warnings": .array(warnings.map { .string($0) }), "hold": hold?.json,
@@ -57,7 +58,7 @@ extension Plan {
                 app: try request.optionalString("app").flatMap { Version($0) },
                 cacheRoot: try request.optionalString("cacheRoot")),
             effects: try (fields.json("effects")?.array ?? []).map { try Effect(json: $0, source: source) },
-            needs: try fields.count("needs"),
+            calls: try fields.objects("consumers").map { try Call($0) }, needs: try fields.count("needs"),
             facts: try fields.objects("facts").map {
                 Fact(path: try $0.string("path"), field: try $0.string("field"), value: try $0.string("value"))
             },

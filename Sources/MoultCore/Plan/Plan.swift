@@ -20,6 +20,8 @@ package struct Plan: Sendable, Equatable {
     /// How the release may be taken, as asked for.
     package var request: Request
     package var effects: [Effect]
+    /// The consumers that will be called, in the order in which they reload.
+    package var calls: [Call] = []
     /// Bytes that staging needs on the store's file system.
     package var needs: Int
     /// What the plan relies on; if any of it has changed, the plan is stale.

@@ -22,6 +22,8 @@ package struct UpdateRequest: Sendable {
 struct Planner {
     let layout: StoreLayout
     let steps: StepSet
+    /// The consumers of the app itself, beside those of the settings.
+    var inProcess: [Consumer] = []
 
     /// A plan with all that is needed to execute it.
     struct Made {
@@ -187,7 +189,10 @@ struct Planner {
                 context.planned = plan.effects
             }
         }
+        let consumers = try Settings.read(layout).consumers
+        plan.calls = plan.calls(of: consumers + inProcess, from: installed?.manifest, to: manifest)
         plan.warnings += try Warnings.of(manifest, in: context)
+        plan.warnings += Warnings.of(consumers, manifest, installed?.manifest)
         try addBundle(to: &plan, manifest, view)
         plan.facts = view.facts
         try Space.need(for: &plan, manifest, bytes: incoming.bytes.count, in: layout)

@@ -17,7 +17,7 @@ struct RollbackTarget {
         if let wanted { return try named(wanted, among: kept) }
         // What was in service before, as the history tells it; else the highest version below the present one.
         // A reset leaves the generation as it is.
-        let before = try History.read(layout).entries.last {
+        let before = try HistoryReader(layout).first {
             $0.to == current.name && $0.from != current.name && [.done, .finished].contains($0.outcome)
         }?.from
         if let before, kept.contains(before) { return before }

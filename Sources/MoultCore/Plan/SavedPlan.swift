@@ -11,9 +11,10 @@ struct SavedPlan {
         guard plan.store == layout.root else {
             throw stale("it was made for the store \(plan.store), and this is \(layout.root)")
         }
-        if try History.read(layout).entries.contains(where: { $0.transaction == plan.id && $0.outcome != .cleaned }) {
-            throw stale("it was used already")
+        let used = try HistoryReader(layout).first {
+            $0.transaction == plan.id && $0.outcome != .cleaned || $0.isLongBefore(plan)
         }
+        if used?.transaction == plan.id { throw stale("it was used already") }
         for fact in plan.facts {
             let now = try Plan.Fact.read(fact.path, fact.field)
             if now.value != fact.value {

@@ -21,6 +21,8 @@ extension MoultError.Code {
     package static let interrupted = Self(600)
     /// The update failed after its decision and was undone.
     package static let undone = Self(700)
+    /// A consumer did not reload.
+    package static let consumer = Self(702)
     /// The update could be neither finished nor undone.
     package static let stuck = Self(701)
 }

@@ -66,19 +66,11 @@ package enum History {
         try file.close()
     }
 
-    /// The entries, oldest first, and how many lines could not be read.
-    package static func read(_ layout: StoreLayout) throws -> (entries: [Entry], torn: Int) {
-        let bytes = try Files.read(layout.history, limit: 1 << 26) ?? []
+    /// The newest entries, oldest first, and how many lines among them could not be read.
+    package static func read(_ layout: StoreLayout, newest count: Int = .max) throws -> (entries: [Entry], torn: Int) {
+        let reader = try HistoryReader(layout)
         var entries: [Entry] = []
-        var torn = 0
-        for line in bytes.split(separator: UInt8(ascii: "\n")) {
-            // What a crash tore is counted and told, not an error: the history decides nothing.
-            if let json = try? JSON(parsing: Array(line), source: layout.history), let entry = Entry(json: json) {
-                entries.append(entry)
-            } else {
-                torn += 1
-            }
-        }
-        return (entries, torn)
+        while entries.count < count, let entry = try reader.next() { entries.append(entry) }
+        return (entries.reversed(), reader.torn)
     }
 }

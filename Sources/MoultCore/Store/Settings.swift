@@ -25,6 +25,10 @@ package struct Settings: Sendable, Equatable {
     package var quarantineLimit = 1 << 30
     /// Where new releases come from when none is named.
     package var feed: FeedSettings?
+    /// Who is told before and after databases change, in the order in which they reload.
+    package var consumers: [Consumer] = []
+    /// Seconds for which a finished update waits for readers to leave the generation before.
+    package var waitForReaders = 0
 
     /// A release that is not to be installed, or all of them (`*`).
     package struct Hold: Sendable, Equatable {
@@ -98,7 +102,9 @@ package struct Settings: Sendable, Equatable {
             keys = try TrustedKeys(part)
             try part.refuseUnknown()
         }
-        for name in ["consumers", "steps"] where fields.json(name) != nil {
+        consumers = try Consumer.read(fields)
+        waitForReaders = try fields.optionalCount("waitForReaders") ?? waitForReaders
+        for name in ["steps"] where fields.json(name) != nil {
             throw fields.fail(
                 name, "is not built into this moult (\(moultVersion)) yet", now: "Remove it from \(source).")
         }

@@ -52,7 +52,7 @@ package struct Status: Sendable {
         since = try Files.facts(layout.current).map { Timestamp(seconds: $0.changed.seconds) }
         databases = try name.map { try Self.files(Generation.load($0, in: layout), layout) } ?? []
         unfinished = try Unfinished(in: layout)
-        last = try History.read(layout).entries.last
+        last = try HistoryReader(layout).next()
     }
 
     private static func kept(_ name: String, current: String?, _ layout: StoreLayout) throws -> Kept {

@@ -137,6 +137,15 @@ enum Sample {
           "backupSkipsGenerations": true,
           "cacheRoot": "/var/cache/dailyvalue",
           "quarantineLimit": 0,
+          "consumers": [
+            {
+              "name": "api", "databases": ["pantry", "user"], "timeout": 20, "onReloadFailure": "roll-back",
+              "command": { "release": ["api-control", "release"], "reload": ["api-control", "reload"] },
+            },
+            { "name": "indexer", "signal": { "pidFile": "/run/indexer.pid", "release": "USR1", "reload": "USR2" } },
+            { "name": "web", "systemd": "shop-web.service" },
+          ],
+          "waitForReaders": 30,
           "hold": { "release": "2.1.0", "reason": "shows wrong totals", "since": "2026-11-20T10:00:00Z" },
           "feed": {
             "url": "https://example.org/feed.json", "mirrors": ["/srv/mirror/feed.json"], "channel": "beta",

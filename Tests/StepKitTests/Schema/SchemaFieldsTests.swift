@@ -14,7 +14,7 @@ import Testing
             guard var declared = try schema.names(at: path) else { continue }
             // The settings know these only to say that they are not built in yet.
             if form == .settings, path.isEmpty {
-                declared.formUnion(["consumers", "steps", "cacheRoot"])
+                declared.formUnion(["steps"])
             }
             let refusal = form.refusal(sample.edited([.set("\(path)/zzzzqqqq", 1)])) ?? ""
             let known = "zzzzqqqq is not a known field. Known here: \(declared.sorted().joined(separator: ", "))."

@@ -1,3 +1,4 @@
+internal import Glibc
 internal import MoultBasics
 internal import MoultFiles
 internal import MoultSQLite
@@ -16,9 +17,13 @@ final class Exchange {
     private var staged: Connection?
     private var lease: WriteLease?
     private var wasWAL = false
+    /// By which change the old content is known as the one whose rows were carried over.
+    private var drained: UInt32 = 0
     private(set) var isExchanged = false
 
     private static let mostAttempts = 5
+    /// How long programs that open the file for a moment are waited for.
+    private static let patience = Duration.seconds(2)
 
     init(path: String, waiting: String, carrier: RowCarrier) {
         (self.path, self.waiting, self.carrier) = (path, waiting, carrier)
@@ -31,11 +36,10 @@ final class Exchange {
             let staged = try Connection(path: waiting, access: .readWrite)
             try staged.execute("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE")
             let counter = try drain(into: staged)
-            guard let lease = try WriteLease.take(path) else { throw inUse() }
-            let header = try lease.reading { try DatabaseHeader(of: $0) }
-            if header.changeCounter == counter, try Sidecars.of(path).isEmpty {
+            let lease = try takeLease()
+            if try isDrained(lease, counter) {
                 try staged.execute("COMMIT")
-                (self.staged, self.lease) = (staged, lease)
+                (self.staged, self.lease, drained) = (staged, lease, counter)
                 return
             }
             // Somebody wrote between our lock and our lease: once more, with his rows.
@@ -43,6 +47,21 @@ final class Exchange {
             try staged.close()
         }
         throw inUse()
+    }
+
+    /// A lease is granted only in a moment in which nobody has the file open.
+    private func takeLease() throws -> WriteLease {
+        let deadline = ContinuousClock.now + Self.patience
+        while true {
+            if let lease = try WriteLease.take(path) { return lease }
+            if ContinuousClock.now >= deadline { throw inUse() }
+            usleep(500)
+        }
+    }
+
+    private func isDrained(_ lease: WriteLease, _ counter: UInt32) throws -> Bool {
+        let header = try lease.reading { try DatabaseHeader(of: $0) }
+        return try header.changeCounter == counter && Sidecars.of(path).isEmpty
     }
 
     /// By which change the new content is known as untouched.
@@ -72,18 +91,28 @@ final class Exchange {
         return counter
     }
 
-    /// The exchange itself; it holds only if nobody asked for the old file meanwhile.
+    /// The exchange itself; it holds only if nobody has asked for the old file since the lease was taken.
     func perform() throws {
-        guard let lease else { return }
-        try Files.exchange(waiting, path)
-        isExchanged = true
-        guard try lease.isWhole() else {
-            try revert()
-            throw inUse()
+        for _ in 0..<Self.mostAttempts {
+            guard let lease else { return }
+            try Files.exchange(waiting, path)
+            isExchanged = true
+            if try lease.isWhole() {
+                try Files.syncDirectory(Files.directory(of: path))
+                try Files.syncDirectory(Files.directory(of: waiting))
+                self.lease = nil
+                return
+            }
+            // Whoever asked gets the old file, and will have it open beside the new one: so it goes back first. If he
+            // only reads, the rows that were carried over are still all there are, and it is tried again.
+            try Files.exchange(waiting, path)
+            isExchanged = false
+            self.lease = nil
+            let again = try takeLease()
+            guard try isDrained(again, drained) else { break }
+            self.lease = again
         }
-        try Files.syncDirectory(Files.directory(of: path))
-        try Files.syncDirectory(Files.directory(of: waiting))
-        self.lease = nil
+        throw inUse()
     }
 
     /// Exactly back: the new content is locked by us, so nobody has written to it.

@@ -1,0 +1,73 @@
+internal import MoultBasics
+
+extension Consumer {
+    /// Reads the consumers of `moult.json`, in the order in which they are told to reload.
+    static func read(_ fields: Fields) throws -> [Consumer] {
+        var names: Set<String> = []
+        return try fields.objects("consumers").map { part in
+            let consumer = try Consumer(part)
+            if !names.insert(consumer.name).inserted {
+                throw part.fail("name", "is the name of another consumer, too: \"\(consumer.name)\"")
+            }
+            return consumer
+        }
+    }
+
+    private init(_ fields: Fields) throws {
+        let name = try fields.string("name")
+        if name.isEmpty { throw fields.fail("name", "must not be empty") }
+        self.init(name: name, means: try Self.means(fields))
+        databases = try fields.optionalStrings("databases")
+        timeout = try fields.optionalCount("timeout") ?? timeout
+        if timeout < 1 { throw fields.fail("timeout", "must be at least 1 second") }
+        isFatal = try fields.word("onReloadFailure", OnReloadFailure.self) == .rollBack
+        try fields.refuseUnknown()
+    }
+
+    private enum OnReloadFailure: String, CaseIterable {
+        case report
+        case rollBack = "roll-back"
+    }
+
+    private static func means(_ fields: Fields) throws -> Means {
+        var means: [Means] = []
+        if let part = try fields.optionalObject("command") { means.append(.command(try command(part))) }
+        if let part = try fields.optionalObject("signal") { means.append(.signal(try signal(part))) }
+        if let unit = try fields.optionalString("systemd") {
+            if unit.isEmpty || unit.hasPrefix("-") { throw fields.fail("systemd", "must be the name of a unit") }
+            means.append(.unit(UnitConsumer(unit: unit)))
+        }
+        guard means.count == 1 else {
+            throw fields.fail(
+                "command",
+                means.isEmpty
+                    ? "is missing, and so are signal and systemd" : "and signal and systemd exclude each other",
+                now: "Say in one way how the consumer is told.")
+        }
+        return means[0]
+    }
+
+    private static func command(_ fields: Fields) throws -> CommandConsumer {
+        let command = CommandConsumer(release: try words(fields, "release"), reload: try words(fields, "reload"))
+        if command == CommandConsumer() { throw fields.fail("reload", "is missing, and so is release") }
+        try fields.refuseUnknown()
+        return command
+    }
+
+    /// A program and its arguments, without a shell.
+    private static func words(_ fields: Fields, _ name: String) throws -> [String]? {
+        guard let words = try fields.optionalStrings(name) else { return nil }
+        if words.isEmpty || words.contains("") { throw fields.fail(name, "must be a program and its arguments") }
+        return words
+    }
+
+    private static func signal(_ fields: Fields) throws -> SignalConsumer {
+        let path = try fields.string("pidFile")
+        guard path.hasPrefix("/") else { throw fields.fail("pidFile", "must be an absolute path") }
+        let signal = SignalConsumer(
+            pidFile: path, release: try fields.word("release", SignalConsumer.Signal.self),
+            reload: try fields.word("reload", SignalConsumer.Signal.self) ?? .hangup)
+        try fields.refuseUnknown()
+        return signal
+    }
+}

@@ -1,0 +1,35 @@
+internal import Glibc
+package import MoultFiles
+
+/// Who still reads a generation that is not in service any more: a lease that has not moved is a reload that is not done.
+package struct Laggard: Sendable, Equatable {
+    package let process: ProcessFacts
+    package let generation: String
+
+    /// Waits until every lease is on the current generation; gives back whose are not when the time is over.
+    static func wait(_ layout: StoreLayout, seconds: Int, stop: () throws -> Void) throws -> [Laggard] {
+        let deadline = ContinuousClock.now + .seconds(seconds)
+        while true {
+            let laggards = try find(layout)
+            if laggards.isEmpty || ContinuousClock.now >= deadline { return laggards }
+            try stop()
+            usleep(20_000)
+        }
+    }
+
+    /// This process is left out: it cannot reload while it waits here.
+    private static func find(_ layout: StoreLayout) throws -> [Laggard] {
+        let current = try Generation.currentName(layout)
+        let locks = try KernelLocks.read()
+        var laggards: [Laggard] = []
+        for name in try Generation.names(layout) where name != current {
+            guard let facts = try Files.facts(layout.generation(name)) else { continue }
+            for lock in locks.held(on: facts) where lock.kind == .flock && lock.pid != ProcessFacts.ownNumber {
+                laggards.append(Laggard(process: ProcessFacts(pid: lock.pid), generation: name))
+            }
+        }
+        return laggards
+    }
+
+    package var text: String { "\(process.description) still reads generation \(generation)" }
+}

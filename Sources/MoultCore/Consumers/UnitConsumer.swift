@@ -1,0 +1,22 @@
+internal import MoultFiles
+
+/// A consumer that is a unit of systemd: stopped while a living database is replaced, reloaded for anything else.
+package struct UnitConsumer: ConsumerChannel, Equatable {
+    package var unit: String
+
+    package init(unit: String) { self.unit = unit }
+
+    var summary: String { "systemd" }
+
+    /// What is not running is neither stopped nor started.
+    func isThere(_ call: ConsumerCall) throws -> Bool {
+        try ChildProcess.run(["systemctl", "is-active", "--quiet", unit], within: call.time).succeeded
+    }
+
+    func release(_ call: ConsumerCall) throws { try CommandConsumer.run(["systemctl", "stop", unit], call) }
+
+    func reload(_ call: ConsumerCall) throws {
+        let verb = call.wasReleased ? "start" : "try-reload-or-restart"
+        try CommandConsumer.run(["systemctl", verb, unit], call)
+    }
+}

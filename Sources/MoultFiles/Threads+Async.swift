@@ -1,0 +1,119 @@
+internal import Glibc
+internal import Synchronization
+
+extension Threads {
+    /// Runs asynchronous work and blocks this thread until it is done, or the time is over: then the answer is false, and
+    /// the work goes on without anybody who waits for it.
+    ///
+    /// It runs on a thread of its own, as far as it belongs to no actor with an executor: the thread that waits may be one
+    /// of the pool's, and even the last one.
+    package static func wait(
+        for time: Duration, _ body: @escaping @Sendable () async throws -> Void
+    ) throws -> Bool {
+        let executor = ThreadExecutor()
+        let done = Signal(try Pipe())
+        try detach { executor.run() }
+        Task.detached(executorPreference: executor) {
+            do {
+                try await body()
+                done.give(nil)
+            } catch { done.give(error) }
+            executor.finish()
+        }
+        return try done.wait(for: time)
+    }
+
+    /// What the work gives to the thread that waits: an error or none, and a pipe that closes.
+    private final class Signal: Sendable {
+        private let output: Int32
+        private let state: Mutex<State>
+
+        private struct State: ~Copyable {
+            var pipe: Pipe
+            var error: (any Error)?
+        }
+
+        init(_ pipe: consuming Pipe) {
+            output = pipe.output
+            state = Mutex(State(pipe: pipe))
+        }
+
+        func give(_ error: (any Error)?) {
+            state.withLock {
+                $0.error = error
+                $0.pipe.closeInput()
+            }
+        }
+
+        func wait(for time: Duration) throws -> Bool {
+            let deadline = ContinuousClock.now + time
+            var polls = [pollfd(fd: output, events: Int16(POLLIN), revents: 0)]
+            // Interrupted by a signal, it waits on.
+            while poll(&polls, 1, milliseconds(until: deadline)) <= 0 {
+                if ContinuousClock.now >= deadline { return false }
+            }
+            if let error = state.withLock({ $0.error }) { throw error }
+            return true
+        }
+    }
+
+    /// How long `poll` may wait; -1 without an end. Rounded up, so that the time is over when it wakes.
+    static func milliseconds(until deadline: ContinuousClock.Instant?) -> Int32 {
+        guard let deadline else { return -1 }
+        let left = (deadline - ContinuousClock.now).components
+        let milliseconds = left.seconds * 1000 + left.attoseconds / 1_000_000_000_000_000
+        return Int32(min(max(milliseconds + 1, 0), 3_600_000))
+    }
+}
+
+/// Runs the jobs of one task on one thread.
+private final class ThreadExecutor: TaskExecutor, @unchecked Sendable {
+    // Unchecked: what changes is only touched between lock and unlock.
+    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    private var jobs: [UnownedJob] = []
+    private var isOver = false
+
+    init() {
+        // With the attributes that everybody has, neither can fail on Linux.
+        pthread_mutex_init(mutex, nil)
+        pthread_cond_init(condition, nil)
+    }
+
+    deinit {
+        pthread_mutex_destroy(mutex)
+        pthread_cond_destroy(condition)
+        mutex.deallocate()
+        condition.deallocate()
+    }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        change { jobs.append(job) }
+    }
+
+    /// No further job comes.
+    func finish() { change { isOver = true } }
+
+    private func change(_ body: () -> Void) {
+        pthread_mutex_lock(mutex)
+        body()
+        pthread_cond_signal(condition)
+        pthread_mutex_unlock(mutex)
+    }
+
+    /// Runs jobs as they come, until there are no more.
+    func run() {
+        while let job = next() { job.runSynchronously(on: asUnownedTaskExecutor()) }
+    }
+
+    private func next() -> UnownedJob? {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        while jobs.isEmpty {
+            if isOver { return nil }
+            pthread_cond_wait(condition, mutex)
+        }
+        return jobs.removeFirst()
+    }
+}

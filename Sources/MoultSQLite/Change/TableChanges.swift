@@ -1,0 +1,51 @@
+/// Which tables of two databases differ, in their definition or in a row.
+package enum TableChanges {
+    /// The names of the tables that differ, sorted. A virtual table counts as different, because only its module knows.
+    package static func between(_ old: Connection, and new: Connection, ignoring: Set<String> = []) throws -> [String] {
+        let (before, after) = (try tables(of: old, ignoring), try tables(of: new, ignoring))
+        var changed: Set<String> = []
+        for (name, table) in after {
+            guard let other = before[name], other == table, !table.isVirtual,
+                try hasSameRows(name, old, new)
+            else {
+                changed.insert(name)
+                continue
+            }
+        }
+        return changed.union(before.keys.filter { after[$0] == nil }).sorted()
+    }
+
+    private struct Table: Equatable {
+        let sql: String
+        let isVirtual: Bool
+    }
+
+    private static func tables(of connection: Connection, _ ignored: Set<String>) throws -> [String: Table] {
+        let definitions = try connection.query("SELECT name, sql FROM main.sqlite_schema WHERE type = 'table'")
+        var tables: [String: Table] = [:]
+        for row in try connection.query("PRAGMA main.table_list") {
+            guard case .text(let name) = row[1], case .text(let kind) = row[2], ["table", "virtual"].contains(kind),
+                !name.hasPrefix("sqlite_"), !ignored.contains(name)
+            else { continue }
+            let sql = definitions.first { $0[0] == .text(name) }?[1] ?? .null
+            guard case .text(let sql) = sql else { continue }
+            tables[name] = Table(sql: sql, isVirtual: kind == "virtual")
+        }
+        return tables
+    }
+
+    /// Both are read side by side in the order of their keys, up to the first row that differs.
+    private static func hasSameRows(_ name: String, _ old: Connection, _ new: Connection) throws -> Bool {
+        let sql = "SELECT * FROM main.\(quoteIdentifier(name))"
+        return try old.withStatement(sql) { before in
+            try new.withStatement(sql) { after in
+                while true {
+                    let (one, other) = (try before.step(), try after.step())
+                    if one != other { return false }
+                    if !one { return true }
+                    if try before.row() != after.row() { return false }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,124 @@
+import Moult
+import MoultBasics
+import MoultFiles
+import Synchronization
+import TestSupport
+import Testing
+
+/// Consumers inside of the app that makes the update.
+@Suite(.timeLimit(.minutes(3))) struct DatabaseConsumerTests {
+    let shop: Shop
+
+    init() throws {
+        shop = try Shop()
+        try shop.store.update(to: shop.release(1))
+    }
+
+    /// Notes what it is told, in a list that it shares with others.
+    private struct Noting: DatabaseConsumer {
+        final class Notes: Sendable {
+            private let notes = Mutex<[String]>([])
+            var all: [String] { notes.withLock { $0 } }
+            func add(_ note: String) { notes.withLock { $0.append(note) } }
+        }
+        let name: String
+        let notes: Notes
+
+        func release(_ change: DatabaseChange) { note("release", change) }
+        func reload(_ change: DatabaseChange) { note(change.isInstalled ? "reload" : "undone", change) }
+
+        private func note(_ call: String, _ change: DatabaseChange) {
+            notes.add("\(name) \(call) \(change.databases.map(\.name).joined(separator: " ")) \(change.version ?? "-")")
+        }
+    }
+
+    /// An app's screen: it has the connection, and must let go of it.
+    private actor Screen: DatabaseConsumer {
+        let store: Store
+        private var connection: StoreConnection?
+
+        init(_ store: Store) throws {
+            self.store = store
+            connection = try store.connect()
+        }
+
+        func release(_ change: DatabaseChange) throws {
+            try connection?.close()
+            connection = nil
+        }
+        func reload(_ change: DatabaseChange) throws { connection = try store.connect() }
+        func value() throws -> String? { try connection?.rows("SELECT release FROM pantry.pantry").first?.first ?? nil }
+    }
+
+    @Test func theLastOneLetsGoFirst() throws {
+        let (store, notes) = (shop.store, Noting.Notes())
+        for name in ["a", "b"] { store.register(Noting(name: name, notes: notes), named: name) }
+        let gone = store.register(Noting(name: "gone", notes: notes))
+        gone.cancel()
+        store.register(Noting(name: "food", notes: notes), for: ["food"])
+        try store.update(to: shop.release(2))
+        #expect(
+            notes.all == [
+                "b release pantry 1.0.0", "a release pantry 1.0.0", "a reload food pantry 2.0.0",
+                "b reload food pantry 2.0.0", "food reload food 2.0.0",
+            ])
+        // A rollback is a change like any other.
+        try store.rollback(reason: "test")
+        #expect(notes.all.last == "food reload food 1.0.0")
+    }
+
+    @Test func whatTheAppItselfHasOpenIsExchanged() async throws {
+        let store = shop.store
+        let screen = try Screen(store)
+        #expect(try await screen.value() == "1")
+        // Without a consumer the file stays in use, and the update says by whom.
+        let manifest = try shop.release(2)
+        await #expect(throws: MoultError.self) { try await store.update(to: manifest) }
+        store.register(screen)
+        try await store.update(to: manifest)
+        #expect(try await screen.value() == "2")
+    }
+
+    @Test func oneThatThrowsKeepsTheUpdateFromHappening() throws {
+        struct Busy: DatabaseConsumer {
+            struct Editing: Error {}
+            func release(_ change: DatabaseChange) throws { throw Editing() }
+            func reload(_ change: DatabaseChange) {}
+        }
+        let (store, notes) = (shop.store, Noting.Notes())
+        store.register(Busy())
+        store.register(Noting(name: "a", notes: notes))
+        let error = #expect(throws: MoultError.self) { try store.update(to: shop.release(2)) }
+        #expect(error?.outcome == .busy)
+        #expect(error?.description.hasPrefix("the consumer Busy does not let go of pantry: Editing()") == true)
+        #expect(notes.all == ["a release pantry 1.0.0", "a undone food pantry 1.0.0"])
+        #expect(try store.lease().version == "1.0.0")
+    }
+
+    @Test func oneThatTakesTooLongIsNotWaitedFor() throws {
+        struct Slow: DatabaseConsumer {
+            func release(_ change: DatabaseChange) async throws { try await Task.sleep(for: .seconds(60)) }
+            func reload(_ change: DatabaseChange) {}
+        }
+        let store = shop.store
+        store.register(Slow(), timeout: 1)
+        let start = ContinuousClock.now
+        let error = #expect(throws: MoultError.self) { try store.update(to: shop.release(2)) }
+        #expect(error?.outcome == .busy)
+        #expect(error?.why == "this process did not release it in time")
+        #expect(ContinuousClock.now - start < .seconds(10))
+    }
+
+    @Test func oneThatCannotReloadMayTakeTheReleaseBack() throws {
+        struct Picky: DatabaseConsumer {
+            struct Bad: Error {}
+            func release(_ change: DatabaseChange) {}
+            func reload(_ change: DatabaseChange) throws { if change.version == "2.0.0" { throw Bad() } }
+        }
+        let store = shop.store
+        store.register(Picky(), onReloadFailure: .rollBack)
+        let error = #expect(throws: MoultError.self) { try store.update(to: shop.release(2)) }
+        #expect(error?.outcome == .undone)
+        #expect(try store.lease().version == "1.0.0")
+    }
+}

@@ -1,0 +1,177 @@
+import Glibc
+import Moult
+import MoultBasics
+import MoultCore
+import MoultFiles
+import TestSupport
+import Testing
+
+/// Consumers that let go, and such that do not.
+@Suite(.timeLimit(.minutes(3))) struct LettingGoTests {
+    let shop: Shop
+
+    init() throws {
+        shop = try Shop()
+        try shop.store.update(to: shop.release(1))
+    }
+
+    /// Has the pantry open; closes it on SIGUSR1 and opens it again on SIGHUP.
+    private static let server = """
+        import signal, sqlite3, sys
+        def open_(*_):
+            global c; c = sqlite3.connect(sys.argv[1]); print(c.execute("SELECT release FROM pantry").fetchone()[0])
+        def close(*_): c.close(); print("closed")
+        signal.signal(signal.SIGUSR1, close); signal.signal(signal.SIGHUP, open_)
+        open_()
+        while True: signal.pause()
+        """
+
+    private static let stubborn = """
+        import sqlite3, sys
+        c = sqlite3.connect(sys.argv[1]); c.execute("SELECT * FROM pantry").fetchall()
+        print("ready"); sys.stdin.read()
+        """
+
+    /// Everything but the history, in which the attempt is told, and the lock that the attempt took.
+    private func tree() throws -> [String] {
+        try Tree(shop.root, skipping: [".moult/history.jsonl", ".moult/transactions", ".moult/lock"]).lines.filter {
+            // Draining does not change content; the time of change is that of the kernel's look at the lease.
+            !$0.hasPrefix(".moult directory")
+        }
+    }
+
+    private func pidFile(_ program: Program) throws -> String {
+        let file = shop.scratch.path("pid")
+        try Files.writeNew(Array("\(program.pid)\n".utf8), to: file)
+        return file
+    }
+
+    @Test func aProgramLetsGoBySignalAndComesBack() throws {
+        let server = try Program.python(Self.server, shop.pantry)
+        #expect(server.line() == "1")
+        try shop.set(consumers: ["name": "server", "signal": ["pidFile": .string(pidFile(server)), "release": "USR1"]])
+        let ended = try shop.apply(shop.release(2))
+        #expect(ended.status == 0, "\(ended.errors)")
+        #expect(server.line() == "closed")
+        #expect(server.line() == "2")
+    }
+
+    @Test func aProgramThatIgnoresTheSignalIsNamed() throws {
+        let server = try Program.python(Self.server, shop.pantry)
+        #expect(server.line() == "1")
+        try shop.set(
+            consumers: [
+                "name": "server", "timeout": 1, "signal": ["pidFile": .string(pidFile(server)), "release": "WINCH"],
+            ])
+        let before = try tree()
+        let start = ContinuousClock.now
+        let ended = try shop.apply(shop.release(2))
+        #expect(ended.status == 75)
+        #expect(ContinuousClock.now - start < .seconds(5))
+        #expect(ended.errors.contains("the consumer server does not let go of pantry"))
+        #expect(ended.errors.contains("pid \(server.pid) ("))
+        #expect(try tree() == before)
+        #expect(try Transactions.none(shop.layout))
+    }
+
+    /// Its command says that all is well, but the file is open still: only the kernel's word counts.
+    @Test func whoSaysThatHeLetGoAndHasNotIsNamed() throws {
+        let holder = try Program.python(Self.stubborn, shop.pantry)
+        #expect(holder.line() == "ready")
+        try shop.set(consumers: shop.consumer("api", ["timeout": 1]))
+        let before = try tree()
+        let ended = try shop.apply(shop.release(2))
+        #expect(ended.status == 75)
+        #expect(ended.errors.contains("\(shop.pantry) is in use"))
+        #expect(ended.errors.contains("pid \(holder.pid) ("))
+        #expect(try tree() == before)
+        #expect(try shop.said == ["api release pantry 1.0.0 ", "api reload food pantry 1.0.0 undone"])
+    }
+
+    @Test(arguments: [
+        ("exit 3", "ended with status 3"), ("kill -KILL $$", "signal 9 ended sh"), ("sleep 60", "did not end in time"),
+    ])
+    func aCommandThatFailsToReleaseEndsTheUpdate(_ script: String, _ why: String) throws {
+        try shop.set(
+            consumers: shop.consumer("first"), shop.consumer("bad", release: script, ["timeout": 1]),
+            shop.consumer("last"))
+        let before = try tree()
+        let start = ContinuousClock.now
+        let ended = try shop.apply(shop.release(2))
+        #expect(ended.status == 75)
+        #expect(ContinuousClock.now - start < .seconds(6))
+        #expect(ended.errors.contains("the consumer bad does not let go of pantry"))
+        #expect(ended.errors.contains(why), "\(ended.errors)")
+        #expect(try tree() == before)
+        // Who had let go is told to come back, and who was not asked is not.
+        #expect(
+            try shop.said == [
+                "last release pantry 1.0.0 ", "bad release pantry 1.0.0 ",
+                "bad reload food pantry 1.0.0 undone", "last reload food pantry 1.0.0 undone",
+            ])
+    }
+
+    @Test func whatATimedOutCommandHasStartedEndsWithIt() throws {
+        let file = shop.scratch.path("child")
+        try shop.set(consumers: shop.consumer("api", release: "sleep 60 & echo $! > \(file); wait", ["timeout": 1]))
+        #expect(try shop.apply(shop.release(2)).status == 75)
+        let text = String(decoding: try Files.read(file, limit: 64) ?? [], as: UTF8.self).filter(\.isNumber)
+        let child = try #require(Int32(text))
+        // Of one that has ended and that nobody has asked for yet, the kernel's short name is left.
+        #expect(ProcessFacts(pid: child).command != "sleep 60")
+    }
+
+    /// A service that a command starts and leaves running is not waited for, and is not ended.
+    @Test func whatACommandLeavesRunningStays() throws {
+        let file = shop.scratch.path("child")
+        try shop.set(consumers: shop.consumer("api", reload: "sleep 60 & echo $! > \(file)"))
+        let start = ContinuousClock.now
+        #expect(try shop.apply(shop.release(2)).status == 0)
+        #expect(ContinuousClock.now - start < .seconds(8))
+        let text = String(decoding: try Files.read(file, limit: 64) ?? [], as: UTF8.self).filter(\.isNumber)
+        let child = try #require(Int32(text))
+        #expect(ProcessFacts(pid: child).command == "sleep 60")
+        kill(child, SIGKILL)
+    }
+
+    @Test func forceEndsWhoStillHasTheFileOpen() throws {
+        let holder = try Program.python(Self.stubborn, shop.pantry)
+        #expect(holder.line() == "ready")
+        try shop.set(consumers: shop.consumer("api", release: "exit 1"))
+        let ended = try shop.apply(shop.release(2), "--force-after", "1")
+        #expect(ended.status == 0, "\(ended.errors)")
+        #expect(ended.errors.contains("the consumer api does not let go of pantry"))
+        #expect(ended.errors.contains("pid \(holder.pid) ("))
+        #expect(holder.wait() == 128 + SIGTERM)
+        #expect(try shop.value(shop.pantry, "SELECT release FROM pantry") == "2")
+    }
+
+    @Test func forceIsNoReasonToEndWhoIsInNobodysWay() throws {
+        let reader = try Program.python(Self.stubborn.replacing("pantry", with: "food"), "\(shop.root)/food.db")
+        #expect(reader.line() == "ready")
+        #expect(try shop.apply(shop.release(2), "--force-after", "0").status == 0)
+        reader.closeInput()
+        #expect(reader.wait() == 0)
+    }
+
+    /// Killed while somebody was about to let go: the next command tells him that he may come back.
+    @Test func afterACrashWhoHadLetGoIsToldToComeBack() throws {
+        let ready = shop.scratch.path("ready")
+        try shop.set(consumers: shop.consumer("slow", release: "touch \(ready); sleep 60"), shop.consumer("quick"))
+        let update = try Program([BuiltCommand.path, "apply", "--store", shop.root, shop.release(2)])
+        while try Files.facts(ready) == nil { usleep(1000) }
+        update.signal(SIGKILL)
+        update.wait()
+        let recovered = try BuiltCommand.run("recover", "--store", shop.root)
+        #expect(recovered.status == 0, "\(recovered.errors)")
+        #expect(
+            try shop.said.filter { $0.contains("reload") } == [
+                "slow reload food pantry 1.0.0 undone", "quick reload food pantry 1.0.0 undone",
+            ])
+    }
+}
+
+/// What is unfinished in a store.
+enum Transactions {
+    static func none(_ layout: StoreLayout) throws -> Bool { try Unfinished(in: layout).isEmpty }
+}

@@ -1,0 +1,107 @@
+import Glibc
+import Moult
+import MoultBasics
+import MoultCore
+import MoultFiles
+import TestSupport
+import Testing
+
+/// What becomes of an update whose consumers do not reload, and how readers with a lease acknowledge.
+@Suite(.timeLimit(.minutes(3))) struct ReloadingTests {
+    let shop: Shop
+
+    init() throws {
+        shop = try Shop()
+        try shop.store.update(to: shop.release(1))
+    }
+
+    /// Reloads every release but the second.
+    private static let picky = "[ $MOULT_VERSION != 2.0.0 ] || { echo it is bad >&2; exit 4; }"
+
+    @Test func aFailureIsReported() throws {
+        try shop.set(consumers: shop.consumer("api", reload: Self.picky))
+        let ended = try shop.apply(shop.release(2))
+        #expect(ended.status == 0)
+        #expect(ended.errors.contains("the consumer api did not reload: sh -c "))
+        #expect(ended.errors.contains("ended with status 4: it is bad"))
+        #expect(try shop.store.lease().version == "2.0.0")
+    }
+
+    @Test func aFailureThatIsFatalTakesTheReleaseBack() throws {
+        try shop.set(
+            consumers: shop.consumer("api", reload: Self.picky, ["onReloadFailure": "roll-back"]), shop.consumer("web"))
+        try Shell.must(["sqlite3", shop.pantry, "INSERT INTO pantry VALUES('mine')"])
+        let ended = try shop.apply(shop.release(2))
+        #expect(ended.status == 5)
+        #expect(ended.errors.contains("the update to 2.0.0 was rolled back: the consumer api did not reload"))
+        #expect(try shop.store.lease().version == "1.0.0")
+        #expect(try shop.value(shop.pantry, "SELECT release FROM pantry") == "1")
+        #expect(
+            try shop.said.filter { $0.contains("reload") } == [
+                "api reload food pantry 2.0.0 installed", "web reload food pantry 2.0.0 installed",
+                "api reload food pantry 1.0.0 installed", "web reload food pantry 1.0.0 installed",
+            ])
+        // A timer must not bring it back by itself.
+        let again = try shop.apply(shop.release(2))
+        #expect(again.status == 3)
+        #expect(again.errors.contains("release 2.0.0 is on hold"))
+        #expect(try History.read(shop.layout).entries.map(\.action) == ["update", "update", "rollback"])
+    }
+
+    @Test func withNothingToGoBackToTheOperatorIsNeeded() throws {
+        let fresh = try Shop()
+        try Orchestrator.create(at: fresh.root, Settings(product: "org.example.test"))
+        try fresh.set(consumers: fresh.consumer("api", reload: "exit 1", ["onReloadFailure": "roll-back"]))
+        let ended = try fresh.apply(fresh.release(1))
+        #expect(ended.status == 6)
+        #expect(ended.errors.contains("1.0.0 is installed, but the consumer api did not reload"))
+        #expect(try fresh.store.lease().version == "1.0.0")
+    }
+
+    @Test func anUndoneUpdateIsToldToo() throws {
+        try shop.set(consumers: shop.consumer("api"))
+        let orchestrator = try Orchestrator(root: shop.root, steps: .builtIn.adding([FailsToApply()]))
+        let manifest = try JSON(parsing: Files.read(shop.release(2), limit: 1 << 20) ?? [], source: "manifest")
+        let path = shop.scratch.path("releases/failing.json")
+        let steps: JSON = [["step": "test.fails", "after": "verify"]]
+        try Files.writeNew(Array(manifest.setting("steps", to: steps).pretty.utf8), to: path)
+        let error = #expect(throws: MoultError.self) { _ = try orchestrator.update(UpdateRequest(manifest: path)) }
+        #expect(error?.outcome == .undone)
+        #expect(
+            try shop.said == ["api release pantry 1.0.0 ", "api reload food pantry 1.0.0 undone"])
+    }
+
+    private static let leaser = """
+        import fcntl, os, sys
+        def take(): f = os.open(sys.argv[1] + "/.moult/current", os.O_RDONLY); fcntl.flock(f, fcntl.LOCK_SH); return f
+        held = take(); print("ready")
+        while sys.stdin.readline(): os.close(held); held = take(); print("moved")
+        """
+
+    @Test func theUpdateWaitsForLeasesToMove() throws {
+        let reader = try Program.python(Self.leaser, shop.root)
+        #expect(reader.line() == "ready")
+        // Whoever is told to reload makes the reader move, after the update has begun to wait.
+        let update = try Program([
+            BuiltCommand.path, "apply", "--json", "--store", shop.root, shop.release(2), "--wait-for-readers", "60",
+        ])
+        while try shop.store.lease().version != "2.0.0" { usleep(1000) }
+        reader.write("move\n")
+        #expect(reader.line() == "moved")
+        var lines: [String] = []
+        while let line = update.line() { lines.append(line) }
+        #expect(update.wait() == 0)
+        #expect(lines.last?.contains("\"laggards\":[]") == true)
+    }
+
+    @Test func whoDoesNotMoveIsNamed() throws {
+        let reader = try Program.python(Self.leaser, shop.root)
+        #expect(reader.line() == "ready")
+        let old = try shop.store.lease().generation
+        try shop.set("waitForReaders", "1")
+        let ended = try shop.apply(shop.release(2))
+        #expect(ended.status == 0)
+        #expect(ended.errors.contains("pid \(reader.pid) ("))
+        #expect(ended.errors.contains("still reads generation \(old)"))
+    }
+}

@@ -1,0 +1,38 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+
+extension Shop {
+    /// What the consumers of a test have written, a line for each call.
+    var said: [String] {
+        get throws {
+            let bytes = try Files.read(scratch.path("said"), limit: 1 << 20) ?? []
+            return String(decoding: bytes, as: UTF8.self).split(separator: "\n").map { String($0) }
+        }
+    }
+
+    /// A program that says that it was called and then does something else.
+    func words(_ name: String, then script: String = "") -> [String] {
+        let say = "echo \"\(name) $MOULT_CALL $MOULT_CHANGED $MOULT_VERSION $MOULT_OUTCOME\" >> \(scratch.path("said"))"
+        return ["sh", "-c", "\(say)\n\(script)"]
+    }
+
+    /// A consumer as it stands in the settings.
+    func consumer(
+        _ name: String, release: String = "", reload: String = "", _ more: KeyValuePairs<String, JSON?> = [:]
+    ) -> JSON {
+        func json(_ words: [String]) -> JSON { .array(words.map { .string($0) }) }
+        let command: JSON = [
+            "release": json(words(name, then: release)), "reload": json(words(name, then: reload)),
+        ]
+        return .object(
+            [.init("name", .string(name)), .init("command", command)] + (JSON.compact(more).members ?? []))
+    }
+
+    func set(consumers: JSON...) throws { try set("consumers", JSON.array(consumers).line) }
+
+    /// Applies a release by the command, as a script would.
+    func apply(_ manifest: String, _ options: String...) throws -> Shell.Ended {
+        try Shell.run([BuiltCommand.path, "apply", "--store", root, manifest] + options)
+    }
+}
