@@ -38,7 +38,7 @@ import Testing
         "docs/user-rows.md", "docs/troubleshooting.md", "docs/json.md", "docs/feeds.md", "docs/follow-a-feed.md",
         "docs/database-in-your-build.md", "integrations/ansible/README.md",
         "manifests/drop-when-incompatible/README.md", "manifests/complete-reset/README.md",
-        "manifests/replace-live/README.md", "docs/consumers.md", "docs/following.md",
+        "manifests/replace-live/README.md", "docs/consumers.md",
     ])
     func itsLinksLeadSomewhere(_ document: String) throws {
         let text = try Project.text(document)
