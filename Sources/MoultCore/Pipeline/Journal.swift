@@ -4,7 +4,7 @@ internal import StepKit
 
 /// The record that makes an update finish or undo itself after a crash: JSON Lines in the transaction's directory.
 ///
-///     begin {plan}   decided {inodes}   attempt …   undoing {why}   undone   committed
+///     begin {plan}   draining {wal}   decided {inodes}   attempt …   undoing {why}   undone   committed
 struct Journal {
     let path: String
 
@@ -16,6 +16,8 @@ struct Journal {
         /// The inodes of what the transaction staged, by their path in its directory; nil before the decision.
         var decided: [String: UInt64]?
         var attempts = 0
+        /// The living files whose WAL mode is taken away for an exchange, and given back at the end.
+        var wal: Set<String> = []
         var undoing: String?
         var isOver = false
     }
@@ -25,6 +27,11 @@ struct Journal {
         let file = try Descriptor(path, .create, mode: 0o600)
         try file.write(Array((JSON.object([.init("record", "begin"), .init("plan", plan.json)]).line + "\n").utf8))
         try file.close()
+    }
+
+    /// Synced before the first file is drained, because a crash must not change the mode that an app has chosen.
+    func draining(wal: Set<String>) throws {
+        try append(["record": "draining", "wal": .array(wal.sorted().map { .string($0) })])
     }
 
     /// The decision: from here on the update goes forward, also after a crash.
@@ -79,6 +86,7 @@ struct Journal {
             for member in json["inodes"]?.members ?? [] {
                 state.decided?[member.name] = member.value.integer.map { UInt64(bitPattern: $0) }
             }
+        case "draining": state.wal.formUnion(json["wal"]?.array?.compactMap(\.string) ?? [])
         case "attempt": state.attempts += 1
         case "undoing": state.undoing = json["why"]?.string ?? ""
         case "undone", "committed": state.isOver = true

@@ -23,10 +23,15 @@ struct Pipeline {
             try performer.engage()
             try decide(performer)
         } catch {
-            // Nothing visible has changed, so removing what was staged undoes all of it; if the decision's record had
-            // reached the disk although its sync failed, it goes first. A failure of that is not the error to tell: the
-            // next command cleans up.
-            try? transaction.remove()
+            // Nothing visible has changed, so removing what was staged undoes all of it.
+            do {
+                try performer.rest()
+                try transaction.remove()
+            } catch let second {
+                // The next command cleans up, and the first error is the one to tell; but the decision's record may be
+                // there although its sync failed, and then the next command would not clean up but go on.
+                if (try? transaction.journal.read().decided) != .some(nil) { throw undecided(error, second) }
+            }
             throw error
         }
         watcher.tell(.decided)
@@ -35,6 +40,14 @@ struct Pipeline {
             tell: watcher.tell
         )
         .applyOrUndo()
+    }
+
+    private func undecided(_ reason: any Error, _ second: any Error) -> MoultError {
+        MoultError(
+            .stuck, .stuck, what: "the update to \(release.version) failed, but the next command may finish it",
+            why: "\(reason); and then: \(second)",
+            now: "Nothing has changed yet. Mend that, then finish it: moult recover, or drop it: moult recover --undo",
+            cause: reason)
     }
 
     private func prepare() throws {

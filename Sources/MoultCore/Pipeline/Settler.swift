@@ -58,7 +58,10 @@ package struct Settler {
             let result = Result(
                 transaction: transaction.id, ending: ending, update: state.plan?.words ?? "an update",
                 from: state.plan?.from, to: state.plan?.to)
-            if let plan = state.plan { try record(plan, ending, result.text) }
+            if let plan = state.plan {
+                try LivingRest.restore(plan, layout, wal: state.wal)
+                try record(plan, ending, result.text)
+            }
             try transaction.remove()
             return result
         }
@@ -99,7 +102,8 @@ package struct Settler {
             else {
                 continue
             }
-            try Files.remove(transaction.waiting(path))
+            // With what a crash in the middle of a write left beside it: SQLite would play that into the new copy.
+            for suffix in ["-journal", "-wal", "-shm", ""] { try Files.remove(transaction.waiting(path) + suffix) }
             try steps.named(effect.step)?.prepare([effect], context)
         }
         try applier.performer.engage()
