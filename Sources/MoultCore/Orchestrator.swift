@@ -161,7 +161,8 @@ package struct Orchestrator: Sendable {
             try Pipeline(transaction: transaction, steps: steps, watcher: watcher, made: made).run()
         } catch {
             warning { try record(plan, since: start, failure: error) }
-            if (error as? MoultError)?.outcome != .stuck { warning { try transaction.remove() } }
+            // What failed before the decision has been removed, or is left for the next command to bring to rest.
+            if (error as? MoultError)?.outcome == .undone { warning { try transaction.remove() } }
             throw error
         }
         var result = Result(plan: plan, settled: settled, generation: plan.to.generation)

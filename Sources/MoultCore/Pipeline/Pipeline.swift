@@ -14,10 +14,10 @@ struct Pipeline {
 
     /// Executes the plan; on an error everything is as it was before, or the error's outcome is `stuck`.
     func run() throws {
-        try transaction.create(plan)
         let performer = Performer(
             transaction: transaction, plan: plan, inodes: [:], installed: made.context.installed, release: release)
         do {
+            try transaction.create(plan)
             try prepare()
             try watcher.stopIfAsked()
             try performer.engage()

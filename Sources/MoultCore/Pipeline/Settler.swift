@@ -138,7 +138,10 @@ package struct Settler {
 
     private func record(_ plan: Plan, _ ending: Result.Ending, _ text: String) throws {
         // It may have died when all was done and told.
-        if try History.read(layout).entries.contains(where: { $0.transaction == plan.id && $0.outcome != .failed }) {
+        let isTold = try History.read(layout).entries.contains {
+            $0.transaction == plan.id && ![.failed, .stuck].contains($0.outcome)
+        }
+        if isTold {
             return
         }
         let outcome: History.Entry.Outcome =

@@ -37,11 +37,22 @@ struct LivingRest {
         let connection = try Connection(path: path, access: .readWrite, busyTimeout: 0)
         // The first read rolls back what is to be rolled back.
         _ = try connection.int("SELECT count(*) FROM sqlite_schema")
-        if try !connection.header().isWAL {
+        let isWAL = try connection.header().isWAL
+        if try Sidecars.of(path).journal != nil {
             // Only from PERSIST does SQLite remove a journal that an earlier connection left behind.
-            for mode in ["PERSIST", "DELETE"] { _ = try connection.scalar("PRAGMA journal_mode = \(mode)") }
-            if wasWAL { _ = try connection.scalar("PRAGMA journal_mode = WAL") }
+            for mode in ["delete", "persist", "delete"] { try set(mode, connection) }
         }
+        if isWAL || wasWAL { try set("wal", connection) }
         try connection.close()
+    }
+
+    /// SQLite need not call it an error when the mode stays as it was.
+    private func set(_ mode: String, _ connection: Connection) throws {
+        guard try connection.scalar("PRAGMA journal_mode = \(mode)") != .text(mode),
+            try OpenFiles.holders(of: [path]).isEmpty
+        else { return }
+        throw MoultError(
+            .inUse, what: "the journal mode of \(path) cannot be made \(mode)", why: "SQLite leaves it as it is",
+            now: "See whether the disk is sound and has room, then run: moult recover")
     }
 }
