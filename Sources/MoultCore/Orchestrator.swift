@@ -177,14 +177,9 @@ package struct Orchestrator: Sendable {
         do {
             try Pipeline(transaction: transaction, steps: steps, watcher: watcher, made: made, consumers: calls).run()
         } catch {
-            let outcome = (error as? MoultError)?.outcome
-            warning { try record(plan, since: start, failure: error) }
-            // If the decision's record had reached the disk although its sync failed, it goes with the rest.
-            if outcome != .stuck {
-                _ = calls.reload(.undone, everybody: outcome == .undone)
-                warning { try transaction.remove() }
-            }
-            throw error
+            let reason = (error as? Pipeline.Unrested)?.reason ?? error
+            warning { try record(plan, since: start, failure: reason) }
+            throw leave(transaction, calls, error, because: reason)
         }
         var result = Result(plan: plan, settled: settled, generation: plan.to.generation)
         if plan.purpose == .update {
@@ -210,6 +205,34 @@ package struct Orchestrator: Sendable {
             result.quarantine = try QuarantineShelf(layout: layout, settings: settings).enforceLimit()
         }
         return result
+    }
+
+    /// Tells consumers of a failure and removes what was staged, unless that is still needed; gives the error to tell.
+    private func leave(
+        _ transaction: Transaction, _ calls: ConsumerCalls, _ error: any Error, because reason: any Error
+    ) -> any Error {
+        let outcome = (reason as? MoultError)?.outcome
+        if outcome == .stuck { return reason }
+        _ = calls.reload(.undone, everybody: outcome == .undone)
+        do {
+            if let unrested = error as? Pipeline.Unrested { throw unrested.second }
+            try transaction.remove()
+        } catch let second {
+            // The next command cleans up. But the decision's record may be there although its sync failed, and then the
+            // next command would not clean up but go on.
+            let isDecided = (try? transaction.journal.read().decided) != .some(nil)
+            if outcome != .undone, isDecided { return Self.undecided(reason, second) }
+            watcher.tell(.warning("\(second)"))
+        }
+        return reason
+    }
+
+    private static func undecided(_ reason: any Error, _ second: any Error) -> MoultError {
+        MoultError(
+            .stuck, .stuck, what: "the update failed, but the next command may finish it",
+            why: "\(reason); and then: \(second)",
+            now: "Nothing has changed yet. Mend that, then finish it: moult recover, or drop it: moult recover --undo",
+            cause: reason)
     }
 
     /// Takes a release out of service again that a consumer cannot do without reloading; gives the error to tell.

@@ -53,6 +53,7 @@ struct Applier {
         do {
             try transaction.journal.undoing("\(reason)")
             try back(begun)
+            try performer.rest()
         } catch { throw Self.stuck(plan, undoing: reason, failed: error) }
     }
 

@@ -4,7 +4,8 @@ internal import StepKit
 
 /// The record that makes an update finish or undo itself after a crash: JSON Lines in the transaction's directory.
 ///
-///     begin {plan}   releasing {consumer} …   decided {inodes}   attempt …   undoing {why}   undone   committed
+///     begin {plan}   releasing {consumer} …   draining {wal}   decided {inodes}
+///     attempt …   undoing {why}   undone   committed
 struct Journal {
     let path: String
 
@@ -18,6 +19,8 @@ struct Journal {
         /// The consumers that were told to let go.
         var released: [String] = []
         var attempts = 0
+        /// The living files whose WAL mode is taken away for an exchange, and given back at the end.
+        var wal: Set<String> = []
         var undoing: String?
         var isOver = false
     }
@@ -27,6 +30,11 @@ struct Journal {
         let file = try Descriptor(path, .create, mode: 0o600)
         try file.write(Array((JSON.object([.init("record", "begin"), .init("plan", plan.json)]).line + "\n").utf8))
         try file.close()
+    }
+
+    /// Synced before the first file is drained, because a crash must not change the mode that an app has chosen.
+    func draining(wal: Set<String>) throws {
+        try append(["record": "draining", "wal": .array(wal.sorted().map { .string($0) })])
     }
 
     /// The decision: from here on the update goes forward, also after a crash.
@@ -86,6 +94,7 @@ struct Journal {
             for member in json["inodes"]?.members ?? [] {
                 state.decided?[member.name] = member.value.integer.map { UInt64(bitPattern: $0) }
             }
+        case "draining": state.wal.formUnion(json["wal"]?.array?.compactMap(\.string) ?? [])
         case "attempt": state.attempts += 1
         case "releasing": state.released += [json["consumer"]?.string ?? ""]
         case "undoing": state.undoing = json["why"]?.string ?? ""

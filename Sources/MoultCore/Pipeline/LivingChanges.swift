@@ -17,6 +17,10 @@ final class LivingChanges {
     private var migrations: [UserMigration] = []
     /// What is set aside, by its path.
     private var quarantines: [String: Quarantine] = [:]
+    /// Whether living files may be other than they were found.
+    private var isEngaged = false
+    /// The files whose WAL mode an exchange takes away.
+    private var wal: Set<String> = []
     /// Whether something was done that cannot be taken back: from then on there is only forward.
     private(set) var isIrrevocable = false
 
@@ -26,6 +30,7 @@ final class LivingChanges {
 
     /// Takes what is replaced out of use; before the decision, or when an update is settled.
     func engage() throws {
+        isEngaged = true
         // First what only waits for others to end their transactions; leases are for moments.
         for effect in plan.effects {
             guard let migration = try migration(effect), try !migration.isDone() else { continue }
@@ -40,6 +45,7 @@ final class LivingChanges {
                 try quarantine.engage()
             }
         }
+        try noteModes()
         for effect in plan.effects {
             guard case .replace(let path, _, _, let way, _) = effect.change, try !isReplaced(effect, path) else {
                 continue
@@ -51,11 +57,32 @@ final class LivingChanges {
                 exchanges[path] = exchange
             case .live:
                 let replacement = LiveReplacement(
-                    path: place(path), waiting: waiting(path), carrier: try carrier(effect))
+                    path: place(path), waiting: waiting(path), carrier: try carrier(effect),
+                    isDone: { try self.isReplaced(effect, path) })
                 try replacement.prove()
                 live.append(replacement)
             }
         }
+    }
+
+    private func noteModes() throws {
+        for effect in plan.effects {
+            guard case .replace(let path, _, _, .exchange, _) = effect.change, try !isReplaced(effect, path),
+                try Look.into(place(path), { try $0.header().isWAL })
+            else { continue }
+            wal.insert(path)
+        }
+        if !wal.isEmpty { try transaction.journal.draining(wal: wal) }
+    }
+
+    /// Lets go of everything, and leaves the app's files as an app would.
+    func rest() throws {
+        guard isEngaged else { return }
+        exchanges = [:]
+        live = []
+        for migration in migrations { try migration.revert() }
+        migrations = []
+        try LivingRest.restore(plan, transaction.layout, wal: wal)
     }
 
     /// What an undo after a crash must know: whether somebody has written to new content.
@@ -89,18 +116,29 @@ final class LivingChanges {
 
     func finish() throws {
         for replacement in live {
-            try replacement.perform()
-            isIrrevocable = true
+            try commit(replacement.perform) { try replacement.isDone() }
         }
         live = []
         for migration in migrations {
-            try migration.commit()
-            isIrrevocable = true
+            try commit(migration.commit) { try migration.isDone() }
         }
         migrations = []
+        // From here on apps are let in, and what they write is not to be lost.
+        isIrrevocable = isIrrevocable || !exchanges.isEmpty
         for exchange in exchanges.values { try exchange.finish() }
-        exchanges = [:]
         for quarantine in quarantines.values { quarantine.finish() }
+        try rest()
+    }
+
+    /// Does what cannot be taken back. An error need not mean that SQLite did not commit: only a look can tell.
+    private func commit(_ body: () throws -> Void, isDone: () throws -> Bool) throws {
+        do { try body() } catch {
+            // Where not even that can be found out, forward is the only safe way.
+            let mayBeDone = (try? isDone()) ?? true
+            isIrrevocable = isIrrevocable || mayBeDone
+            throw error
+        }
+        isIrrevocable = true
     }
 
     /// Whether the living file has this release's content already; a settling must not do it twice.

@@ -50,6 +50,9 @@ final class Performer: Changes, @unchecked Sendable {
     func counters() throws -> [String: UInt64] { try living.counters() }
     func isReplaced(_ effect: Effect, _ path: String) throws -> Bool { try living.isReplaced(effect, path) }
 
+    /// Lets go of the living files and leaves them as an app would, after a failure or a crash.
+    func rest() throws { try living.rest() }
+
     var isIrrevocable: Bool { living.isIrrevocable }
     func proveRevocable() throws { try living.proveRevocable() }
 

@@ -16,22 +16,35 @@ struct Pipeline {
     /// Executes the plan; on an error everything is as it was before, or the error's outcome is `stuck`. What was staged
     /// is left for whoever called, because consumers are told first, and must not find our locks.
     func run() throws {
-        try transaction.create(plan)
         let performer = Performer(
             transaction: transaction, plan: plan, inodes: [:], installed: made.context.installed, release: release)
-        try prepare()
-        try watcher.stopIfAsked()
-        // All that can be refused has been: a bad release disturbs nobody, and they let go for moments only.
-        consumers.look(from: made.context.installed, to: release)
-        try consumers.release()
-        try performer.engage()
-        try decide(performer)
+        do {
+            try transaction.create(plan)
+            try prepare()
+            try watcher.stopIfAsked()
+            // All that can be refused has been: a bad release disturbs nobody, and they let go for moments only.
+            consumers.look(from: made.context.installed, to: release)
+            try consumers.release()
+            try performer.engage()
+            try decide(performer)
+        } catch {
+            // Nothing visible has changed, so removing what was staged will undo all of it.
+            do { try performer.rest() } catch let second { throw Unrested(reason: error, second: second) }
+            throw error
+        }
         watcher.tell(.decided)
         try Applier(
             transaction: transaction, plan: plan, steps: steps, context: made.context, performer: performer,
             tell: watcher.tell
         )
         .applyOrUndo()
+    }
+
+    /// Why it failed before the decision, and why the living files could not be brought to rest after that: the next
+    /// command does it, and needs what was staged for that.
+    struct Unrested: Error {
+        let reason: any Error
+        let second: any Error
     }
 
     private func prepare() throws {

@@ -63,6 +63,7 @@ package struct Settler {
                 transaction: transaction.id, ending: ending, update: state.plan?.words ?? "an update",
                 from: state.plan?.from, to: state.plan?.to)
             if let plan = state.plan {
+                try LivingRest.restore(plan, layout, wal: state.wal)
                 try record(plan, ending, result.text)
                 let calls = try calls(transaction, plan, state)
                 _ = calls.reload(ending == .finished ? .installed : .undone, everybody: ending != .cleaned)
@@ -110,7 +111,8 @@ package struct Settler {
             else {
                 continue
             }
-            try Files.remove(transaction.waiting(path))
+            // With what a crash in the middle of a write left beside it: SQLite would play that into the new copy.
+            for suffix in ["-journal", "-wal", "-shm", ""] { try Files.remove(transaction.waiting(path) + suffix) }
             try steps.named(effect.step)?.prepare([effect], context)
         }
         try applier.performer.engage()
@@ -152,7 +154,7 @@ package struct Settler {
     private func record(_ plan: Plan, _ ending: Result.Ending, _ text: String) throws {
         // It may have died when all was done and told.
         let told = try HistoryReader(layout).first {
-            $0.transaction == plan.id && $0.outcome != .failed || $0.isLongBefore(plan)
+            $0.transaction == plan.id && ![.failed, .stuck].contains($0.outcome) || $0.isLongBefore(plan)
         }
         if told?.transaction == plan.id { return }
         let outcome: History.Entry.Outcome =

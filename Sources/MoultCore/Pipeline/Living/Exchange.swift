@@ -16,7 +16,6 @@ final class Exchange {
     /// Locks the new content until the update has been verified: so an undo overwrites nobody's rows.
     private var staged: Connection?
     private var lease: WriteLease?
-    private var wasWAL = false
     /// By which change the old content is known as the one whose rows were carried over.
     private var drained: UInt32 = 0
     private(set) var isExchanged = false
@@ -69,11 +68,11 @@ final class Exchange {
 
     /// Brings the old file into one piece under an exclusive lock, and says by which change it is known again.
     private func drain(into staged: Connection) throws -> UInt32 {
+        try LivingRest(path: path).restore()
         let old = try Connection(path: path, access: .readWrite)
-        wasWAL = try old.header().isWAL
         try old.execute("PRAGMA locking_mode = EXCLUSIVE")
         do {
-            if wasWAL {
+            if try old.header().isWAL {
                 guard try !old.checkpoint(.truncate).isBusy,
                     try old.scalar("PRAGMA journal_mode = DELETE") == .text("delete")
                 else { throw inUse() }
@@ -141,11 +140,6 @@ final class Exchange {
     func finish() throws {
         try staged?.close()
         staged = nil
-        guard wasWAL, isExchanged else { return }
-        // The mode is a property of the file, and the app had chosen it.
-        let connection = try Connection(path: path, access: .readWrite)
-        _ = try connection.scalar("PRAGMA journal_mode = WAL")
-        try connection.close()
     }
 
     private func inUse() -> MoultError {

@@ -11,6 +11,8 @@ struct LiveReplacement {
     let path: String
     let waiting: String
     let carrier: RowCarrier
+    /// Whether the new content is there.
+    let isDone: () throws -> Bool
     /// How long to wait for a writer to end its transaction.
     var patience: Int32 = 10_000
 

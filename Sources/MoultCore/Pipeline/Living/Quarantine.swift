@@ -23,6 +23,8 @@ final class Quarantine {
 
     static let salvagedName = "salvaged.db"
     static let reportName = "salvaged.json"
+    /// The fresh file as it was when it took the place.
+    private var put: FileFacts?
     private static let suffixes = ["-journal", "-wal", "-shm"]
 
     init(place: String, directory: String, fresh: String, label: QuarantineLabel, salvaged: String) {
@@ -88,6 +90,7 @@ final class Quarantine {
     }
 
     private func exchange() throws {
+        put = try Files.facts(fresh)
         try Files.exchange(fresh, place)
         guard label.kind != .cache, let lease, try !lease.isWhole() else { return }
         // Somebody is about to open the old file, and would find the fresh one's sidecars beside it.
@@ -132,7 +135,9 @@ final class Quarantine {
         try tidy(original)
         if try Files.facts(directory) == nil { return finish() }
         if try (Files.facts(place)?.inode ?? 0) != original, try Files.facts(kept("")) != nil {
-            if try Files.facts(place) != nil {
+            if try isUntouched() {
+                try Files.rename(place, to: fresh)
+            } else if try Files.facts(place) != nil {
                 for suffix in [""] + Self.suffixes where try Files.facts(place + suffix) != nil {
                     try Files.rename(place + suffix, to: "\(kept("")).replaced\(suffix)")
                 }
@@ -148,6 +153,15 @@ final class Quarantine {
         try Files.syncDirectory(Files.directory(of: place))
         try removeIfEmpty()
         finish()
+    }
+
+    /// Whether the fresh file is in the place as we put it, and nobody has opened it.
+    private func isUntouched() throws -> Bool {
+        guard let put, let now = try Files.facts(place), now.inode == put.inode, now.modified == put.modified else {
+            return false
+        }
+        // Where the kernel grants none, nobody knows.
+        return (try? WriteLease.take(place)).flatMap(\.self) != nil
     }
 
     /// What could not go back stays, with its label.
