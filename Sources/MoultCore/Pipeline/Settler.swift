@@ -99,7 +99,8 @@ package struct Settler {
             else {
                 continue
             }
-            try Files.remove(transaction.waiting(path))
+            // With what the crash left beside it, which would be rolled back into the new one.
+            for suffix in ["", "-journal", "-wal", "-shm"] { try Files.remove(transaction.waiting(path) + suffix) }
             try steps.named(effect.step)?.prepare([effect], context)
         }
         try applier.performer.engage()
