@@ -31,6 +31,7 @@ static inline int moult_renameat2(int from, const char *old, int to, const char 
 
 // fcntl is variadic.
 static inline int moult_fcntl_int(int fd, int command, int argument) { return fcntl(fd, command, argument); }
+#define MOULT_F_SETSIG 10
 #define MOULT_F_SETLEASE 1024
 #define MOULT_F_GETLEASE 1025
 

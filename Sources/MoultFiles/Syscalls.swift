@@ -81,6 +81,9 @@ package enum Syscall {
         _ = try call("flock") { moult_flock_call(fd, operation) }
     }
     static func setLease(_ fd: Int32, _ kind: Int32) throws(Errno) {
+        // Whoever opens the file breaks the lease, and the signal for that is SIGIO, which ends a program that does not
+        // expect it. SIGURG is ignored by default; the holder asks for the lease's state when it matters.
+        _ = try call("fcntl(F_SETSIG)") { moult_fcntl_int(fd, MOULT_F_SETSIG, SIGURG) }
         _ = try call("fcntl(F_SETLEASE)") { moult_fcntl_int(fd, MOULT_F_SETLEASE, kind) }
     }
     static func getLease(_ fd: Int32) throws(Errno) -> Int32 {

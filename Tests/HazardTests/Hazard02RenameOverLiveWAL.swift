@@ -66,6 +66,14 @@ import Testing
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
+    /// Whoever opens a file on which there is a lease breaks it: that is seen, and does not end this program by a signal.
+    @Test func somebodyOpensALeasedFile() throws {
+        try Shell.must(["sqlite3", path], input: Lab.notes(3, "first"))
+        let lease = try #require(try WriteLease.take(path))
+        let opener = try Background(["python3", "-c", "import sys; open(sys.argv[1])", path])
+        try opener.wait { try !lease.isWhole() }
+    }
+
     @Test func resetting() throws {
         try lab.store.update(to: lab.user("1.0.0", 1, 500, "first"))
         let app = try RunningApp(path, Self.pragmas + Self.fill)

@@ -16,9 +16,10 @@ import Testing
             let manifest = try BrokenStore.release(in: releases.path)
             var number = 1
             var fired = true
+            let broken = try BrokenStore(manifest)
+            let orchestrator = try Orchestrator(root: broken.root, steps: .builtIn)
             while fired {
-                let broken = try BrokenStore(manifest)
-                let orchestrator = try Orchestrator(root: broken.root, steps: .builtIn)
+                try broken.breakAgain()
                 let faults = Faults(failAt: number, code: code, goesOn: goesOn)
                 var failure: (any Error)?
                 do {

@@ -27,6 +27,19 @@ package struct BrokenStore {
         ])
         try broken.make("user.db", in: root)
         original = try Self.set("\(root)/user.db")
+        try scratch.directory("broken")
+        for suffix in original.keys {
+            try Files.copy("\(root)/user.db\(suffix)", to: scratch.path("broken/user.db\(suffix)"), mode: 0o644)
+        }
+    }
+
+    /// Brings the broken set back, and forgets what was set aside.
+    package func breakAgain() throws {
+        try Files.removeTree("\(root)/.moult/quarantine")
+        for suffix in ["", "-wal", "-shm", "-journal"] { try Files.removeTree("\(root)/user.db\(suffix)") }
+        for suffix in original.keys {
+            try Files.copy(scratch.path("broken/user.db\(suffix)"), to: "\(root)/user.db\(suffix)", mode: 0o644)
+        }
     }
 
     /// The manifest of its release.
