@@ -30,8 +30,15 @@ import Testing
     /// Only a changed input makes the database again, and the same input makes the same bytes.
     @Test func theDatabaseIsBuiltWhenATableHasChanged() async throws {
         let database = "\(try await ExampleApps.path("examples_Trees.resources"))/Database/trees.db"
-        let first = try #require(try Files.facts(database))
+        var first = try #require(try Files.facts(database))
         let bytes = try Files.read(database, limit: 1 << 20)
+        // The tool that makes it may be linked once more after it was compiled, and is an input, too.
+        for _ in 0..<3 {
+            try ExampleApps.build()
+            let now = try #require(try Files.facts(database))
+            if now == first { break }
+            first = now
+        }
         try ExampleApps.build()
         #expect(try Files.facts(database) == first)
         try Shell.must(["touch", "\(Project.root)/Examples/Sources/Trees/Database/trees.csv"])
@@ -42,7 +49,7 @@ import Testing
         // The command plugin, which builds the same databases into a release.
         let draft = "Sources/Trees/Database/draft.json"
         let output = scratch.path("releases")
-        try Shell.must(
+        _ = try Project.must(
             [
                 "swift", "package", "--package-path", "Examples", "--scratch-path", ".build/examples",
                 "--allow-writing-to-package-directory", "moult-pack", draft, "-o", output,

@@ -25,7 +25,8 @@ import Testing
             testDescription: "a script in WAL mode", sql: "PRAGMA journal_mode = WAL; \(table) \(rows)",
             layout: .asWritten),
         Case(
-            testDescription: "an index, then rows out of its order", sql: "\(table) \(index) \(rows)", layout: .vacuumed
+            testDescription: "an index, then rows out of its order",
+            sql: "\(table) CREATE INDEX i ON food(name, note); \(rows)", layout: .vacuumed
         ),
         Case(
             testDescription: "a row is removed", sql: "\(table) \(rows) DELETE FROM food WHERE pk = 7;",
