@@ -42,19 +42,24 @@ extension Orchestrator {
             return try execute(
                 planner.reset(name, why: why, setsUserDataAside: setsUserDataAside), settled: settled, announce)
         }
-        return (result, try result.plan.map { try made($0, name) })
+        return (result, result.plan.map { made($0, name) })
     }
 
-    private func made(_ plan: Plan, _ name: String) throws -> Reset {
+    private func made(_ plan: Plan, _ name: String) -> Reset {
         let path = plan.made.first ?? name
         let directory = layout.quarantined(name, path: path, by: plan.id)
-        let isThere = try Files.facts(directory) != nil
-        let report = try Files.read("\(directory)/\(Quarantine.reportName)", limit: 1 << 24).map {
-            try Salvage.Report(json: JSON(parsing: $0, source: directory))
+        var (setAside, report, salvaged): (String?, Salvage.Report?, String?) = (nil, nil, nil)
+        // It is done: what cannot be read now changes nothing about that.
+        warning {
+            guard try Files.facts(directory) != nil else { return }
+            setAside = directory
+            report = try Files.read("\(directory)/\(Quarantine.reportName)", limit: 1 << 24).map {
+                try Salvage.Report(json: JSON(parsing: $0, source: directory))
+            }
+            let file = "\(directory)/\(Quarantine.salvagedName)"
+            if try Files.facts(file) != nil { salvaged = file }
         }
-        let file = "\(directory)/\(Quarantine.salvagedName)"
         return Reset(
-            database: name, place: layout.file(path), setAside: isThere ? directory : nil, salvage: report,
-            salvaged: try Files.facts(file) == nil ? nil : file)
+            database: name, place: layout.file(path), setAside: setAside, salvage: report, salvaged: salvaged)
     }
 }
