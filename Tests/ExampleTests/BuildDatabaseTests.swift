@@ -49,11 +49,11 @@ import Testing
         // The command plugin, which builds the same databases into a release.
         let draft = "Sources/Trees/Database/draft.json"
         let output = scratch.path("releases")
-        _ = try Project.must(
+        try Project.must(
             [
                 "swift", "package", "--package-path", "Examples", "--scratch-path", ".build/examples",
                 "--allow-writing-to-package-directory", "moult-pack", draft, "-o", output,
-            ], in: Project.root)
+            ], in: Project.root, Project.home)
         #expect(try Files.list(output) == ["trees-1.2.0.json", "trees.db"])
         #expect(try Files.read("\(output)/trees.db", limit: 1 << 20) == bytes)
     }

@@ -19,7 +19,7 @@ enum ExampleApps {
     @discardableResult
     static func build() throws -> String {
         let arguments = ["swift", "build", "--package-path", "Examples", "--scratch-path", ".build/examples"]
-        _ = try Project.must(arguments, in: Project.root)
+        try Project.must(arguments, in: Project.root, Project.home)
         return "\(Project.root)/.build/examples/debug"
     }
 }

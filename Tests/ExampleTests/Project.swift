@@ -36,8 +36,14 @@ enum Project {
         try Shell.run(arguments, in: directory, environment: environment.merging(["PATH": path]) { mine, _ in mine })
     }
 
-    static func must(_ arguments: [String], in directory: String) throws -> String {
-        let ended = try run(arguments, in: directory)
+    /// A home that stays: SwiftPM links again when the environment is another.
+    static let home = ["HOME": getenv("HOME").map { String(cString: $0) } ?? "/tmp"]
+
+    @discardableResult
+    static func must(_ arguments: [String], in directory: String, _ environment: [String: String] = [:]) throws
+        -> String
+    {
+        let ended = try run(arguments, in: directory, environment)
         guard ended.status == 0 else {
             throw MoultError(
                 .system, what: "\(arguments.joined(separator: " ")) ended with \(ended.status)",
