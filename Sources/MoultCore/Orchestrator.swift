@@ -189,13 +189,16 @@ package struct Orchestrator: Sendable {
                     anew: plan.request.allowDowngrade || plan.request.follow == .match, layout)
             }
         }
+        var isRecorded = false
         warning {
             if let hold = plan.hold { try Settings.rewrite(layout, "hold", hold.json) }
             try transaction.journal.end("committed")
             try record(plan, since: start, failure: nil)
+            isRecorded = true
         }
         let failures = calls.reload(.installed, everybody: true)
-        warning { try transaction.remove() }
+        // What could not be recorded now, the next command makes good: it needs the journal for that.
+        if isRecorded { warning { try transaction.remove() } }
         if let failure = failures.first(where: \.consumer.isFatal) { throw withdraw(plan, because: failure) }
         warning {
             let settings = try Settings.read(layout)

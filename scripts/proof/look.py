@@ -84,6 +84,9 @@ def files(store):
         for name in below + plain:
             path = os.path.join(directory, name)
             relative = os.path.relpath(path, store)
+            # What was seen of a feed is known from the generations, too.
+            if relative.startswith(".moult/feed"):
+                continue
             if relative.endswith((".db-wal", ".db-shm")) and "/" not in relative or relative == ".moult/history.jsonl":
                 continue
             facts = os.lstat(path)
