@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Consumers that let go, and such that do not.
-@Suite(.timeLimit(.minutes(3))) struct LettingGoTests {
+@Suite(.timeLimit(.minutes(20))) struct LettingGoTests {
     let shop: Shop
 
     init() throws {
