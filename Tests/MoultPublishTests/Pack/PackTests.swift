@@ -48,6 +48,32 @@ import Testing
             #""food": { "kind": "reference", "build": { "script": "make.sql" } }, "user": { "kind": "user" }"#)
     }
 
+    /// A release that names a commit must be what was committed.
+    @Test func aDirtyTreeIsRefusedUnlessTold() throws {
+        let directory = scratch.path("in")
+        _ = try make(directory)
+        let draft = try draft(
+            in: directory,
+            #""food": { "kind": "reference", "build": { "script": "make.sql", "define": { "made": "${git.revision}" } } }"#
+        )
+        func git(_ arguments: String...) throws {
+            try Shell.must(["git", "-c", "user.name=A", "-c", "user.email=a@example.org"] + arguments, in: directory)
+        }
+        try git("init", "-q")
+        try git("add", "-A")
+        try git("commit", "-q", "-m", "one")
+        _ = try pack(draft, to: scratch.path("clean"))
+        try Shell.must(["sh", "-c", "echo '3|salt' >> food.csv"], in: directory)
+        let error = try #require(throws: MoultError.self) { try pack(draft, to: scratch.path("dirty")) }
+        #expect(error.description.contains("--allow-dirty"), "\(error)")
+        #expect(try Files.facts(scratch.path("dirty/shop-1.0.0.json")) == nil)
+        var options = PackOptions()
+        options.output = scratch.path("told")
+        options.environment = [:]
+        options.allowDirty = true
+        #expect(try Files.facts(Packer(options).pack(draft: draft).manifest) != nil)
+    }
+
     @Test func theSameInputsGiveTheSameBytes() throws {
         let one = try pack(make(scratch.path("one")), to: scratch.path("out-one"))
         let before = umask(0o077)
