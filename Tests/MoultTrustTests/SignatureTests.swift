@@ -82,20 +82,21 @@ import Testing
         ("", "it has 0 lines instead of 4"),
         ("a\nb\n", "it has 2 lines instead of 4"),
         ("1\n2\n3\n4\n\n", "it has 5 lines instead of 4"),
-        ("comment\nL1\nL2\nL3", "line 1 does not begin with “untrusted comment: ”"),
-        ("L0\r\nL1\r\nL2\r\nL3\r\n", "it has the line ends of Windows"),
-        ("L0\nnot Base64\nL2\nL3", "line 2 is not Base64"),
-        ("L0\nRUQ=\nL2\nL3", "line 2 has 2 bytes in Base64 instead of 74"),
-        ("L0\nL1 \nL2\nL3", "line 2 is not Base64"),
-        ("L0\nL3\nL2\nL3", "line 2 has 64 bytes in Base64 instead of 74"),
-        ("L0\nL1\ntrusted: x\nL3", "line 3 does not begin with “trusted comment: ”"),
-        ("L0\nL1\ntrusted comment: \u{1b}[2J\nL3", "the comment on line 3 has characters that cannot be printed"),
-        ("L0\nL1\nL2\n", "it has 3 lines instead of 4"),
-        ("L0\nL1\nL2\nL1", "line 4 has 74 bytes in Base64 instead of 64"),
+        ("comment\n$1\n$2\n$3", "line 1 does not begin with “untrusted comment: ”"),
+        ("$0\r\n$1\r\n$2\r\n$3\r\n", "it has the line ends of Windows"),
+        ("$0\nnot Base64\n$2\n$3", "line 2 is not Base64"),
+        ("$0\nRUQ=\n$2\n$3", "line 2 has 2 bytes in Base64 instead of 74"),
+        ("$0\n$1 \n$2\n$3", "line 2 is not Base64"),
+        ("$0\n$3\n$2\n$3", "line 2 has 64 bytes in Base64 instead of 74"),
+        ("$0\n$1\ntrusted: x\n$3", "line 3 does not begin with “trusted comment: ”"),
+        ("$0\n$1\ntrusted comment: \u{1b}[2J\n$3", "the comment on line 3 has characters that cannot be printed"),
+        ("$0\n$1\n$2\n", "it has 3 lines instead of 4"),
+        ("$0\n$1\n$2\n$1", "line 4 has 74 bytes in Base64 instead of 64"),
     ])
     func refusesOtherForms(form: String, why: String) throws {
         var file = form
-        for (index, line) in lines.enumerated() { file.replace("L\(index)", with: line) }
+        // A dollar is no letter of Base64: what was put in has none.
+        for (index, line) in lines.enumerated() { file.replace("$\(index)", with: line) }
         let error = try #require(throws: MoultError.self) { try Signature(file: Array(file.utf8), named: "f.minisig") }
         #expect(
             "\(error)" == "f.minisig is not a minisign signature: \(why). Get the file again from where it was made.")
