@@ -14,7 +14,7 @@ processes. Each number of points is so many runs, each on a fresh store. After e
 - applying the release again succeeds.
 
 A point where one of these is not so counts as lost. `make proof` runs all of it again and writes this page (Linux on x86_64;
-the power cuts need root, loop devices and mkfs.xfs). `make test` runs a sample. The tracer is `scripts/proof/strike.c`, the
+the power cuts need root, loop devices and mkfs.xfs). `make proof SAMPLE=12` takes seconds. The tracer is `scripts/proof/strike.c`, the
 flows are a table in `scripts/proof/flows.py`, what is checked is in `scripts/proof/trial.py`.
 
 - **kill**: every process of the command is killed before the call; **in a write**: after half of it was written;
