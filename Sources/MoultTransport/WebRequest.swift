@@ -52,6 +52,7 @@ struct WebRequest {
             return head
         }
         let last = end.errors.split(separator: UInt8(ascii: "\n")).last.map { Array($0) } ?? []
+        // Last words that are no JSON are no answer: then it died.
         guard end.ending == .exited(1), let said = try? JSON(parsing: last, source: Helper.name),
             let why = said["why"]?.string
         else {

@@ -12,7 +12,7 @@ internal import Synchronization
 struct FrameUnpacking {
     let bundle: String
     let frames: Manifest.Frames
-    let members: [String: (size: Int, sha256: String)]
+    let members: [String: Unpacker.Expected]
     /// What shall be written; everything else is only proven.
     let wanted: [String]
     let place: @Sendable (String) throws -> String

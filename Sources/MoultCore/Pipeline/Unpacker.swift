@@ -19,7 +19,7 @@ struct Unpacker {
         let expected = Self.expected(of: release)
         if let frames = release.bundle?.frames {
             try FrameUnpacking(
-                bundle: bundle, frames: frames, members: expected.mapValues { ($0.size, $0.sha256) },
+                bundle: bundle, frames: frames, members: expected,
                 wanted: members, place: place, progress: progress
             ).unpack()
         } else {
@@ -62,7 +62,8 @@ struct Unpacker {
         return "\(transaction.unpacked)/\(member)"
     }
 
-    private struct Expected {
+    /// What the manifest says of a member.
+    struct Expected {
         let size: Int
         let sha256: String
     }

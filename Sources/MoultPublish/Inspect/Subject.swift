@@ -75,6 +75,7 @@ extension Subject {
             return Subject(.database, path, parts: [Part(name: Files.name(of: path), path: path)])
         }
         if path.hasSuffix(".json") { return try release(path, progress) }
+        // A name that is none of an archive is answered below, with all that it could have been.
         if (try? ArchiveKind(fileName: Files.name(of: path))) != nil { return try bundle(path, progress) }
         throw MoultError(
             .subject, what: "cannot tell what \(path) is",

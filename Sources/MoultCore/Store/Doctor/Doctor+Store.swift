@@ -22,6 +22,7 @@ extension Doctor {
 
     func pointer() throws -> [Finding] {
         guard let facts = try Files.facts(layout.current) else { return [] }
+        // A pointer that cannot be read is the finding.
         let name = try? Generation.currentName(layout)
         guard facts.kind == .link, let name,
             try Files.facts("\(layout.generation(name))/\(Generation.manifestName)") != nil
@@ -68,6 +69,7 @@ extension Doctor {
         var strange = try Files.list(layout.hidden).map { "\(layout.hidden)/\($0)" }.filter { !own.contains($0) }
         for name in try Generation.names(layout) {
             let directory = layout.generation(name)
+            // So is a generation that cannot be read.
             guard let generation = try? Generation.load(name, in: layout) else {
                 strange.append(directory)
                 continue
