@@ -36,7 +36,13 @@ extension Connection {
 
     /// The first column of the first row; nil if there is no row.
     package func scalar(_ sql: String, _ bindings: [Value] = []) throws -> Value? {
-        try withOnlyStatement(sql, bindings) { try $0.step() ? $0.value(0) : nil }
+        try withOnlyStatement(sql, bindings) { statement in
+            guard try statement.step() else { return nil }
+            let value = try statement.value(0)
+            // What changes something is committed at its end, and only there SQLite says that it failed.
+            if !statement.isReadOnly { try statement.run() }
+            return value
+        }
     }
 
     /// The first column of the first row, which must be an integer.

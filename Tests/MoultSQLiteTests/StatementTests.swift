@@ -111,6 +111,17 @@ import Testing
                 + "(SQLITE_CONSTRAINT, extended code 2067) in: INSERT INTO t VALUES (?)")
     }
 
+    /// The row comes before the commit, which fails: the one value that was asked for must not hide that.
+    @Test func aScalarThatCannotBeCommittedIsAnError() throws {
+        try connection.execute(
+            """
+            PRAGMA foreign_keys = ON; CREATE TABLE p (id INTEGER PRIMARY KEY);
+            CREATE TABLE c (id INTEGER REFERENCES p DEFERRABLE INITIALLY DEFERRED);
+            """)
+        #expect(throws: MoultError.self) { try connection.scalar("INSERT INTO c VALUES (7) RETURNING id") }
+        #expect(try connection.scalar("SELECT count(*) FROM c") == .integer(0))
+    }
+
     @Test func anIntegerIsAnInteger() throws {
         #expect(throws: MoultError.self) { _ = try connection.int("SELECT 'a'") }
         #expect(throws: MoultError.self) { _ = try connection.int("SELECT 1 WHERE 0") }
