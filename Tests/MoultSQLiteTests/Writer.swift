@@ -1,14 +1,15 @@
 import Glibc
+import TestSupport
 
 /// Another process that uses a database through Python's sqlite3, a line at a time.
 ///
 /// Each line is a Python statement in which `c` is an open connection in autocommit mode.
 final class Writer {
-    private let child: Child
+    private let child: Program
 
     init(_ path: String) throws {
-        child = try Child(["python3", "-u", "-c", Self.program, path])
-        _ = child.readLine()
+        child = try Program.python(Self.program, path)
+        _ = child.line()
     }
 
     var pid: Int32 { child.pid }
@@ -17,7 +18,7 @@ final class Writer {
     @discardableResult
     func run(_ statement: String) -> String {
         child.write(statement + "\n")
-        return child.readLine()
+        return child.line() ?? ""
     }
 
     @discardableResult

@@ -1,17 +1,17 @@
-import CLinux
+package import CLinux
 import Glibc
 import MoultBasics
 import MoultFiles
 
 /// Another process that a test talks with, line by line; it ends with the test at the latest.
-final class Program {
-    let pid: pid_t
+package final class Program {
+    package let pid: pid_t
     private var input: Int32
     private let output: Int32
     private var pending: [UInt8] = []
     private var ended: Int32?
 
-    init(_ arguments: [String], environment: [String: String] = [:]) throws {
+    package init(_ arguments: [String], environment: [String: String] = [:]) throws {
         var toChild: [Int32] = [0, 0]
         var fromChild: [Int32] = [0, 0]
         guard moult_pipe(&toChild) == 0, moult_pipe(&fromChild) == 0 else {
@@ -52,12 +52,12 @@ final class Program {
     }
 
     /// A program in Python, given as its text, with arguments.
-    static func python(_ text: String, _ arguments: String...) throws -> Program {
+    package static func python(_ text: String, _ arguments: String...) throws -> Program {
         try Program(["python3", "-u", "-c", text] + arguments)
     }
 
     /// The next line that it prints: how a test waits until the other has come so far; nil at the end.
-    func line() -> String? {
+    package func line() -> String? {
         while true {
             if let end = pending.firstIndex(of: UInt8(ascii: "\n")) {
                 let line = String(decoding: pending[..<end], as: UTF8.self)
@@ -72,7 +72,7 @@ final class Program {
         }
     }
 
-    func write(_ text: String) {
+    package func write(_ text: String) {
         var rest = Array(text.utf8)[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Glibc.write(input, $0.baseAddress, $0.count) }
@@ -81,16 +81,16 @@ final class Program {
         }
     }
 
-    func closeInput() {
+    package func closeInput() {
         if input >= 0 { close(input) }
         input = -1
     }
 
-    func signal(_ number: Int32) { kill(pid, number) }
+    package func signal(_ number: Int32) { kill(pid, number) }
 
     /// Waits for its end: the exit status, or 128 plus the signal.
     @discardableResult
-    func wait() -> Int32 {
+    package func wait() -> Int32 {
         if let ended { return ended }
         var status: Int32 = 0
         while waitpid(pid, &status, 0) < 0 && moult_errno() == EINTR {}
