@@ -7,7 +7,7 @@ PREFIX ?= /usr/local
 # What the build links: Debian's libraries and the linker.
 BUILD_DEPS := libsqlite3-dev libarchive-dev libssl-dev libzstd-dev libcurl4-openssl-dev nettle-dev liblzma-dev libbz2-dev zlib1g-dev pkg-config lld
 # What the tests run besides: the programs that people use on the same files.
-TEST_DEPS := sqlite3 libarchive-tools zstd xz-utils zip unzip p7zip-full minisign strace python3 procps util-linux nginx gcc libc6-dev git
+TEST_DEPS := sqlite3 libarchive-tools zstd xz-utils zip unzip p7zip-full minisign strace python3 procps util-linux nginx gcc libc6-dev git fish zsh groff mandoc
 
 # Installs what is missing, and asks for nothing if nothing is.
 define install_missing
@@ -71,7 +71,6 @@ proof-deps:
 # Memory, and times as ratios, of the command as it is installed.
 limits: test-deps release
 	scripts/limits .build/release/moult
-	scripts/limits-build .build/release/moult
 
 # Against what people write instead. QUICK=1 is done in a minute; bench-report writes docs/benchmarks.md.
 bench: test-deps bench-deps release

@@ -18,6 +18,11 @@ enum Project {
         return String(decoding: bytes, as: UTF8.self)
     }
 
+    /// All pages for people to read, by their paths.
+    static func pages() throws -> [String] {
+        try must(["git", "ls-files", "*.md"], in: root).split(separator: "\n").map(String.init)
+    }
+
     /// The directory of the products, where this test lies, too.
     static let built = {
         var path = [CChar](repeating: 0, count: Int(PATH_MAX))

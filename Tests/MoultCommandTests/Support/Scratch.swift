@@ -51,6 +51,3 @@ final class Scratch {
         return text.split(separator: "/").dropLast().reduce("") { "\($0)/\($1)" }
     }()
 }
-
-/// Whether a program is in the PATH.
-func hasProgram(_ name: String) -> Bool { system("command -v \(name) > /dev/null 2>&1") == 0 }

@@ -96,6 +96,22 @@ import Testing
               Publish the release again with the right file.
             """),
         Case(
+            "wrong schema",
+            "sed -i 's/\"kind\": \"reference\"/&, \"identity\": {\"schema\": \"sha256:'$(printf '0%.0s' {1..64})'\"}/' rel/test-2.0.0.json",
+            "moult apply rel/test-2.0.0.json", 1, found: .preparing,
+            """
+            food.db is not what the release promises: its schema is another one than the manifest says (sha256:{schema}…, not sha256:00000000…)
+              Publish the release again with the right file.
+            """),
+        Case(
+            "wrong digest",
+            "sed -i '/\"bundle\"/,/}/s/\"sha256\": \"[0-9a-f]*\"/\"sha256\": \"'$(printf '0%.0s' {1..64})'\"/' rel/test-2.0.0.json",
+            "moult apply rel/test-2.0.0.json", 1, found: .preparing,
+            """
+            the bundle {dir}/rel/test-2.0.0.tar.zst is not the one that was sealed: its SHA-256 is {archive}…, and the manifest says 00000000…
+              Copy or download it again.
+            """),
+        Case(
             "manifest that is no JSON", "echo '{\"manifest\": 1,}' > rel/test-2.0.0.json",
             "moult apply rel/test-2.0.0.json", 1,
             """
@@ -221,6 +237,14 @@ import Testing
             message = message.replacing("{bundle}", with: "\(manifest["bundle"]?["size"]?.integer ?? 0)")
                 .replacing("{sealed}", with: sealed.prefix(8))
                 .replacing("{digest}", with: try world.must("sha256sum w/food.db | head -c 8"))
+        }
+        if message.contains("{schema}") {
+            let inspected = try world.must("moult inspect --json rel/2.0.0.work/food.db | grep -o 'sha256:[0-9a-f]*'")
+            message = message.replacing("{schema}", with: inspected.dropFirst(7).prefix(8))
+        }
+        if message.contains("{archive}") {
+            let sum = try world.must("sha256sum rel/test-2.0.0.tar.zst | head -c 8")
+            message = message.replacing("{archive}", with: sum)
         }
         #expect(run.err == "moult: error: \(message)\n")
     }
