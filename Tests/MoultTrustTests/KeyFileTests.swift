@@ -12,7 +12,14 @@ import Testing
     @Test func aSecretKeyDoesNotPrintItself() throws {
         let key = try SecretKey.generate()
         #expect("\(key)" == "secret key \(key.publicKey.id)")
-        #expect("\(key.publicKey.id)".wholeMatch(of: /[0-9A-F]{16}/) != nil)
+        #expect("\(key.publicKey.id)".wholeMatch(of: /[1-9A-F][0-9A-F]{0,15}/) != nil)
+    }
+
+    /// minisign prints an ID as a number, and one in sixteen begins with a zero digit.
+    @Test func anIDHasNoLeadingZeros() throws {
+        let id: [UInt8] = [0xef, 0xcd, 0xab, 0x89, 0x67, 0x45, 0x23, 0x01]
+        let line = Base64.encode(Array("Ed".utf8) + id + [UInt8](repeating: 7, count: 32))
+        #expect(try "\(PublicKey(base64: line, named: "a key").id)" == "123456789ABCDEF")
     }
 
     @Test(arguments: [

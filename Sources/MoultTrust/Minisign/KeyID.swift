@@ -10,11 +10,9 @@ package struct KeyID: Hashable, Sendable {
 }
 
 extension KeyID: CustomStringConvertible {
-    /// 16 upper-case hexadecimal digits, as minisign prints it: the bytes are a little-endian number.
+    /// As minisign prints it: the bytes are a little-endian number, in upper-case hexadecimal digits without leading zeros.
     package var description: String {
-        bytes.reversed().map { byte in
-            let digits = String(byte, radix: 16, uppercase: true)
-            return byte < 16 ? "0" + digits : digits
-        }.joined()
+        let number = bytes.reversed().reduce(into: UInt64(0)) { number, byte in number = number << 8 | UInt64(byte) }
+        return String(number, radix: 16, uppercase: true)
     }
 }
