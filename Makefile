@@ -1,5 +1,5 @@
 # The commands of this project. `make demo` shows it at work, `make test` proves it; each installs what it needs.
-.PHONY: demo test proof proof-deps limits deps test-deps build release lint install put deb deb-test ansible-test bench bench-report bench-deps clean
+.PHONY: demo test proof proof-deps load limits deps test-deps build release lint install put deb deb-test ansible-test bench bench-report bench-deps clean
 
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PREFIX ?= /usr/local
@@ -67,6 +67,11 @@ proof: test-deps proof-deps release
 
 proof-deps:
 	$(call install_missing,gcc libc6-dev e2fsprogs xfsprogs)
+
+# Releases one after the other under readers and writers, and a sealed set that is switched over and over, as often as promised.
+load: test-deps
+	swift build --build-tests $(SWIFT_FLAGS)
+	MOULT_RELEASES=$${MOULT_RELEASES:-200} MOULT_FLIPS=$${MOULT_FLIPS:-2000} swift test --skip-build --filter 'LoadTests|FlipTests'
 
 # Memory, and times as ratios, of the command as it is installed.
 limits: test-deps release

@@ -31,7 +31,8 @@ package final class Connection {
 
     /// Opens a new, empty database that lives in memory.
     package static func inMemory() throws -> Connection {
-        try Connection(uri: "file::memory:", path: ":memory:", busyTimeout: 0, serialized: false)
+        // What is attached to it waits for others' locks like any other database.
+        try Connection(uri: "file::memory:", path: ":memory:", busyTimeout: 5000, serialized: false)
     }
 
     init(uri: String, path: String, busyTimeout: Int32, serialized: Bool) throws {

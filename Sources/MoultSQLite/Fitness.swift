@@ -27,27 +27,15 @@ package enum Fitness: Sendable {
         }
         if facts.size == 0 { return .unfit("it has 0 bytes") }
         let wasLeft = try wasLeftOpen(path)
-        var attempts = 1
-        while true {
-            do {
-                let fault = try Look.into(path, deadline: deadline) { connection -> String? in
-                    if let fault = try judge(connection) { return fault }
-                    // What a killed process left beside the file may belong to another one: then the pages do not fit.
-                    return wasLeft ? try connection.integrityCheck(limit: 1).first : nil
-                }
-                return fault.map { .unfit($0) } ?? .fits
-            } catch let error as MoultError {
-                // Somebody opened or wrote it just then: that is no fault of the database.
-                if error.code == .databaseBusy, error.sqlite == nil, attempts < mostAttempts {
-                    attempts += 1
-                } else {
-                    return verdict(error, path)
-                }
+        do {
+            let fault = try Look.into(path, deadline: deadline) { connection -> String? in
+                if let fault = try judge(connection) { return fault }
+                // What a killed process left beside the file may belong to another one: then the pages do not fit.
+                return wasLeft ? try connection.integrityCheck(limit: 1).first : nil
             }
-        }
+            return fault.map { .unfit($0) } ?? .fits
+        } catch let error as MoultError { return verdict(error, path) }
     }
-
-    private static let mostAttempts = 5
 
     /// Whether sidecars are there that nobody uses.
     private static func wasLeftOpen(_ path: String) throws -> Bool {

@@ -1,3 +1,4 @@
+import Glibc
 import MoultBasics
 import MoultFiles
 
@@ -5,7 +6,7 @@ import MoultFiles
 package enum Look {
     /// Lends a connection that reads the database.
     ///
-    /// Where this process has the file open itself, an ordinary connection reads it, because `Peek` would drop this
+    /// The body may be called again if somebody comes in between. Where this process has the file open itself, an ordinary connection reads it, because `Peek` would drop this
     /// process's locks. A journal that somebody left is rolled back in a copy, which is gone afterwards.
     package static func into<R>(
         _ path: String, deadline: Double? = nil, busyTimeout: Int32 = 5000, _ body: (Connection) throws -> R
@@ -16,6 +17,19 @@ package enum Look {
             try connection.close()
             return result
         }
+        let end = ContinuousClock.now + .milliseconds(Int(busyTimeout))
+        while true {
+            do { return try look(path, deadline, busyTimeout, body) } catch let error as MoultError {
+                // Somebody opened or wrote it just then: that is no fault of the database, and the next look may do.
+                guard error.code == .databaseBusy, error.sqlite == nil, ContinuousClock.now < end else { throw error }
+                usleep(1000)
+            }
+        }
+    }
+
+    private static func look<R>(
+        _ path: String, _ deadline: Double?, _ busyTimeout: Int32, _ body: (Connection) throws -> R
+    ) throws -> R {
         do {
             return try Peek.into(path, deadline: deadline, busyTimeout: busyTimeout) { connection, _ in
                 try body(connection)

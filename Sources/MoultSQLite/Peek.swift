@@ -45,7 +45,7 @@ package enum Peek {
         case .locks, .sharedMemory: connection = probe
         case .privateIndex, .closed:
             // Keeps out whoever writes the file itself; who writes a WAL instead is noticed afterwards.
-            try probe.lockShared()
+            try probe.lockShared(within: busyTimeout)
             isLocked = true
             if way == .closed, try mayBeHot(before.journal) { throw hotJournal(path, cause: nil) }
             connection =
@@ -130,10 +130,18 @@ package enum Peek {
 
 extension Connection {
     /// Takes SQLite's SHARED lock by hand, without the look at sidecars that a statement would bring.
-    fileprivate func lockShared() throws {
+    fileprivate func lockShared(within milliseconds: Int32) throws {
         let file = try file(of: "main")
-        let code = file.pointee.pMethods?.pointee.xLock?(file, SQLITE_LOCK_SHARED) ?? SQLITE_MISUSE
-        try check(code, doing: "lock \(path) for reading")
+        // SQLite's own waiting belongs to statements. Whoever is the last to close a WAL keeps others out for a moment.
+        let end = ContinuousClock.now + .milliseconds(Int(milliseconds))
+        while true {
+            let code = file.pointee.pMethods?.pointee.xLock?(file, SQLITE_LOCK_SHARED) ?? SQLITE_MISUSE
+            if code == SQLITE_BUSY, ContinuousClock.now < end {
+                usleep(1000)
+                continue
+            }
+            return try check(code, doing: "lock \(path) for reading")
+        }
     }
 
     fileprivate func unlock() throws {

@@ -39,6 +39,7 @@ struct SharedContent {
 
     private func examine() throws -> Facts {
         do { return try Look.into(path) { try facts($0) } } catch {
+            if let error = error as? MoultError, error.outcome == .busy { throw error }
             throw MoultError(
                 Template.code, .refused, what: "the shared database \(path) cannot be read", why: "\(error)",
                 now: "Nothing was changed. See what is wrong with it before its content is replaced.", cause: error)

@@ -1,0 +1,83 @@
+import Glibc
+import Moult
+import MoultBasics
+import MoultCore
+import MoultFiles
+import TestSupport
+import Testing
+
+/// Releases of a shared database one after the other, while eight processes read it and two write to it.
+///
+/// One after the other, because each needs the machine. `make load` runs as many as are promised.
+@Suite(.serialized, .timeLimit(.minutes(20))) struct LoadTests {
+    /// Everybody keeps the database open, and nobody is told anything.
+    @Test(arguments: ["wal", "delete"])
+    func live(_ mode: String) throws {
+        let load = try Load(way: "live")
+        try Store(at: load.root).update(to: load.release(1))
+        try Shell.must(["sqlite3", load.pantry, "PRAGMA journal_mode=\(mode)"])
+        try prove(
+            load,
+            readers: ["connection", "connection", "connection", "query", "query", "shell", "shell", "moult"].map {
+                try load.reader($0)
+            },
+            writers: (1...2).map { try load.writer($0, keepsOpen: true) })
+        #expect(try Shell.must(["sqlite3", load.pantry, "PRAGMA journal_mode"]) == "\(mode)\n")
+    }
+
+    /// Everybody opens the database for a query or a row, and a consumer keeps them out while a release comes in.
+    @Test(arguments: ["wal", "delete"])
+    func exchange(_ mode: String) throws {
+        let load = try Load(way: "exchange")
+        try Store(at: load.root).update(to: load.release(1))
+        try Shell.must(["sqlite3", load.pantry, "PRAGMA journal_mode=\(mode)"])
+        let gate = load.scratch.path("gate")
+        let consumers: JSON = [
+            [
+                "name": "gate",
+                "command": [
+                    "release": ["sh", "-c", .string("touch \(gate).closed && flock -x \(gate) true")],
+                    "reload": ["rm", "-f", .string("\(gate).closed")],
+                ],
+            ]
+        ]
+        try Settings.rewrite(StoreLayout(root: load.root), "consumers", consumers)
+        try prove(
+            load,
+            readers: ["query", "query", "query", "query", "shell", "shell", "moult", "moult"].map {
+                try load.reader($0, gate: gate)
+            },
+            writers: (1...2).map { try load.writer($0, keepsOpen: false, gate: gate) })
+        #expect(try Shell.must(["sqlite3", load.pantry, "PRAGMA journal_mode"]) == "\(mode)\n")
+    }
+
+    private func prove(_ load: Load, readers: [Program], writers: [Program]) throws {
+        for program in readers + writers { #expect(program.line() == "ready") }
+        try load.releases(Load.count)
+        for reader in readers {
+            let (numbers, text) = Load.end(reader)
+            // Reads, the last release that was seen, faults.
+            try #require(numbers.count == 3, "\(text)")
+            #expect(numbers[2] == 0, "\(text)")
+            // It looked while the releases came in, not only before and after.
+            #expect(numbers[0] > Load.count / 2)
+            #expect(numbers[1] > Load.count / 2)
+        }
+        // All of them end before anybody reads here without a busy timeout.
+        for (index, ended) in writers.map({ Load.end($0) }).enumerated() {
+            let (numbers, text) = ended
+            try #require(numbers.count == 2, "\(text)")
+            #expect(numbers[1] == 0, "\(text)")
+            #expect(numbers[0] > Load.count / 2)
+            let first = (index + 1) * 1_000_000
+            // All that was acknowledged is there: each row, and the last state of the one that changes.
+            let mine = "SELECT count(*) FROM food WHERE id > \(first) AND id < \(first + 1_000_000)"
+            #expect(try Shell.must(["sqlite3", load.pantry, mine]) == "\(numbers[0])\n")
+            #expect(
+                try Shell.must(["sqlite3", load.pantry, "SELECT name FROM food WHERE id = \(first)"])
+                    == "\(numbers[0])\n")
+        }
+        #expect(try Shell.must(["sqlite3", load.pantry, "PRAGMA integrity_check"]) == "ok\n")
+        #expect(try Shell.must(["sqlite3", load.pantry, "SELECT DISTINCT release FROM info"]) == "\(Load.count + 1)\n")
+    }
+}

@@ -1,0 +1,83 @@
+import Moult
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// Hazard 6: after a rename, who has the old file open in rollback mode reads it for ever, and nothing tells him.
+@Suite(.timeLimit(.minutes(20))) struct Hazard06StaleReaders {
+    let lab: Lab
+    let path: String
+
+    init() throws {
+        lab = try Lab()
+        path = lab.path("note.db")
+    }
+
+    private static let all = "SELECT count(*), min(text), max(text) FROM note"
+    private static let write = "INSERT INTO note VALUES(9000, 'mine', 1)"
+
+    /// What it is: an idle reader holds no lock, goes on with what is gone, and learns it when it writes.
+    @Test func theHazard() throws {
+        let new = lab.scratch.path("new.db")
+        try Shell.must(["sqlite3", path], input: Lab.notes(5, "old"))
+        try Shell.must(["sqlite3", new], input: Lab.notes(3, "new"))
+        let app = try RunningApp(path)
+        let version = try app.run("PRAGMA data_version")
+        try Files.rename(new, to: path)
+        #expect(try app.run(Self.all) == "5|old|old\n")
+        #expect(try app.run("PRAGMA data_version") == version)
+        #expect(try app.run(Self.write) == "error: attempt to write a readonly database\n")
+    }
+
+    /// Names are not exchanged while somebody has the file open, although he holds no lock.
+    @Test func exchanging() throws {
+        try lab.store.update(to: lab.shared("1.0.0", 1, 5, "old"))
+        let app = try RunningApp(path)
+        let next = try lab.shared("2.0.0", 2, 3, "new", .exchange)
+        let error = #expect(throws: MoultError.self) { try lab.store.update(to: next) }
+        #expect(error?.outcome == .busy)
+        #expect(error?.why?.contains("pid \(app.pid) (") == true)
+        #expect(try app.run(Self.write) == "")
+        try app.close()
+        try lab.store.update(to: next)
+        #expect(try Lab.read(path) == "4|mine|new\n")
+    }
+
+    /// Live, the same connection has the new content at its next query, can see that it changed, and can write.
+    @Test func replacingLive() throws {
+        try lab.store.update(to: lab.shared("1.0.0", 1, 5, "old"))
+        let app = try RunningApp(path)
+        let version = try app.run("PRAGMA data_version")
+        // Nobody said how: that somebody has it open is what decides.
+        try lab.store.update(to: lab.shared("2.0.0", 2, 3, "new"))
+        #expect(try app.run("PRAGMA data_version") != version)
+        #expect(try app.run(Self.all) == "3|new|new\n")
+        #expect(try app.run(Self.write) == "")
+        #expect(try Lab.read(path) == "4|mine|new\n")
+    }
+
+    /// Who reads a sealed database keeps a whole release, and can ask whether it is still the one in service.
+    @Test func flipping() throws {
+        try lab.store.update(to: lab.sealed("1.0.0", 1, 5, "old"))
+        let connection = try lab.store.connect()
+        #expect(try !connection.lease.isOutdated())
+        try lab.store.update(to: lab.sealed("2.0.0", 2, 3, "new"))
+        #expect(try connection.rows("SELECT count(*), min(text), max(text) FROM note.note") == [["5", "old", "old"]])
+        #expect(try connection.lease.isOutdated())
+        let next = try lab.store.connect()
+        #expect(try next.rows("SELECT count(*), min(text), max(text) FROM note.note") == [["3", "new", "new"]])
+        #expect(try !next.lease.isOutdated())
+    }
+
+    /// And who follows the store is told, from the very generation that he has.
+    @Test func following() async throws {
+        try await lab.store.update(to: lab.sealed("1.0.0", 1, 5, "old"))
+        let old = try lab.store.lease().generation
+        try await lab.store.update(to: lab.sealed("2.0.0", 2, 3, "new"))
+        let event = try await lab.store.events(since: old).first { _ in true }
+        #expect(event?.version == "2.0.0")
+        #expect(event?.previous == old)
+        #expect(event?.databases == ["note"])
+    }
+}

@@ -1,0 +1,98 @@
+import Moult
+import MoultBasics
+import MoultCore
+import MoultFiles
+import MoultSQLite
+import TestSupport
+import Testing
+
+/// Hazard 7: who reads a database's file himself and closes it drops every lock that his process has on it.
+@Suite(.timeLimit(.minutes(20))) struct Hazard07LostLocks {
+    let lab: Lab
+    let path: String
+
+    init() throws {
+        lab = try Lab()
+        path = lab.path("note.db")
+    }
+
+    /// This process is in the middle of a write.
+    private func writing(_ path: String) throws -> Connection {
+        let app = try Connection(path: path, access: .readWrite)
+        try app.execute("BEGIN IMMEDIATE; INSERT INTO note VALUES(9000, 'mine', 1)")
+        return app
+    }
+
+    /// What another process gets that wants to write, too.
+    private func otherWriter(_ path: String) throws -> String {
+        try Shell.run(["sqlite3", path, "INSERT INTO note VALUES(9001, 'theirs', 1)"]).errors
+    }
+
+    private static let locked = "Runtime error near line 1: database is locked (5)\n"
+
+    /// What it is: two processes write at once.
+    @Test func theHazard() throws {
+        try Shell.must(["sqlite3", path], input: Lab.notes(5, "old"))
+        let app = try writing(path)
+        #expect(try otherWriter(path).contains("database is locked"))
+        try Descriptor(path, .read).close()
+        #expect(try otherWriter(path) == "")
+        try app.close()
+    }
+
+    /// All that looks at a store or checks a cache, called by an app that is writing to its database.
+    @Test(arguments: ["plan", "verify", "doctor", "who", "lease", "cache", "look"])
+    func looking(how: String) throws {
+        try lab.store.update(to: lab.user("1.0.0", 1, 5, "old"))
+        let app = try writing(path)
+        let layout = try StoreLayout(root: lab.store.directory)
+        switch how {
+        case "plan": _ = try lab.store.plan(lab.shared("2.0.0", 2, 3, "new"))
+        case "verify": _ = try Verifier(layout).verify(deep: true)
+        case "doctor": _ = try Doctor(layout).examine()
+        case "who": _ = try Holders(of: layout)
+        case "lease": #expect(try WriteLease.take(path) == nil)
+        case "cache": #expect(try Store.cache(at: path, schema: Lab.notes(0, "")) == .ready)
+        default: #expect(try Look.into(path) { try $0.int("SELECT count(*) FROM note") } == 5)
+        }
+        #expect(try otherWriter(path).contains("database is locked"))
+        try app.execute("COMMIT")
+        try app.close()
+        #expect(try Lab.read(path) == "6|mine|old\n")
+    }
+
+    /// An update that does not touch the database that the app is writing to, and one that would.
+    @Test func updating() throws {
+        let other = ReleaseMaker.Source.reference("codes", "CREATE TABLE codes(x); INSERT INTO codes VALUES(1);")
+        func release(_ version: String, _ sequence: Int, _ migrations: KeyValuePairs<String, String> = [:]) throws
+            -> String
+        {
+            let extra = migrations.isEmpty ? "" : "CREATE TABLE tag(x); PRAGMA user_version = 2;"
+            return try lab.maker.make(
+                version, sequence: sequence,
+                [.user("note", Lab.notes(5, "old") + extra, migrations: migrations), other])
+        }
+        try lab.store.update(to: release("1.0.0", 1))
+        let app = try writing(path)
+        try lab.store.update(to: release("2.0.0", 2))
+        #expect(try otherWriter(path).contains("database is locked"))
+        let next = try release("3.0.0", 3, ["migrations/0002-tag.sql": "CREATE TABLE tag(x); PRAGMA user_version = 2;"])
+        let error = #expect(throws: MoultError.self) { try lab.store.update(to: next) }
+        #expect(error?.outcome == .busy)
+        #expect(try otherWriter(path).contains("database is locked"))
+        try app.execute("COMMIT")
+        try app.close()
+        try lab.store.update(to: next)
+        #expect(try Lab.read(path) == "6|mine|old\n")
+    }
+
+    /// A reset of the database that the app has open itself.
+    @Test func resetting() throws {
+        try lab.store.update(to: lab.user("1.0.0", 1, 5, "old"))
+        let app = try writing(path)
+        let error = #expect(throws: MoultError.self) { try lab.store.reset("note", settingUserDataAside: true) }
+        #expect(error?.outcome == .busy)
+        #expect(try otherWriter(path).contains("database is locked"))
+        try app.close()
+    }
+}

@@ -1,0 +1,98 @@
+import Glibc
+import Moult
+import MoultBasics
+import MoultCore
+import MoultFiles
+import MoultSQLite
+import TestSupport
+import Testing
+
+/// Hazard 8: reading a database in WAL mode writes beside it, and `immutable=1` does not see what its `-wal` has.
+@Suite(.timeLimit(.minutes(20))) struct Hazard08ReadOnlyWrites {
+    let lab: Lab
+    let path: String
+
+    init() throws {
+        lab = try Lab()
+        path = lab.path("note.db")
+    }
+
+    private static func read(_ uri: String) throws -> String {
+        try Shell.must([
+            "python3", "-c",
+            "import sqlite3, sys; print(sqlite3.connect(sys.argv[1], uri=True).execute('select count(*) from note').fetchone()[0])",
+            uri,
+        ])
+    }
+
+    /// What it is: who only reads leaves two files.
+    @Test func theHazard() throws {
+        try Shell.must(["sqlite3", path], input: "PRAGMA journal_mode=WAL;" + Lab.notes(5, "old"))
+        try #require(try Lab.sidecars(of: path).isEmpty)
+        #expect(try Self.read("file:\(path)?mode=ro") == "5\n")
+        #expect(try Lab.sidecars(of: path) == ["-wal", "-shm"])
+    }
+
+    /// And who promises that nothing changes misses what was committed.
+    @Test func theHazardOfImmutable() throws {
+        try Shell.must(["sqlite3", path], input: "PRAGMA journal_mode=WAL;" + Lab.notes(5, "first"))
+        try Lab.killedWithRowsInTheWAL(path)
+        #expect(try Self.read("file:\(path)?mode=ro&immutable=1") == "5\n")
+        #expect(try Lab.read(path) == "500|old|old\n")
+    }
+
+    /// How a database in WAL mode was left.
+    enum Left: String, CaseIterable, Sendable { case closed, killed, killedWithoutIndex, open }
+
+    /// Every row is seen, and not one file, time or inode is another afterwards.
+    @Test(arguments: Left.allCases)
+    func looking(left: Left) throws {
+        try lab.store.update(to: lab.user("1.0.0", 1, 5, "first"))
+        try Shell.must(["sqlite3", path, "PRAGMA journal_mode=WAL"])
+        var app: RunningApp?
+        switch left {
+        case .closed: break
+        case .killed: try Lab.killedWithRowsInTheWAL(path)
+        case .killedWithoutIndex:
+            try Lab.killedWithRowsInTheWAL(path)
+            try Files.remove("\(path)-shm")
+        case .open:
+            app = try RunningApp(path)
+            try app?.run("INSERT INTO note(text) VALUES('open')")
+        }
+        let before = try Tree(lab.store.directory)
+        let rows = try Look.into(path) { try $0.int("SELECT count(*) FROM note") }
+        let next = try lab.user("2.0.0", 2, 3, "new")
+        _ = try lab.store.plan(next)
+        let layout = try StoreLayout(root: lab.store.directory)
+        #expect(try Verifier(layout).verify(deep: true).compactMap(\.finding).isEmpty)
+        _ = try Doctor(layout).examine()
+        #expect(try Tree(lab.store.directory) == before)
+        #expect(rows == (left == .open ? 6 : left == .closed ? 5 : 500))
+        try app?.close()
+    }
+
+    /// What is sealed must be readable without writing, so a file in WAL mode is not let in.
+    @Test func aSealedFileInWALMode() throws {
+        try lab.store.update(to: lab.sealed("1.0.0", 1, 5, "old"))
+        let next = try lab.maker.make(
+            "2.0.0", sequence: 2, [.reference("note", "PRAGMA journal_mode=WAL;" + Lab.notes(3, "new"))])
+        let error = #expect(throws: MoultError.self) { try lab.store.update(to: next) }
+        #expect(error?.why == "it is in WAL mode, and would need sidecars to be read")
+        #expect(try Lab.read(path) == "5|old|old\n")
+    }
+
+    /// The library reads a sealed set where nothing can be written, and leaves it as it was.
+    @Test(.enabled(if: geteuid() == 0, "only root may mount")) func onAReadOnlyMount() throws {
+        try lab.store.update(to: lab.sealed("1.0.0", 1, 5, "old"))
+        let place = try lab.scratch.directory("mounted")
+        try Shell.must(["mount", "--bind", lab.store.directory, place])
+        defer { _ = try? Shell.run(["umount", place]) }
+        try Shell.must(["mount", "-o", "remount,ro,bind", place])
+        let before = try Tree(lab.store.directory)
+        let connection = try Store(at: place).connect()
+        #expect(try connection.rows("SELECT count(*) FROM note.note") == [["5"]])
+        try connection.close()
+        #expect(try Tree(lab.store.directory) == before)
+    }
+}

@@ -1,0 +1,123 @@
+import Moult
+import MoultBasics
+import MoultCore
+import MoultFiles
+import MoultSQLite
+import TestSupport
+import Testing
+
+/// Hazard 9: SQLite's backup into a file that others have open works only under conditions, and leaves a large WAL.
+@Suite(.timeLimit(.minutes(20))) struct Hazard09BackupIntoLive {
+    let lab: Lab
+    let path: String
+
+    init() throws {
+        lab = try Lab()
+        path = lab.path("note.db")
+    }
+
+    private static let wal = "PRAGMA journal_mode=WAL;"
+
+    /// What it is: pages of another size cannot come into a WAL, and a reader in rollback mode is in the way.
+    @Test func theHazard() throws {
+        let new = lab.scratch.path("new.db")
+        try Shell.must(["sqlite3", new], input: "PRAGMA page_size=8192;" + Lab.notes(3, "new"))
+        try Shell.must(["sqlite3", path], input: Self.wal + Lab.notes(5, "old"))
+        func copy() throws {
+            let source = try Connection(path: new, access: .readWrite)
+            let live = try Connection(path: path, access: .readWrite, busyTimeout: 0)
+            try source.backup(to: live)
+        }
+        #expect(throws: MoultError.self) { try copy() }
+        try Shell.must(["sqlite3", path, "PRAGMA journal_mode=DELETE; PRAGMA page_size=8192; VACUUM"])
+        let reader = try RunningApp(path)
+        try reader.begin("SELECT text FROM note")
+        #expect(throws: MoultError.self) { try copy() }
+        #expect(try reader.rest() == "4|old\n")
+    }
+
+    /// That it cannot work is said before anybody is disturbed and anything is touched.
+    @Test func pagesOfAnotherSize() throws {
+        try lab.store.update(to: lab.shared("1.0.0", 1, 5, "old"))
+        let app = try RunningApp(path, Self.wal)
+        let more: [JSON.Member] = [.init("preserve", [["table": "note", "where": "mine = 1"]])]
+        let next = try lab.maker.make(
+            "2.0.0", sequence: 2, [.shared("note", "PRAGMA page_size=8192;" + Lab.notes(3, "new"), more: more)])
+        let error = #expect(throws: MoultError.self) { try lab.store.update(to: next) }
+        #expect(error?.outcome == .refused)
+        #expect(
+            error?.why
+                == "its pages have 4096 bytes, those of the release 8192, and it is in WAL mode")
+        #expect(try Lab.read(path) == "5|old|old\n")
+        // When nobody has it open, it comes in by an exchange.
+        try app.close()
+        try lab.store.update(to: next)
+        #expect(try Lab.read(path) == "3|new|new\n")
+    }
+
+    /// In rollback mode a reader keeps the new content out: the update waits until he has read.
+    @Test func aReaderInRollbackMode() throws {
+        try lab.store.update(to: lab.shared("1.0.0", 1, 5, "old"))
+        let reader = try RunningApp(path)
+        try reader.begin("SELECT text FROM note")
+        let update = try Program([
+            BuiltMoult.path(), "apply", "--store", lab.store.directory, lab.shared("2.0.0", 2, 3, "new", .live),
+        ])
+        // From the decision on it only waits for the lock.
+        let transactions = lab.path(".moult/transactions")
+        func isDecided() throws -> Bool {
+            try Files.list(transactions).filter { $0 != "CACHEDIR.TAG" }.contains { name in
+                let journal = try Files.read("\(transactions)/\(name)/journal.jsonl", limit: 1 << 20) ?? []
+                return String(decoding: journal, as: UTF8.self).contains("\"decided\"")
+            }
+        }
+        while try !isDecided() { try #require(ProcessFacts(pid: update.pid).started != nil) }
+        #expect(try reader.rest() == "4|old\n")
+        #expect(update.wait() == 0)
+        #expect(try reader.run("SELECT count(*), min(text), max(text) FROM note") == "3|new|new\n")
+        try reader.close()
+    }
+
+    /// Who has a snapshot of a WAL keeps it, and is told by SQLite that there is something new.
+    @Test func aReaderInWALMode() throws {
+        try lab.store.update(to: lab.shared("1.0.0", 1, 20_000, "old"))
+        let reader = try RunningApp(path, Self.wal + "PRAGMA cache_size=1;")
+        let version = try reader.run("PRAGMA data_version")
+        try reader.begin("SELECT text FROM note")
+        try lab.store.update(to: lab.shared("2.0.0", 2, 3, "new", .live))
+        #expect(try reader.rest() == "19999|old\n")
+        #expect(try reader.run("PRAGMA data_version") != version)
+        #expect(try reader.run("SELECT count(*) FROM note") == "3\n")
+        try reader.close()
+    }
+
+    /// The app's next small commit does not pay for the release: its content is in the file and not in the WAL.
+    @Test func theWALIsSmallAfterwards() throws {
+        try lab.store.update(to: lab.shared("1.0.0", 1, 20_000, "old"))
+        let app = try RunningApp(path, Self.wal)
+        try lab.store.update(to: lab.shared("2.0.0", 2, 20_000, "new", .live))
+        #expect(try Files.facts("\(path)-wal")?.size == 0)
+        #expect(try app.run("SELECT count(*), max(text) FROM note") == "20000|new\n")
+        try app.close()
+    }
+
+    /// Killed in the middle of the copy, everybody has the old content; the next command brings the new one.
+    @Test(arguments: ["wal", "delete"])
+    func killedInTheMiddle(mode: String) throws {
+        try lab.store.update(to: lab.shared("1.0.0", 1, 20_000, "old"))
+        let app = try RunningApp(path, "PRAGMA journal_mode=\(mode);")
+        try app.run("INSERT INTO note VALUES(90000, 'mine', 1)")
+        // The pages of the release are many; what is written besides is not.
+        let ended = try Shell.run([
+            "strace", "-f", "-qq", "-o", "/dev/null", "-P", mode == "wal" ? "\(path)-wal" : path, "-e",
+            "trace=pwrite64", "-e", "inject=pwrite64:signal=SIGKILL:when=20", BuiltMoult.path(), "apply", "--store",
+            lab.store.directory, lab.shared("2.0.0", 2, 20_000, "new", .live),
+        ])
+        try #require(ended.status != 0)
+        #expect(try app.run("SELECT count(*), min(text), max(text) FROM note") == "20001|mine|old\n")
+        #expect(try Orchestrator(root: lab.store.directory, steps: .builtIn).recover().map(\.ending) == [.finished])
+        #expect(try app.run("SELECT count(*), min(text), max(text) FROM note") == "20001|mine|new\n")
+        #expect(try Lab.isSound(path))
+        try app.close()
+    }
+}

@@ -1,0 +1,83 @@
+import Moult
+import MoultBasics
+import MoultFiles
+import MoultSQLite
+import TestSupport
+import Testing
+
+/// Hazard 10: ATTACH makes an empty database of a wrong path, does not take every name, and ends at ten.
+@Suite(.timeLimit(.minutes(20))) struct Hazard10Attach {
+    let lab: Lab
+
+    init() throws { lab = try Lab() }
+
+    private static let codes = "CREATE TABLE codes(x); INSERT INTO codes VALUES(1);"
+
+    /// What it is.
+    @Test func theHazard() throws {
+        let wrong = lab.scratch.path("wrong.db")
+        try Shell.must(["sqlite3", ":memory:", "ATTACH '\(wrong)' AS food; PRAGMA food.user_version = 1"])
+        #expect(try Files.facts(wrong) != nil)
+        for name in ["main", "temp"] {
+            let ended = try Shell.run(["sqlite3", ":memory:", "ATTACH '\(wrong)' AS \(name)"])
+            #expect(ended.errors.contains("database \(name) is already in use"))
+        }
+        let eleven = (1...11).map { "ATTACH ':memory:' AS d\($0);" }.joined()
+        #expect(try Shell.run(["sqlite3", ":memory:", eleven]).errors.contains("too many attached databases - max 10"))
+    }
+
+    /// A file that is not there is an error, and is still not there afterwards.
+    @Test(arguments: ["food", "pantry"])
+    func whatIsNotThere(name: String) throws {
+        let pantry = ReleaseMaker.Source.shared("pantry", Self.codes, more: [])
+        try lab.store.update(to: lab.maker.make("1.0.0", sequence: 1, [.reference("food", Self.codes), pantry]))
+        let file = try lab.store.lease().path(of: name)
+        try Shell.must(["chmod", "u+w", Files.directory(of: file)])
+        try Files.remove(file)
+        let error = #expect(throws: MoultError.self) { try lab.store.connect() }
+        #expect(error?.description.contains(file) == true)
+        #expect(try Files.facts(file) == nil)
+    }
+
+    /// A name that SQLite has already is refused before anything is touched.
+    @Test(arguments: ["main", "temp", "MAIN"])
+    func namesThatSQLiteHas(name: String) throws {
+        let more: [JSON.Member] = [.init("attach", ["as": .string(name)])]
+        let error = #expect(throws: MoultError.self) {
+            try lab.store.update(
+                to: lab.maker.make("1.0.0", sequence: 1, [.reference("food", Self.codes, more: more)]))
+        }
+        #expect(error?.description.contains("databases.food.attach.as") == true)
+        #expect(try Files.list(lab.store.directory).filter { $0.hasSuffix(".db") }.isEmpty)
+    }
+
+    /// More than one connection takes are refused by their number; as many as it takes are opened together.
+    @Test func tooMany() throws {
+        func release(_ version: String, _ count: Int) throws -> String {
+            try lab.maker.make(version, sequence: count, (1...count).map { .reference("d\($0)", Self.codes) })
+        }
+        try lab.store.update(to: release("1.0.0", 10))
+        let before = try Tree(lab.path("d1.db"))
+        let error = #expect(throws: MoultError.self) { try lab.store.update(to: release("2.0.0", 11)) }
+        #expect(error?.outcome == .refused)
+        #expect(error?.what == "the release has 11 databases to attach")
+        #expect(try Tree(lab.path("d1.db")) == before)
+        let connection = try lab.store.connect()
+        #expect(
+            try connection.rows("SELECT sum(x) FROM (SELECT x FROM d1.codes UNION ALL SELECT x FROM d10.codes)") == [
+                ["2"]
+            ])
+        try connection.close()
+    }
+
+    /// What is shipped cannot be written through the connection, whatever the SQL says.
+    @Test func sealedMeansReadOnly() throws {
+        let user = ReleaseMaker.Source.user("user", "CREATE TABLE note(text);")
+        try lab.store.update(to: lab.maker.make("1.0.0", sequence: 1, [.reference("food", Self.codes), user]))
+        let connection = try lab.store.connect()
+        let error = #expect(throws: MoultError.self) { try connection.execute("INSERT INTO food.codes VALUES(2)") }
+        #expect(error?.description.contains("readonly") == true)
+        try connection.execute("INSERT INTO note VALUES('mine')")
+        try connection.close()
+    }
+}

@@ -1,0 +1,91 @@
+import Moult
+import MoultBasics
+import MoultCore
+import MoultFiles
+import TestSupport
+import Testing
+
+/// Hazard 11: a transaction over several databases in WAL mode commits one file after the other.
+@Suite(.timeLimit(.minutes(20))) struct Hazard11OneFileAtATime {
+    let lab: Lab
+
+    init() throws { lab = try Lab() }
+
+    /// The command, killed when it is about to write for the n-th time into a file.
+    private func killed(_ command: [String], writing file: String, number: Int) throws -> Bool {
+        try Shell.run(
+            [
+                "strace", "-f", "-qq", "-o", "/dev/null", "-P", file, "-e", "trace=pwrite64", "-e",
+                "inject=pwrite64:signal=SIGKILL:when=\(number)",
+            ] + command
+        ).status != 0
+    }
+
+    private func value(_ file: String, _ sql: String) throws -> String { try Shell.must(["sqlite3", file, sql]) }
+
+    /// What it is: one of two files has the transaction, the other has not, and nothing will ever mend that.
+    @Test func theHazard() throws {
+        let (one, other) = (lab.scratch.path("one.db"), lab.scratch.path("other.db"))
+        for file in [one, other] {
+            try Shell.must(["sqlite3", file, "PRAGMA journal_mode=WAL; CREATE TABLE t(x); INSERT INTO t VALUES('old')"])
+        }
+        let sql = "ATTACH '\(other)' AS o; BEGIN; UPDATE main.t SET x = 'new'; UPDATE o.t SET x = 'new'; COMMIT"
+        #expect(try killed(["sqlite3", one, sql], writing: "\(other)-wal", number: 1))
+        #expect(try value(one, "SELECT x FROM t") == "new\n")
+        #expect(try value(other, "SELECT x FROM t") == "old\n")
+    }
+
+    private func release(_ version: String, _ sequence: Int) throws -> String {
+        let isSecond = sequence == 2
+        let migration = "ALTER TABLE note ADD COLUMN tag TEXT; PRAGMA user_version = 2;"
+        let preserve: JSON.Member = .init("preserve", [["table": "note", "where": "mine = 1"]])
+        return try lab.maker.make(
+            version, sequence: sequence,
+            [
+                .reference("food", "CREATE TABLE food(release); INSERT INTO food VALUES('\(version)');"),
+                .user(
+                    "user",
+                    "CREATE TABLE note(text\(isSecond ? ", tag TEXT" : "")); PRAGMA user_version = \(sequence);",
+                    migrations: isSecond ? ["migrations/user/0002-tag.sql": migration] : [:]),
+                .shared("note", Lab.notes(300, version), more: [preserve, .init("replace", "live")]),
+            ])
+    }
+
+    /// What an app finds: the release of the sealed database, of the shared one, and the schema of the user's.
+    private func found(_ store: String) throws -> [String] {
+        [
+            try value("\(store)/food.db", "SELECT release FROM food"),
+            try value("\(store)/note.db", "SELECT DISTINCT text FROM note WHERE mine = 0"),
+            try value("\(store)/user.db", "PRAGMA user_version"),
+        ].map { String($0.first ?? "-") }
+    }
+
+    /// Each file of a release is committed by itself; killed between two of them, the next command finishes the others.
+    @Test func anUpdateOfSeveralFiles() throws {
+        let releases = try [release("1.0.0", 1), release("2.0.0", 2)]
+        var halves = 0
+        for (file, number) in [("note.db-wal", 1), ("note.db-wal", 3), ("user.db-wal", 1), ("user.db-wal", 2)] {
+            let round = try Scratch()
+            let store = round.path("store")
+            try Store(at: store).update(to: releases[0])
+            for name in ["note", "user"] {
+                try Shell.must(["sqlite3", "\(store)/\(name).db", "PRAGMA journal_mode=WAL"])
+            }
+            try Shell.must(["sqlite3", "\(store)/note.db", "INSERT INTO note VALUES(9000, 'mine', 1)"])
+            try Shell.must(["sqlite3", "\(store)/user.db", "INSERT INTO note VALUES('mine')"])
+            let command = [try BuiltMoult.path(), "apply", "--store", store, releases[1]]
+            let note = Comment("killed at write \(number) to \(file)")
+            #expect(try killed(command, writing: "\(store)/\(file)", number: number), note)
+            if Set(try found(store)).count > 1 { halves += 1 }
+            // The app goes on writing before anybody settles it.
+            try Shell.must(["sqlite3", "\(store)/user.db", "INSERT INTO note(text) VALUES('later')"])
+            let orchestrator = try Orchestrator(root: store, steps: .builtIn)
+            #expect(try orchestrator.recover().map(\.ending) == [.finished], note)
+            #expect(try found(store) == ["2", "2", "2"], note)
+            #expect(try value("\(store)/note.db", "SELECT text FROM note WHERE mine = 1") == "mine\n", note)
+            #expect(try value("\(store)/user.db", "SELECT group_concat(text) FROM note") == "mine,later\n", note)
+        }
+        // Else nothing was shown.
+        #expect(halves > 0)
+    }
+}

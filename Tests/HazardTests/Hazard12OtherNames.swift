@@ -1,0 +1,161 @@
+import Glibc
+import Moult
+import MoultBasics
+import MoultCore
+import MoultFiles
+import MoultSQLite
+import TestSupport
+import Testing
+
+/// Hazard 12: a database with two names, links on the way to it, a fork with it open, two copies of SQLite.
+@Suite(.timeLimit(.minutes(20))) struct Hazard12OtherNames {
+    let lab: Lab
+    let path: String
+
+    init() throws {
+        lab = try Lab()
+        path = lab.path("note.db")
+    }
+
+    private func findings() throws -> [Doctor.Finding] {
+        try Doctor(StoreLayout(root: lab.store.directory)).examine()
+    }
+
+    // MARK: two names
+
+    /// What it is: by its other name the file is without what its `-wal` holds.
+    @Test func theHazardOfHardLinks() throws {
+        let other = lab.scratch.path("other.db")
+        try Shell.must(["sqlite3", path], input: "PRAGMA journal_mode=WAL;" + Lab.notes(5, "first"))
+        try Lab.killedWithRowsInTheWAL(path)
+        try Files.hardLink(path, at: other)
+        #expect(try Lab.read(other) == "5|first|first\n")
+        #expect(try Lab.read(path) == "500|old|old\n")
+    }
+
+    @Test func hardLinksAreTold() throws {
+        try lab.store.update(to: lab.user("1.0.0", 1, 5, "old"))
+        #expect(try findings().contains { $0.kind == "hardLink" } == false)
+        try Files.hardLink(path, at: lab.scratch.path("other.db"))
+        #expect(try findings().contains { $0.kind == "hardLink" && $0.path == path })
+    }
+
+    /// A set that is put aside shares no file with the fresh one.
+    @Test func whatIsSetAsideHasItsOwnNameOnly() throws {
+        try lab.store.update(to: lab.user("1.0.0", 1, 5, "old"))
+        let aside = try #require(lab.store.reset("note", settingUserDataAside: true).setAside)
+        #expect(try Files.facts(path)?.links == 1)
+        #expect(try Files.facts("\(aside)/note.db")?.links == 1)
+    }
+
+    // MARK: links on the way
+
+    /// What it is: whoever writes through the pointer writes into a release, and after a switch into one that is gone.
+    @Test func theHazardOfWritingThroughThePointer() throws {
+        try lab.store.update(to: lab.sealed("1.0.0", 1, 5, "old"))
+        try Shell.must(["chmod", "u+w", "\(path)"])
+        let app = try RunningApp(path)
+        try lab.store.update(to: lab.sealed("2.0.0", 2, 3, "new"))
+        #expect(try app.run("INSERT INTO note(text) VALUES('lost')") == "")
+        #expect(try Lab.read(path) == "3|new|new\n")
+    }
+
+    /// It is noticed, and such a generation is not gone back to.
+    @Test func whatWasWrittenIntoAReleaseIsNoticed() throws {
+        try lab.store.update(to: lab.sealed("1.0.0", 1, 5, "old"))
+        let first = try lab.store.lease().generation
+        try Shell.must(["chmod", "u+w", lab.path(".moult/generations/\(first)"), path])
+        try Shell.must(["sqlite3", path, "INSERT INTO note(text) VALUES('foreign')"])
+        let layout = try StoreLayout(root: lab.store.directory)
+        #expect(try Verifier(layout).verify(deep: false).contains { $0.method == "seal" && $0.finding != nil })
+        try lab.store.update(to: lab.sealed("2.0.0", 2, 3, "new"))
+        let error = #expect(throws: MoultError.self) { try lab.store.rollback(reason: "test") }
+        #expect(error?.outcome == .refused)
+        #expect(error?.what == "\(layout.root)/.moult/generations/\(first)/note.db is not what was installed")
+        #expect(try Lab.read(path) == "3|new|new\n")
+    }
+
+    /// What it is: a link that leads nowhere makes an empty database at its end.
+    @Test func theHazardOfDanglingLinks() throws {
+        let nowhere = lab.scratch.path("nowhere.db")
+        try Files.symlink(to: nowhere, at: path)
+        try Shell.must(["sqlite3", path, "CREATE TABLE t(x)"])
+        #expect(try Files.facts(nowhere)?.kind == .file)
+    }
+
+    /// A living database whose path is such a link is not made at its end, by whatever opens it.
+    @Test(arguments: ["connect", "open", "cache", "reset"])
+    func danglingLinks(how: String) throws {
+        let nowhere = lab.scratch.path("nowhere.db")
+        try lab.store.update(to: lab.user("1.0.0", 1, 5, "old"))
+        try Files.remove(path)
+        try Files.symlink(to: nowhere, at: path)
+        switch how {
+        case "connect": #expect(throws: MoultError.self) { try lab.store.connect() }
+        case "open": #expect(throws: MoultError.self) { try lab.store.open("note") }
+        case "cache": #expect(try Store.cache(at: path, schema: Lab.notes(0, "")) != .ready)
+        default: try lab.store.reset("note", settingUserDataAside: true)
+        }
+        #expect(try Files.facts(nowhere) == nil)
+    }
+
+    // MARK: one process, one SQLite
+
+    /// What a program that we start finds open: neither a database nor a lock of ours.
+    @Test func childrenInheritNothing() throws {
+        let seen = lab.scratch.path("seen")
+        try lab.store.update(to: lab.shared("1.0.0", 1, 5, "old"))
+        let layout = try StoreLayout(root: lab.store.directory)
+        let consumers: JSON = [
+            [
+                "name": "curious",
+                "command": [
+                    "release": ["sh", "-c", .string("ls -l /proc/self/fd >> \(seen)")],
+                    "reload": ["sh", "-c", .string("ls -l /proc/self/fd >> \(seen)")],
+                ],
+            ]
+        ]
+        try Settings.rewrite(layout, "consumers", consumers)
+        // In this process somebody has the database open, too.
+        let app = try Connection(path: path, access: .readWrite)
+        _ = try app.int("SELECT count(*) FROM note")
+        try lab.store.update(to: lab.shared("2.0.0", 2, 3, "new", .live))
+        let text = String(decoding: try Files.read(seen, limit: 1 << 20) ?? [], as: UTF8.self)
+        try #require(text.contains("/proc/"))
+        let ours = text.split(separator: "\n").filter { $0.contains(" -> \(lab.store.directory)") }
+        #expect(ours.isEmpty, "\(text)")
+        try app.close()
+    }
+
+    /// An app that imports the library has the system's SQLite and no second one, because two would not know of each
+    /// other's locks.
+    @Test func oneSQLiteInAProcess() throws {
+        let maps = String(decoding: try Files.read("/proc/self/maps", limit: 1 << 24) ?? [], as: UTF8.self)
+        let libraries = Set(
+            maps.split(separator: "\n").compactMap { $0.split(separator: " ").last }.filter {
+                $0.contains("libsqlite3")
+            })
+        #expect(libraries.count == 1)
+        // The library's own calls go there: its connections and those of whoever asks the shared library are the same.
+        let connection = try Connection.inMemory()
+        let handle = try #require(dlopen("libsqlite3.so.0", RTLD_NOW | RTLD_NOLOAD))
+        let symbol = try #require(dlsym(handle, "sqlite3_memory_used"))
+        let used = unsafeBitCast(symbol, to: (@convention(c) () -> Int64).self)
+        #expect(used() > 0)
+        try connection.close()
+    }
+
+    /// A store on a file system that machines share is told; here the kernel's table of mounts says that it is one.
+    @Test(.enabled(if: geteuid() == 0, "only root may mount")) func sharedFileSystems() throws {
+        try lab.store.update(to: lab.sealed("1.0.0", 1, 5, "old"))
+        let table = lab.scratch.path("mountinfo")
+        let lines = ["1 0 254:0 / / rw - ext4 /dev/vda rw", "2 1 0:40 / /tmp rw - nfs4 server:/x rw", ""]
+        try Files.writeNew(Array(lines.joined(separator: "\n").utf8), to: table)
+        let doctor =
+            "mount --bind \(table) /proc/$$/mountinfo && exec \(try BuiltMoult.path()) doctor --store \(lab.store.directory)"
+        let ended = try Shell.run(["unshare", "--mount", "sh", "-c", doctor])
+        #expect(ended.output.contains("/tmp is a nfs4 file system"), "\(ended)")
+        let here = try Shell.run([BuiltMoult.path(), "doctor", "--store", lab.store.directory])
+        #expect(!here.output.contains("file system"))
+    }
+}

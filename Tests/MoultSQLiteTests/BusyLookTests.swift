@@ -1,0 +1,51 @@
+import MoultBasics
+import MoultSQLite
+import TestSupport
+import Testing
+
+/// A look at a database that apps open for one query each.
+@Suite(.timeLimit(.minutes(20))) struct BusyLookTests {
+    /// The last of them to close a WAL has the file for itself for a moment, and takes the sidecars away.
+    @Test func aWALThatComesAndGoes() throws {
+        let scratch = try TestSupport.Scratch()
+        let path = scratch.path("note.db")
+        try Shell.must(["sqlite3", path, "PRAGMA journal_mode=WAL; CREATE TABLE note(x); INSERT INTO note VALUES(1)"])
+        let apps = try (1...2).map { _ in
+            try Program.python(
+                """
+                import select, sqlite3, sys
+                done = 0
+                while not select.select([sys.stdin], [], [], 0)[0]:
+                    c = sqlite3.connect(sys.argv[1], timeout=5)
+                    c.execute("UPDATE note SET x = x + 1"); c.commit(); c.close()
+                    done += 1
+                    if done == 1: print("ready")
+                """, path)
+        }
+        for app in apps { #expect(app.line() == "ready") }
+        for _ in 1...300 { #expect(try Look.into(path) { try $0.int("SELECT count(*) FROM note") } == 1) }
+        for app in apps {
+            app.closeInput()
+            #expect(app.wait() == 0)
+        }
+    }
+
+    /// What is attached to a connection without a file of its own waits for locks, too.
+    @Test func anAttachedDatabaseIsWaitedFor() throws {
+        let scratch = try TestSupport.Scratch()
+        let path = scratch.path("note.db")
+        try Shell.must(["sqlite3", path, "CREATE TABLE note(x); INSERT INTO note VALUES(1)"])
+        let app = try Program.python(
+            """
+            import sqlite3, sys, time
+            c = sqlite3.connect(sys.argv[1], isolation_level=None)
+            c.execute("BEGIN EXCLUSIVE"); print("ready"); time.sleep(0.3); c.execute("COMMIT")
+            """, path)
+        #expect(app.line() == "ready")
+        let connection = try Connection.inMemory()
+        try connection.attach(path, as: "note", access: .readWrite)
+        #expect(try connection.int("SELECT count(*) FROM note.note") == 1)
+        #expect(app.wait() == 0)
+        try connection.close()
+    }
+}
