@@ -49,13 +49,14 @@ lint:
 	scripts/check-arrows
 	scripts/check-guarantees
 
-# Everything twice: with the checks of a debug build, and optimised.
-test: test-deps lint
+# Everything twice: with the checks of a debug build, and optimised; and a sample of the proof.
+test: test-deps proof-deps lint
 	swift build --build-tests $(SWIFT_FLAGS)
 	swift build --package-path Examples --scratch-path .build/examples
 	swift test --skip-build
 	swift build -c release --build-tests $(RELEASE_TESTS)
 	swift test -c release --skip-build $(RELEASE_TESTS)
+	scripts/proof/run .build/release-tests/release/moult --sample 36
 
 # In a directory of its own, because the installed command is built with other flags.
 RELEASE_TESTS := -Xswiftc -enable-testing --scratch-path .build/release-tests $(SWIFT_FLAGS)

@@ -3,7 +3,7 @@
 Each has a way to its beginning, the command that is struck, what a person would look for before and after it, and the
 command that must succeed afterwards wherever the strike left the store.
 """
-import os, sqlite3
+import json, os, sqlite3
 from dataclasses import dataclass
 from typing import Callable
 
@@ -15,7 +15,7 @@ class Flow:
     name: str
     # Brings a new, empty store to where the flow begins.
     begin: Callable
-    # The words after `moult`; `{name}` is the manifest of that release.
+    # The words after `moult`; `{name}` is the manifest of that release, `{feed name}` the address of that feed.
     command: list
     # "version", or "FILE: SQL" with its rows, before and after.
     looks: dict
@@ -23,6 +23,10 @@ class Flow:
     again: list = None
     # Whether the databases can be read at the very moment, too: not if what is replaced is broken.
     readable: bool = True
+    # The commands that lead from the beginning to places where the flow may stop in between.
+    between: list = ()
+    # A network brings bytes in pieces as it likes, so the last calls of one run may not come about in another.
+    varies: bool = False
 
 
 def install(name):
@@ -48,6 +52,19 @@ def with_rows(name, file, *statements, wal=False):
         for one, content in left.items():
             with open(one, "wb") as out:
                 out.write(content)
+    return begin
+
+
+def following(feed, name):
+    """A release, and the address and key of a feed that has a newer one."""
+    def begin(world):
+        install(name)(world)
+        path = os.path.join(world.store, "moult.json")
+        settings = json.load(open(path))
+        releases = world.tools.releases
+        settings |= {"feed": {"url": releases.feeds[feed]}, "keys": {"trusted": [{"key": releases.key}]}}
+        with open(path, "w") as out:
+            json.dump(settings, out)
     return begin
 
 
@@ -102,6 +119,11 @@ FLOWS = [
         "version": ("1.0.0", "2.0.0"), FOOD: ([("1.0.0",)], [("2.0.0",)]),
         "user.db: SELECT text FROM note": ([("rye",), ("bread",)],) * 2,
         "user.db: PRAGMA user_version": ([(1,)], [(2,)])}),
+    Flow("feed fetch", following("one", "plain-1.0.0"), ["apply"],
+         {"version": ("1.0.0", "2.0.0"), FOOD: ([("1.0.0",)], [("2.0.0",)])}, varies=True),
+    Flow("chain of two releases", following("chain", "chain-1.0.0"), ["apply"],
+         {"version": ("1.0.0", "3.0.0"), FOOD: ([("1.0.0",)], [("3.0.0",)])},
+         between=[["apply", "--feed", "{feed half}"]], varies=True),
     Flow("cache reset", broken, ["reset", "thumbs"],
          {"version": ("1.0.0",) * 2, "thumbs.db: SELECT count(*) FROM thumb": (None, [(0,)])}, readable=False),
 ]

@@ -84,8 +84,8 @@ def files(store):
         for name in below + plain:
             path = os.path.join(directory, name)
             relative = os.path.relpath(path, store)
-            # What was seen of a feed is known from the generations, too.
-            if relative.startswith(".moult/feed"):
+            # What was seen of a feed is known from the generations, too; a cut transfer waits there to be gone on with.
+            if relative.startswith((".moult/feed", ".moult/downloads")):
                 continue
             if relative.endswith((".db-wal", ".db-shm")) and "/" not in relative or relative == ".moult/history.jsonl":
                 continue

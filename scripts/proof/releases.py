@@ -1,5 +1,5 @@
 """The releases that the flows install: packed by moult in frames, and one as tar and zstd make it."""
-import hashlib, json, os, random, sqlite3, subprocess
+import functools, hashlib, http.server, json, os, random, shutil, sqlite3, subprocess, threading
 
 PRODUCT = "org.example.proof"
 
@@ -37,6 +37,19 @@ def pantry(version):
     return PANTRY, [("INSERT INTO food VALUES(?, ?, 0)", [(i, f"{version} {i}") for i in range(1, 80)])]
 
 
+class Silent(http.server.SimpleHTTPRequestHandler):
+    """A web server of plain files, whose clients may die at any moment."""
+
+    def log_message(self, *_):
+        pass
+
+    def copyfile(self, source, output):
+        try:
+            shutil.copyfileobj(source, output)
+        except ConnectionError:
+            pass
+
+
 class Releases:
     def __init__(self, moult, directory):
         self.moult, self.directory = moult, directory
@@ -62,9 +75,30 @@ class Releases:
         self.pair("cache", lambda v: {
             "food": ("reference", reference("food", v), {}), "thumbs": ("cache", (THUMBS, ()), {}),
         })
+        self.pair("chain", lambda v: {"food": ("reference", reference("food", v, 64), {})})
+        self.pack("chain-3.0.0", "3.0.0", 3, {"food": ("reference", reference("food", "3.0.0", 64), {})}, {},
+                  requires={"from": ">=2"})
+        run(moult, "keygen", "-q", "--no-password", os.path.join(directory, "proof"))
+        self.feeds = {name: self.feed(name, members) for name, members in {
+            "one": ["plain-2.0.0"], "half": ["chain-1.0.0", "chain-2.0.0"],
+            "chain": ["chain-1.0.0", "chain-2.0.0", "chain-3.0.0"]}.items()}
 
     def manifest(self, name):
         return os.path.join(self.directory, name, f"proof-{name.rsplit('-', 1)[1].split('+')[0]}.json")
+
+    def feed(self, name, members):
+        """Publishes releases, signed, to a directory that a web server gives out; says its address."""
+        public = os.path.join(self.directory, f"feed-{name}")
+        for member in members:
+            run(self.moult, "publish", "-q", public, self.manifest(member), "--key", os.path.join(self.directory, "proof.key"))
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Silent, directory=public))
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        return f"http://127.0.0.1:{server.server_port}/feed.json"
+
+    @property
+    def key(self):
+        with open(os.path.join(self.directory, "proof.pub")) as file:
+            return file.read().splitlines()[1]
 
     def pair(self, name, databases, files={}):
         for sequence, version in enumerate(("1.0.0", "2.0.0"), 1):

@@ -59,7 +59,10 @@ class World:
         return self.tools.releases.manifest(name)
 
     def words(self, command):
-        return [self.manifest(word[1:-1]) if word.startswith("{") else word for word in command]
+        return [self.named(word[1:-1]) if word.startswith("{") else word for word in command]
+
+    def named(self, name):
+        return self.tools.releases.feeds[name[5:]] if name.startswith("feed ") else self.manifest(name)
 
     def run(self, *command, before=()):
         ended = subprocess.run([*before, self.tools.moult, *self.words(command)], env=self.environment, text=True,
@@ -88,19 +91,33 @@ class World:
 
 
 class Baseline:
-    """A flow without a fault: its two ends, and how many calls there are to strike at."""
+    """A flow without a fault: where it may end, from old to new, and how many calls there are to strike at."""
 
     def __init__(self, flow, tools, place):
         world = World(tools, place)
         flow.begin(world)
-        self.before = look.State(world.store)
+        before = look.State(world.store)
         self.expect(flow, world, 0)
         self.counts = {None: world.strike(flow.command)}
         if self.counts[None]["ending"] != 0:
             raise Wrong(f"{flow.name} ends with {self.counts[None]['ending']} without any fault: {world.log}")
-        self.after = look.State(world.store)
+        self.ends = {"old": before, **self.between(flow, tools, place), "new": look.State(world.store)}
         self.expect(flow, world, 1)
         world.remove()
+
+    def between(self, flow, tools, place):
+        found = {}
+        for command in flow.between:
+            world = World(tools, place)
+            flow.begin(world)
+            world.must(*command)
+            found["between"] = look.State(world.store)
+            world.remove()
+        return found
+
+    def possible(self, ending):
+        """The ends that fit to how the command ended: all of them if it could not say."""
+        return {name: end for name, end in self.ends.items() if ending not in NEW | OLD or (name == "new") == (ending in NEW)}
 
     def count(self, flow, kind, tools, place):
         """Not every file system needs the same calls: XFS copies by sharing blocks."""
@@ -154,18 +171,16 @@ def strike(flow, baseline, fault, number, tools, place, attempt=0):
 
 def whole_at_once(world, baseline):
     """Before anything is settled: whoever opens a database finds all of the old release or all of the new one."""
-    old, new = baseline.before, baseline.after
+    ends = baseline.ends.values()
     found = look.sealed(world.store)
-    for name in old.sealed.keys() & new.sealed.keys():
+    for name in set.intersection(*(set(end.sealed) for end in ends)):
         if name not in found:
             raise Wrong(f"at the moment of the strike {name} is missing")
-    fits = [end for end in (old, new) if all(end.sealed.get(name) == digest for name, digest in found.items()
-                                             if name in end.sealed)]
-    if not fits:
+    if not any(all(end.sealed.get(name) == digest for name, digest in found.items() if name in end.sealed) for end in ends):
         raise Wrong(f"at the moment of the strike the sealed databases are of no one release: {found}")
     found = look.living(world.store)
-    for name in old.living.keys() | found.keys():
-        if found.get(name) not in (old.living.get(name), new.living.get(name)):
+    for name in baseline.ends["old"].living.keys() | found.keys():
+        if found.get(name) not in [end.living.get(name) for end in ends]:
             raise Wrong(f"at the moment of the strike {name} is {found.get(name)}")
 
 
@@ -175,11 +190,9 @@ def told_the_truth(world, baseline, ending):
         raise Wrong(f"it ended with {ending}")
     if ending == 6:
         return
-    expected = baseline.after if ending in NEW else baseline.before
-    for name, found in (("version", look.version(world.store)), ("sealed", look.sealed(world.store)),
-                        ("living", look.living(world.store))):
-        if found != getattr(expected, name):
-            raise Wrong(f"it ended with {ending}, but {name} is {found}, and not {getattr(expected, name)}")
+    found = look.version(world.store), look.sealed(world.store), look.living(world.store)
+    if found not in [(end.version, end.sealed, end.living) for end in baseline.possible(ending).values()]:
+        raise Wrong(f"it ended with {ending}, but there is {found}")
 
 
 def again(world, number):
@@ -189,17 +202,16 @@ def again(world, number):
 
 
 def settled(flow, baseline, world, fault, number, ending):
-    """The next command that writes settles it: exactly old or exactly new, nothing lost, nothing left over."""
+    """The next command that writes settles it: exactly one of its ends, nothing lost, nothing left over."""
     world.must(*(["recover", "-q"] if number % 2 else ["clean", "-q"]))
     state = look.State(world.store)
-    differences = {"old": state.differences(baseline.before), "new": state.differences(baseline.after)}
+    differences = {name: state.differences(end) for name, end in baseline.ends.items()}
     outcome = next((name for name, found in differences.items() if not found), None)
     if not outcome:
-        raise Wrong(f"after settling it is neither old ({'; '.join(differences['old'])}) "
-                    f"nor new ({'; '.join(differences['new'])})")
-    if ending != KILLED and ending in NEW | OLD and (outcome == "new") != (ending in NEW):
+        raise Wrong("after settling it is not " + ", nor ".join(f"{name} ({'; '.join(found)})" for name, found in differences.items()))
+    if ending != KILLED and outcome not in baseline.possible(ending):
         raise Wrong(f"it ended with {ending}, and is {outcome} after settling")
-    agree(world, baseline, state, outcome, fault)
+    agree(world, baseline.ends[outcome], state, outcome, fault)
     before = look.everything(world.store)
     world.must("recover", "-q")
     if look.everything(world.store) != before:
@@ -208,15 +220,14 @@ def settled(flow, baseline, world, fault, number, ending):
         world.must("verify", "--deep", "-q")
     for command in flow.again or [flow.command]:
         world.must(*command)
-    found = look.State(world.store).differences(baseline.after)
+    found = look.State(world.store).differences(baseline.ends["new"])
     if found:
         raise Wrong(f"after applying again: {'; '.join(found)}")
     return outcome
 
 
-def agree(world, baseline, state, outcome, fault):
+def agree(world, end, state, outcome, fault):
     """What the history says was brought in is what is there; only a power cut may have taken a line of it."""
-    end = baseline.before if outcome == "old" else baseline.after
     if state.installed != end.installed and not (fault.cuts and state.installed < end.installed):
         raise Wrong(f"{outcome}, but by its history {state.installed} updates went through, and not {end.installed}")
     current = os.path.join(world.store, ".moult/current")
