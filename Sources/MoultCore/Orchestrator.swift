@@ -173,12 +173,16 @@ package struct Orchestrator: Sendable {
         let transaction = Transaction(layout: layout, id: plan.id)
         let calls = ConsumerCalls(
             transaction, plan, among: try allConsumers(), forceAfter: consumers.forceAfter, watcher: watcher)
-        let start = ContinuousClock.now
+        let (start, stopwatch) = (ContinuousClock.now, Stopwatch())
         do {
-            try Pipeline(transaction: transaction, steps: steps, watcher: watcher, made: made, consumers: calls).run()
+            try Pipeline(
+                transaction: transaction, steps: steps, watcher: watcher, made: made, consumers: calls,
+                stopwatch: stopwatch
+            )
+            .run()
         } catch {
             let reason = (error as? Pipeline.Unrested)?.reason ?? error
-            warning { try record(plan, since: start, failure: reason) }
+            warning { try record(plan, since: start, stopwatch, failure: reason) }
             throw leave(transaction, calls, error, because: reason)
         }
         var result = Result(plan: plan, settled: settled, generation: plan.to.generation)
@@ -193,7 +197,7 @@ package struct Orchestrator: Sendable {
         warning {
             if let hold = plan.hold { try Settings.rewrite(layout, "hold", hold.json) }
             try transaction.journal.end("committed")
-            try record(plan, since: start, failure: nil)
+            try record(plan, since: start, stopwatch, failure: nil)
             isRecorded = true
         }
         let failures = calls.reload(.installed, everybody: true)
@@ -267,7 +271,9 @@ package struct Orchestrator: Sendable {
         do { try body() } catch { watcher.tell(.warning("\(error)")) }
     }
 
-    private func record(_ plan: Plan, since start: ContinuousClock.Instant, failure: (any Error)?) throws {
+    private func record(
+        _ plan: Plan, since start: ContinuousClock.Instant, _ stopwatch: Stopwatch, failure: (any Error)?
+    ) throws {
         let outcome: History.Entry.Outcome =
             switch (failure as? MoultError)?.outcome {
             case nil where failure == nil: .done
@@ -275,17 +281,18 @@ package struct Orchestrator: Sendable {
             case .stuck: .stuck
             default: .failed
             }
-        let elapsed = (ContinuousClock.now - start).components
+        let elapsed = ContinuousClock.now - start
         try History.append(
             History.Entry(
                 transaction: plan.id, action: plan.action, from: plan.from?.generation,
                 to: plan.to.generation,
                 outcome: outcome, reason: failure.map(Self.reason) ?? plan.reset?.why,
-                milliseconds: Int(elapsed.seconds) * 1000 + Int(elapsed.attoseconds / 1_000_000_000_000_000)),
+                remedy: (failure as? MoultError)?.now, milliseconds: elapsed.microseconds / 1000,
+                parts: stopwatch.parts),
             to: layout)
     }
 
-    /// What happened and why; what to do about it was for whoever was there.
+    /// What happened and why.
     private static func reason(_ failure: any Error) -> String {
         guard let error = failure as? MoultError else { return "\(failure)" }
         return error.what + (error.why.map { ": \($0)" } ?? "")

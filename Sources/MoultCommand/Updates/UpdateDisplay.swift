@@ -105,13 +105,7 @@ final class UpdateDisplay: Sendable {
                 "changed": .bool(result.plan != nil), "version": .string(version), "generation": .string(generation),
                 "from": result.plan?.from?.json, "hold": result.plan?.hold?.json,
                 "removed": .array(result.collected.removed.map { .string($0) }),
-                "laggards": .array(
-                    result.laggards.map {
-                        [
-                            "pid": .size(Int($0.process.pid)), "command": .string($0.process.command),
-                            "generation": .string($0.generation),
-                        ]
-                    }),
+                "laggards": .array(result.laggards.map(\.json)),
                 "milliseconds": result.plan.map { _ in .size(Int(seconds * 1000)) },
             ])
         for laggard in result.laggards { output.warn(StyledText(laggard.text)) }

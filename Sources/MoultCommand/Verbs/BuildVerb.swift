@@ -40,7 +40,16 @@ enum BuildVerb {
         options.userVersion = try call.int32(userVersion)
         options.warn = { call.output.warn("\($0.description)") }
         options.output = { call.output.note("\(String(decoding: $0, as: UTF8.self))") }
+        let bar = call.progressBar()
+        defer { bar.end() }
+        Interruption.watch()
+        options.progress = {
+            try Interruption.check()
+            let part = $0.part(of: "build")
+            bar.show(Progress(part.what, done: part.done, of: part.total > 0 ? part.total : nil))
+        }
         let report = try DatabaseBuilder(options).build(script: call.required(script), output: output)
+        bar.end()
         for why in report.unrepeatable { call.output.warn("a second build may give other bytes: \(why)") }
         call.output.print(BuiltReport(built: report))
         return .done

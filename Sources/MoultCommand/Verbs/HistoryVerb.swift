@@ -1,25 +1,38 @@
 internal import MoultBasics
 internal import MoultCore
+internal import MoultPublish
 
 /// `moult history`: what was done to a store.
 enum HistoryVerb {
     static let number = Option("number", letter: "n", value: .number(in: 1...1_000_000), "Only the last N; else 20")
+    static let html = Option("html", value: .file(), "Also write a page to FILE that draws where the time went")
 
     static let command = Command(
         "history", .operators, "show what was done to a store, the newest first",
-        options: [number],
+        discussion: [
+            """
+            With --verbose, and in JSON, each has the time of its parts: the steps in both passes, and what moult does \
+            between them (unpack, seal, release, decide, finish).
+            """
+        ],
+        options: [number, html],
         examples: [
             .init("See the last updates:", "moult history"),
             .init("All of it for a program:", "moult history --json -n 1000000"),
+            .init("See what took how long:", "moult history --html history.html"),
         ],
         run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
         let layout = try call.layout()
         // Else a directory that is no store would have an empty history.
-        _ = try Settings.read(layout)
+        let settings = try Settings.read(layout)
         let (entries, torn) = try History.read(layout, newest: call.number(number) ?? 20)
-        call.output.print(HistoryReport(entries: entries.reversed(), torn: torn))
+        if let page = call.value(html) {
+            let history = HistoryPage(product: settings.product, store: layout.root, entries: entries.reversed())
+            try call.save(history.html, asPage: page)
+        }
+        call.output.print(HistoryReport(entries: entries.reversed(), torn: torn, details: call.output.isVerbose))
         if torn > 0, call.output.format == .text {
             call.output.flush()
             call.output.warn(
@@ -33,6 +46,7 @@ enum HistoryVerb {
 private struct HistoryReport: Report {
     let entries: [History.Entry]
     let torn: Int
+    let details: Bool
 
     func write(to page: inout Page) {
         if entries.isEmpty { page.line("nothing was done to this store yet") }
@@ -42,41 +56,13 @@ private struct HistoryReport: Report {
             table.row(
                 "\(page.terminal.isTerminal ? entry.time.local : entry.time.description)",
                 "\(entry.sentence, entry.outcome.style)\(reason)")
+            if details {
+                for line in entry.partLines { table.row("", "\(line, .dim)") }
+                if let remedy = entry.remedy { table.row("", "\(remedy)") }
+            }
         }
         page.table(table)
     }
 
     var json: JSON { ["entries": .array(entries.map(\.json)), "torn": .size(torn)] }
-}
-
-extension History.Entry {
-    /// What was done and how it ended, in a few words: `update 2.0.0 -> 2.1.0 done in 1.2 s`.
-    var sentence: String {
-        let from = self.from.map { Generation.version(of: $0) } ?? "nothing"
-        let way = self.from == to ? "" : " \(from) -> \(Generation.version(of: to))"
-        return "\(action)\(way) \(ending)"
-    }
-
-    private var ending: String {
-        let time = milliseconds.map { durationText(seconds: Double($0) / 1000) }
-        func after(_ words: String) -> String { words + (time.map { " after \($0)" } ?? "") }
-        return switch outcome {
-        case .done: "done" + (time.map { " in \($0)" } ?? "")
-        case .failed: after("failed")
-        case .undone: after("failed and undone")
-        case .stuck: after("failed, and not undone,")
-        case .finished: "finished after an interruption"
-        case .cleaned: "interrupted"
-        }
-    }
-}
-
-extension History.Entry.Outcome {
-    fileprivate var style: Style? {
-        switch self {
-        case .done, .finished: nil
-        case .failed, .undone, .cleaned: .warning
-        case .stuck: .bad
-        }
-    }
 }

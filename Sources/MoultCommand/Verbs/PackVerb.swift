@@ -45,7 +45,12 @@ enum PackVerb {
         if let kind = call.value(format) { options.format = try ArchiveKind(fileName: "x.\(kind)") }
         let bar = call.progressBar()
         options.warn = { call.output.warn("\($0)") }
-        options.progress = { bar.show(Progress($0.what, done: $0.done, of: $0.total)) }
+        defer { bar.end() }
+        Interruption.watch()
+        options.progress = {
+            try Interruption.check()
+            bar.show(Progress($0.what, done: $0.done, of: $0.total > 0 ? $0.total : nil))
+        }
         let report = try Packer(options).pack(draft: call.required(draft))
         bar.end()
         call.output.print(PackedReport(packed: report))

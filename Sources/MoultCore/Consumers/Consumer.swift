@@ -37,6 +37,9 @@ package struct Consumer: Sendable, Equatable {
         (self.isFatal, self.means) = (isFatal, means)
     }
 
+    /// How it is told, in a word: `command`, `signal`, `systemd` or `app`.
+    package var by: String { means.channel.summary }
+
     func isConcerned(with database: String) -> Bool { databases?.contains(database) ?? true }
 }
 

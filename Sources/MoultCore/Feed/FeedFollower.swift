@@ -61,11 +61,16 @@ struct FeedFollower {
     func remember(_ current: FeedReader.Current) throws {
         if current.files.isEmpty { return }
         try Files.ensureDirectory(layout.feed)
-        for file in current.files { try Files.replace("\(layout.feed)/\(file.name)", with: file.bytes) }
+        // A place that cannot say "unchanged", such as a directory, gives the same files each time.
+        for file in current.files {
+            let path = "\(layout.feed)/\(file.name)"
+            if try Files.read(path, limit: Feed.largest) != file.bytes { try Files.replace(path, with: file.bytes) }
+        }
+        let before = try Seen.read(layout)
         var seen = current.seen
         // An update may have ended meanwhile.
-        seen.sequence = max(seen.sequence, try Seen.read(layout).sequence)
-        try seen.write(layout, durable: true)
+        seen.sequence = max(seen.sequence, before.sequence)
+        if try seen != before || !Seen.isThere(layout) { try seen.write(layout, durable: true) }
     }
 
     // MARK: releases

@@ -17,6 +17,9 @@ struct Seen: Equatable {
 
     private static func path(_ layout: StoreLayout) -> String { "\(layout.feed)/seen.json" }
 
+    /// Whether it is written down, and not only found out from the generations.
+    static func isThere(_ layout: StoreLayout) throws -> Bool { try Files.facts(path(layout)) != nil }
+
     static func read(_ layout: StoreLayout) throws -> Seen {
         // A power cut may leave it empty: then it counts as gone.
         guard let bytes = try Files.read(path(layout), limit: 1 << 16),
@@ -61,6 +64,6 @@ struct Seen: Equatable {
         let before = try read(layout)
         var now = before
         now.sequence = anew ? sequence : max(before.sequence, sequence)
-        if try now != before || Files.facts(path(layout)) == nil { try now.write(layout, durable: false) }
+        if try now != before || !isThere(layout) { try now.write(layout, durable: false) }
     }
 }

@@ -9,6 +9,7 @@ struct Applier {
     let context: PlanContext
     let performer: Performer
     let tell: @Sendable (Event) -> Void
+    var stopwatch = Stopwatch()
 
     private var apply: ApplyContext {
         ApplyContext(plan: context, staging: transaction.directory, changes: performer)
@@ -23,6 +24,7 @@ struct Applier {
                 tell(.phase(.apply, effect.phase))
             }
             begun(effect)
+            stopwatch.begin(.apply, effect.step)
             try step(of: effect).apply(effect, apply)
             tell(.done(.apply, effect))
         }
@@ -41,6 +43,7 @@ struct Applier {
         var begun: [Effect] = []
         do {
             try forward { begun.append($0) }
+            stopwatch.begin(.apply, "finish")
             try performer.finish()
         } catch {
             if performer.isIrrevocable { throw Self.halfway(plan, error) }
@@ -50,6 +53,7 @@ struct Applier {
     }
 
     private func undo(_ begun: [Effect], because reason: any Error) throws {
+        stopwatch.begin(.undo, "undo")
         do {
             try transaction.journal.undoing("\(reason)")
             try back(begun)

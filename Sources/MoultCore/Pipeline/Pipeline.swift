@@ -9,6 +9,7 @@ struct Pipeline {
     let watcher: Watcher
     let made: Planner.Made
     let consumers: ConsumerCalls
+    let stopwatch: Stopwatch
 
     var plan: Plan { made.plan }
     private var release: Manifest { made.context.release }
@@ -23,8 +24,10 @@ struct Pipeline {
             try prepare()
             try watcher.stopIfAsked()
             // All that can be refused has been: a bad release disturbs nobody, and they let go for moments only.
+            stopwatch.begin(.prepare, "release")
             consumers.look(from: made.context.installed, to: release)
             try consumers.release()
+            stopwatch.begin(.prepare, "decide")
             try performer.engage()
             try decide(performer)
         } catch {
@@ -35,7 +38,7 @@ struct Pipeline {
         watcher.tell(.decided)
         try Applier(
             transaction: transaction, plan: plan, steps: steps, context: made.context, performer: performer,
-            tell: watcher.tell
+            tell: watcher.tell, stopwatch: stopwatch
         )
         .applyOrUndo()
     }
@@ -61,9 +64,11 @@ struct Pipeline {
             // A file that was there before moult is drained by the step itself, so it must be let go of first.
             if phase == .delete, plan.adoptsAny { try consumers.release() }
             for step in steps.steps(of: phase, for: release, plan.purpose) {
+                stopwatch.begin(.prepare, step.name)
                 try step.prepare(plan.effects.filter { $0.phase == phase && $0.step == step.name }, context)
             }
             if phase == .check, let bundle = plan.bundle {
+                stopwatch.begin(.prepare, "unpack")
                 try Unpacker(
                     transaction: transaction, release: release, bundle: bundle.path, members: plan.members,
                     progress: context.progress
@@ -72,6 +77,7 @@ struct Pipeline {
             }
         }
         if plan.effects.contains(where: { if case .seat = $0.change { true } else { false } }) {
+            stopwatch.begin(.prepare, "seal")
             try GenerationSealer(
                 transaction: transaction, manifest: release, bytes: made.bytes, feedSerial: plan.origin?.serial
             )

@@ -4,6 +4,29 @@ internal import MoultFiles
 /// What happened to a store, a line for each transaction. It tells people; nothing is decided by it but whether a saved
 /// plan was used already.
 package enum History {
+    /// The time of one part of an update: a step in one of its passes, or what the core itself does between them.
+    package struct Part: Sendable, Equatable {
+        /// `prepare`, `apply` or `undo`.
+        package var pass: String
+        package var name: String
+        package var microseconds: Int
+
+        package init(pass: String, name: String, microseconds: Int) {
+            (self.pass, self.name, self.microseconds) = (pass, name, microseconds)
+        }
+
+        package var json: JSON {
+            ["pass": .string(pass), "name": .string(name), "microseconds": .size(microseconds)]
+        }
+
+        init?(_ json: JSON) {
+            guard let pass = json["pass"]?.string, let name = json["name"]?.string,
+                let microseconds = json["microseconds"]?.integer
+            else { return nil }
+            self.init(pass: pass, name: name, microseconds: Int(microseconds))
+        }
+    }
+
     package struct Entry: Sendable, Equatable {
         package enum Outcome: String, Sendable, CaseIterable {
             case done, failed, undone, finished, cleaned, stuck
@@ -15,11 +38,15 @@ package enum History {
         package var to: String
         package var outcome: Outcome
         package var reason: String?
+        /// What whoever was there was told to do about it.
+        package var remedy: String?
         package var milliseconds: Int?
+        /// Where the time went.
+        package var parts: [Part]
 
         package init(
             time: Timestamp = .now, transaction: String, action: String, from: String?, to: String, outcome: Outcome,
-            reason: String? = nil, milliseconds: Int? = nil
+            reason: String? = nil, remedy: String? = nil, milliseconds: Int? = nil, parts: [Part] = []
         ) {
             self.time = time
             self.transaction = transaction
@@ -28,6 +55,8 @@ package enum History {
             self.to = to
             self.outcome = outcome
             self.reason = reason
+            self.remedy = remedy
+            self.parts = parts
             self.milliseconds = milliseconds
         }
 
@@ -35,7 +64,9 @@ package enum History {
             .compact([
                 "time": .string(time.description), "transaction": .string(transaction), "action": .string(action),
                 "from": .optional(from), "to": .string(to), "outcome": .string(outcome.rawValue),
-                "reason": .optional(reason), "milliseconds": milliseconds.map { .size($0) },
+                "reason": .optional(reason), "remedy": .optional(remedy),
+                "milliseconds": milliseconds.map { .size($0) },
+                "parts": parts.isEmpty ? nil : .array(parts.map(\.json)),
             ])
         }
 
@@ -46,8 +77,9 @@ package enum History {
             else { return nil }
             self.init(
                 time: time, transaction: transaction, action: action, from: json["from"]?.string, to: to,
-                outcome: outcome, reason: json["reason"]?.string,
-                milliseconds: json["milliseconds"]?.integer.map { Int($0) })
+                outcome: outcome, reason: json["reason"]?.string, remedy: json["remedy"]?.string,
+                milliseconds: json["milliseconds"]?.integer.map { Int($0) },
+                parts: (json["parts"]?.array ?? []).compactMap(Part.init))
         }
     }
 

@@ -35,10 +35,22 @@ package struct Status: Sendable {
     package let trusted: [String]
     package let current: Kept?
     package let since: Timestamp?
+    /// When the installed release was made, and until when it is good, as its publisher said.
+    package let created: Timestamp?
+    package let expires: Timestamp?
+    /// What the feed said when it was last asked.
+    package let known: KnownFeed?
     package let databases: [File]
     package let generations: [Kept]
     package let unfinished: Unfinished
     package let last: History.Entry?
+    /// The newest attempt that failed, if none has succeeded since.
+    package let failure: History.Entry?
+    package let consumers: [Consumer]
+    /// Who still reads a generation that is not in service any more.
+    package let laggards: [Laggard]
+    /// Whether updates wait for readers, so that one who lags is late.
+    package let waitsForReaders: Bool
 
     package init(of layout: StoreLayout) throws {
         let settings = try Settings.read(layout)
@@ -50,9 +62,22 @@ package struct Status: Sendable {
         generations = try Generation.names(layout).map { try Self.kept($0, current: name, layout) }
         current = generations.first(where: \.isCurrent)
         since = try Files.facts(layout.current).map { Timestamp(seconds: $0.changed.seconds) }
-        databases = try name.map { try Self.files(Generation.load($0, in: layout), layout) } ?? []
+        let installed = try name.map { try Generation.load($0, in: layout) }
+        (created, expires) = (installed?.manifest.created, installed?.manifest.expires)
+        known = try KnownFeed.read(layout, settings, installed: installed?.manifest.version)
+        databases = try installed.map { try Self.files($0, layout) } ?? []
         unfinished = try Unfinished(in: layout)
         last = try HistoryReader(layout).next()
+        failure = try Self.failure(HistoryReader(layout))
+        (consumers, waitsForReaders) = (settings.consumers, settings.waitForReaders > 0)
+        laggards = generations.filter { !$0.isCurrent }.flatMap { kept in
+            kept.holders.map { Laggard(process: $0, generation: kept.name) }
+        }
+    }
+
+    private static func failure(_ history: HistoryReader) throws -> History.Entry? {
+        let telling = try history.first { $0.outcome != .cleaned }
+        return telling.flatMap { [.failed, .undone, .stuck].contains($0.outcome) ? $0 : nil }
     }
 
     private static func kept(_ name: String, current: String?, _ layout: StoreLayout) throws -> Kept {

@@ -19,7 +19,8 @@ package struct BuildOptions {
     package var warn: (BuildWarning) -> Void = { _ in }
     /// Gets what the script prints: `.print`, `.echo`, the rows of its queries.
     package var output: ([UInt8]) -> Void = { _ in }
-    package var progress: (BuildProgress) -> Void = { _ in }
+    /// Is told how far it is, and may throw to end it.
+    package var progress: (BuildProgress) throws -> Void = { _ in }
 
     package init() {}
 }
@@ -41,6 +42,18 @@ package enum BuildProgress: Equatable, Sendable {
     case importing(file: String, rows: Int, bytes: Int, of: Int)
     /// The result is written in its final form.
     case sealing
+}
+
+extension BuildProgress {
+    /// The same in words and bytes; the lines of a script and the sealing have no measure.
+    package func part(of what: String) -> PackProgress {
+        switch self {
+        case .running(let place): PackProgress(what: "\(what): \(place)", done: 0, total: 0)
+        case .importing(let file, _, let bytes, let all):
+            PackProgress(what: "\(what): import \(file)", done: bytes, total: all)
+        case .sealing: PackProgress(what: "\(what): seal", done: 0, total: 0)
+        }
+    }
 }
 
 /// What a build made, and of what.

@@ -88,7 +88,7 @@ package struct DatabaseBuilder {
     private func seal(
         _ connection: Connection, _ workshop: Workshop, _ warnings: Warnings, onlyGrew: Bool
     ) throws -> BuildReport.Layout {
-        options.progress(.sealing)
+        try options.progress(.sealing)
         var reason: String?
         if let old = options.from {
             try connection.close()

@@ -15,7 +15,7 @@ struct Importer {
     let bails: Bool
     /// The shell's `.mode ascii` passes over empty records, whatever the file's own format is.
     let skipsEmpty: Bool
-    let progress: (BuildProgress) -> Void
+    let progress: (BuildProgress) throws -> Void
 
     /// How far the import is.
     struct Count {
@@ -54,7 +54,7 @@ struct Importer {
             while let rows = batch {
                 try insert(rows, from: start, statement, columns.count, &count)
                 count.bytes = min(count.bytes + rows.bytes.count, stream.size)
-                progress(.importing(file: file, rows: count.rows, bytes: count.bytes, of: stream.size))
+                try progress(.importing(file: file, rows: count.rows, bytes: count.bytes, of: stream.size))
                 (batch, start) = (try next(stream), 0)
             }
         }

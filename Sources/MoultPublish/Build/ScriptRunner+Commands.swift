@@ -10,7 +10,7 @@ extension ScriptRunner {
 
     /// Runs one line that begins with a dot.
     func run(_ line: DotCommand) throws {
-        options.progress(.running(line.place))
+        try options.progress(.running(line.place))
         guard let command = Self.command(line.name) else { throw unknown(line) }
         switch command {
         case .bail: settings.bails = try flag(line)

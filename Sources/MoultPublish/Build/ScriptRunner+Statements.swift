@@ -4,7 +4,7 @@ internal import MoultSQLite
 extension ScriptRunner {
     /// Runs one statement of the script.
     func run(_ statement: ScriptStatement) throws {
-        options.progress(.running(statement.place))
+        try options.progress(.running(statement.place))
         try observing(statement.place, statement.sql) {
             // One statement by the rules of the shell may be several by those of the parser.
             var rest = statement.sql

@@ -50,7 +50,7 @@ struct BundlePacking {
                     if count == 0 { break }
                     try write(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<count]))
                     done += count
-                    options.progress(PackProgress(what: "pack", done: done, total: total))
+                    try options.progress(PackProgress(what: "pack", done: done, total: total))
                 }
             }
             try file.close()

@@ -19,7 +19,8 @@ package struct PackOptions {
     package var defines: [String: String] = [:]
     package var environment = ChildProcess.ownEnvironment
     package var warn: (String) -> Void = { _ in }
-    package var progress: (PackProgress) -> Void = { _ in }
+    /// Is told how far it is, and may throw to end it.
+    package var progress: (PackProgress) throws -> Void = { _ in }
     package init() {}
 }
 
@@ -27,6 +28,7 @@ package struct PackOptions {
 package struct PackProgress: Sendable {
     package let what: String
     package let done: Int
+    /// 0 where nobody knows.
     package let total: Int
 }
 

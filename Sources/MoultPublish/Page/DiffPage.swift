@@ -1,6 +1,6 @@
 internal import MoultFiles
 
-/// A comparison as one page that needs nothing besides itself: no scripts, no pictures, no letters from elsewhere.
+/// A comparison as one page.
 package struct DiffPage {
     let diff: ReleaseDiff
 
@@ -9,30 +9,16 @@ package struct DiffPage {
     package var html: String {
         let databases = diff.databases.map(section)
         let notes = diff.notes.map { "<p class=note>\($0)</p>\n" as Markup }
-        let page: Markup = """
-            <!DOCTYPE html>
-            <html lang=en>
-            <head>
-            <meta charset=utf-8>
-            <meta name=viewport content="width=device-width, initial-scale=1">
-            <meta name=color-scheme content="light dark">
-            <meta http-equiv=Content-Security-Policy content="default-src 'none'; style-src 'unsafe-inline'">
-            <title>\(label(diff.old)) → \(label(diff.new))</title>
-            <style>
-            \(Self.style)</style>
-            </head>
-            <body>
-            <header>
-            <h1><span class=was>\(label(diff.old))</span> <span class=to>→</span> \(label(diff.new))</h1>
-            <p class=paths>\(side(diff.old)) <span class=to>→</span> \(side(diff.new))</p>
-            </header>
-            <main>
-            \(tiles)\(notes)\(databases)</main>
-            </body>
-            </html>
+        return WholePage(
+            title: "\(label(diff.old)) → \(label(diff.new))",
+            header: """
+                <h1><span class=was>\(label(diff.old))</span> <span class=to>→</span> \(label(diff.new))</h1>
+                <p class=paths>\(side(diff.old)) <span class=to>→</span> \(side(diff.new))</p>
 
-            """
-        return page.text
+                """,
+            main: "\(tiles)\(notes)\(databases)"
+        )
+        .html
     }
 
     /// The version tells more than the name of a file.

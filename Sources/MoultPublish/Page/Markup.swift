@@ -1,28 +1,28 @@
 internal import MoultBasics
 
 /// A piece of HTML: literals are taken as they are, and every text that is put in is escaped.
-struct Markup: ExpressibleByStringInterpolation {
-    private(set) var text: String
+package struct Markup: ExpressibleByStringInterpolation {
+    package private(set) var text: String
 
-    init(stringLiteral text: String) { self.text = text }
-    init(stringInterpolation: StringInterpolation) { text = stringInterpolation.text }
-    init(_ parts: [Markup]) { text = parts.map(\.text).joined() }
+    package init(stringLiteral text: String) { self.text = text }
+    package init(stringInterpolation: StringInterpolation) { text = stringInterpolation.text }
+    package init(_ parts: [Markup]) { text = parts.map(\.text).joined() }
 
-    static func += (page: inout Markup, more: Markup) { page.text += more.text }
+    package static func += (page: inout Markup, more: Markup) { page.text += more.text }
 
-    struct StringInterpolation: StringInterpolationProtocol {
+    package struct StringInterpolation: StringInterpolationProtocol {
         fileprivate var text = ""
 
-        init(literalCapacity: Int, interpolationCount: Int) { text.reserveCapacity(literalCapacity) }
+        package init(literalCapacity: Int, interpolationCount: Int) { text.reserveCapacity(literalCapacity) }
 
-        mutating func appendLiteral(_ literal: String) { text += literal }
-        mutating func appendInterpolation(_ markup: Markup) { text += markup.text }
-        mutating func appendInterpolation(_ parts: [Markup]) { parts.forEach { text += $0.text } }
-        mutating func appendInterpolation(_ number: Int) { text += grouped(number) }
+        package mutating func appendLiteral(_ literal: String) { text += literal }
+        package mutating func appendInterpolation(_ markup: Markup) { text += markup.text }
+        package mutating func appendInterpolation(_ parts: [Markup]) { parts.forEach { text += $0.text } }
+        package mutating func appendInterpolation(_ number: Int) { text += grouped(number) }
         /// A number as attributes and drawings have it.
-        mutating func appendInterpolation(plain number: Int) { text += "\(number)" }
+        package mutating func appendInterpolation(plain number: Int) { text += "\(number)" }
         /// Names and values are other people's: nothing in them is markup, and nothing reorders the line.
-        mutating func appendInterpolation(_ string: String) {
+        package mutating func appendInterpolation(_ string: String) {
             for character in visible(string).unicodeScalars {
                 switch character {
                 case "<": text += "&lt;"

@@ -1,0 +1,55 @@
+internal import MoultCore
+
+extension History.Entry {
+    /// What was done and how it ended, in a few words: `update 2.0.0 -> 2.1.0 done in 1.2 s`.
+    var sentence: String { "\(what) \(ending)" }
+
+    /// What was done: `update 2.0.0 -> 2.1.0`.
+    var what: String {
+        let from = self.from.map { Generation.version(of: $0) } ?? "nothing"
+        return action + (self.from == to ? "" : " \(from) -> \(Generation.version(of: to))")
+    }
+
+    /// How it came out: `done in 1.2 s`.
+    var ending: String {
+        let time = milliseconds.map { durationText(seconds: Double($0) / 1000) }
+        func after(_ words: String) -> String { words + (time.map { " after \($0)" } ?? "") }
+        return switch outcome {
+        case .done: "done" + (time.map { " in \($0)" } ?? "")
+        case .failed: after("failed")
+        case .undone: after("failed and undone")
+        case .stuck: after("failed, and not undone,")
+        case .finished: "finished after an interruption"
+        case .cleaned: "interrupted"
+        }
+    }
+
+    /// A line for each pass: `prepare  unpack 12 ms, copy 3 ms`.
+    var partLines: [String] {
+        var passes: [String] = []
+        for part in parts where !passes.contains(part.pass) { passes.append(part.pass) }
+        return passes.map { pass in
+            let times = parts.filter { $0.pass == pass }.map { "\($0.name) \($0.text)" }
+            return "\(pass): \(times.joined(separator: ", "))"
+        }
+    }
+}
+
+extension History.Part {
+    /// How long it took; most parts are short, and 0 ms says nothing.
+    var text: String {
+        let tenths = (microseconds + 50) / 100
+        return tenths < 100
+            ? "\(tenths / 10).\(tenths % 10) ms" : durationText(seconds: Double(microseconds) / 1_000_000)
+    }
+}
+
+extension History.Entry.Outcome {
+    var style: Style? {
+        switch self {
+        case .done, .finished: nil
+        case .failed, .undone, .cleaned: .warning
+        case .stuck: .bad
+        }
+    }
+}

@@ -1,0 +1,130 @@
+internal import MoultBasics
+internal import MoultCore
+internal import MoultPublish
+
+/// A history as one page that draws where the time of each update went.
+struct HistoryPage {
+    let product: String
+    let store: String
+    /// The newest first.
+    let entries: [History.Entry]
+
+    var html: String {
+        WholePage(
+            title: "\(product): history", style: Self.style,
+            header: "<h1>\(product)</h1>\n<p class=paths>store <code>\(store)</code></p>\n",
+            main: entries.isEmpty
+                ? "<p class=note>nothing was done to this store yet</p>\n" : "\(tiles)\(columns)\(legend)\(sections)"
+        )
+        .html
+    }
+
+    private var failures: Int { entries.count { $0.isFailure } }
+
+    private var tiles: Markup {
+        let times = entries.compactMap(\.milliseconds).sorted()
+        func tile(_ value: String, _ what: String, style: String = "") -> Markup {
+            "<li class=\"\(style)\"><b>\(value)</b> \(what)</li>\n"
+        }
+        func time(_ milliseconds: Int?) -> String {
+            milliseconds.map { durationText(seconds: Double($0) / 1000) } ?? "-"
+        }
+        return """
+            <ul class=tiles>
+            \(tile("\(entries.count)", entries.count == 1 ? "attempt" : "attempts"))\
+            \(tile("\(failures)", "failed", style: failures == 0 ? "none" : "removed"))\
+            \(tile(time(times.isEmpty ? nil : times[times.count / 2]), "in the middle"))\
+            \(tile(time(times.last), "the longest"))</ul>
+
+            """
+    }
+
+    /// How long each took, the oldest on the left; the eye sees which was longer than usual.
+    private var columns: Markup {
+        let longest = max(1, entries.compactMap(\.milliseconds).max() ?? 1)
+        let columns = entries.reversed().enumerated().map { index, entry in
+            let share = max(1, (entry.milliseconds ?? 0) * 100 / longest)
+            let words = "\(entry.time): \(entry.sentence)"
+            let style = entry.isFailure ? "removed" : "fine"
+            return """
+                <a class=\(style) href="#u\(plain: entries.count - 1 - index)" title="\(words)" aria-label="\(words)">\
+                <span style="height:\(plain: share)%">\(entry.isFailure ? "×" : "")</span></a>
+
+                """ as Markup
+        }
+        return "<section>\n<h2>How long each took</h2>\n<div class=columns>\n\(columns)</div>\n</section>\n"
+    }
+
+    private var legend: Markup {
+        var names: [String] = []
+        for part in entries.flatMap(\.parts) where !names.contains(part.name) { names.append(part.name) }
+        if names.isEmpty { return "" }
+        let items = names.map { "<span><i class=\(Self.colour(of: $0))></i>\($0)</span>\n" as Markup }
+        return "<p class=legend>\n\(items)</p>\n"
+    }
+
+    private var sections: [Markup] { entries.enumerated().map { section($1, number: $0) } }
+
+    private func section(_ entry: History.Entry, number: Int) -> Markup {
+        let badge: Markup = entry.isFailure ? "<span class=\"badge removed\">\(entry.outcome.rawValue)</span>" : ""
+        let reason: Markup = entry.reason.map { "<p class=note>\($0)</p>\n" } ?? ""
+        let remedy: Markup = entry.remedy.map { "<p class=note>\($0)</p>\n" } ?? ""
+        return """
+            <section id=u\(plain: number)>
+            <h2>\(entry.what.replacing(" -> ", with: " → ")) \(badge)</h2>
+            <p class=paths><time>\(entry.time.description)</time>, \(entry.ending)</p>
+            \(reason)\(remedy)\(bar(entry))\(table(entry))</section>
+
+            """
+    }
+
+    /// Its own time is the whole width, whatever others took.
+    private func bar(_ entry: History.Entry) -> Markup {
+        if entry.parts.isEmpty { return "" }
+        let parts = entry.parts.enumerated().map { index, part in
+            let isNewPass = index > 0 && entry.parts[index - 1].pass != part.pass
+            return """
+                <i class="\(Self.colour(of: part.name))\(isNewPass ? " next" : "")" style="flex-grow:\(plain: max(1, part.microseconds))" \
+                title="\(part.pass): \(part.name), \(part.text)"></i>
+                """ as Markup
+        }
+        let longest = entry.parts.sorted { $0.microseconds > $1.microseconds }.prefix(3)
+        let words = longest.map { "\($0.name) \($0.text)" }.joined(separator: ", ")
+        return "<div class=time aria-hidden=true>\(parts)</div>\n<p class=paths>most of it: \(words)</p>\n"
+    }
+
+    private func table(_ entry: History.Entry) -> Markup {
+        if entry.parts.isEmpty { return "" }
+        let all = entry.parts.reduce(0) { $0 + $1.microseconds }
+        let rows = entry.parts.map { part in
+            """
+            <tr><td><i class=\(Self.colour(of: part.name))></i> \(part.name)<td>\(part.pass)\
+            <td class=n>\(part.text)<td class=n>\(plain: part.microseconds * 100 / max(1, all)) %</tr>
+
+            """ as Markup
+        }
+        return """
+            <details>
+            <summary>Parts</summary>
+            <table class=parts>
+            <thead><tr><th>part<th>pass<th class=n>time<th class=n>share</tr></thead>
+            <tbody>
+            \(rows)</tbody>
+            </table>
+            </details>
+
+            """
+    }
+
+    /// Parts that every update has, each in a colour of its own; steps of others share one.
+    private static func colour(of part: String) -> String {
+        let known = [
+            "version-check", "unpack", "delete", "copy", "attach", "verify", "seal", "release", "decide", "finish",
+        ]
+        return "c\(known.firstIndex(of: part) ?? known.count)"
+    }
+}
+
+extension History.Entry {
+    fileprivate var isFailure: Bool { outcome != .done && outcome != .finished }
+}

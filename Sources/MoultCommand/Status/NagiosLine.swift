@@ -1,0 +1,43 @@
+internal import MoultBasics
+internal import MoultCore
+
+/// `moult status --nagios`: one line with what was found, and after a bar what can be drawn.
+struct NagiosLine {
+    let verdict: Verdict
+    /// Nil if it could not be read.
+    let status: Status?
+
+    /// A store that cannot be looked at is a result here, and no error: the monitor wants to show why.
+    init(looking: () throws -> Status) {
+        do {
+            let status = try looking()
+            (self.status, verdict) = (status, Verdict(status))
+        } catch {
+            status = nil
+            let error = ErrorReport(error).error
+            let text = error.what + (error.why.map { ": \($0)" } ?? "")
+            verdict = Verdict([Verdict.Finding(state: .unknown, text: text)])
+        }
+    }
+
+    func write(to page: inout Page) {
+        let word = "\(verdict.state)".uppercased()
+        let words = [release] + verdict.findings.map(\.text)
+        // A bar ends the text, and a line feed the line.
+        let text = words.compactMap(\.self).joined(separator: "; ").replacing("|", with: "/").replacing("\n", with: " ")
+        page.line("MOULT \(word) - \(text)\(performance)")
+    }
+
+    private var release: String? {
+        status.map { status in
+            status.product + (status.current.map { " \(Generation.version(of: $0.name))" } ?? "")
+        }
+    }
+
+    private var performance: String {
+        guard let status else { return "" }
+        let age = status.since.map { "age=\(max(0, Timestamp.now.seconds - $0.seconds))s " } ?? ""
+        let bytes = status.generations.reduce(0) { $0 + $1.size }
+        return " | \(age)generations=\(status.generations.count) bytes=\(bytes)B laggards=\(status.laggards.count)"
+    }
+}

@@ -1,0 +1,72 @@
+internal import MoultBasics
+internal import MoultCore
+internal import MoultFiles
+internal import StepKit
+
+extension StatusReport {
+    var json: JSON {
+        .compact([
+            "store": .string(status.root), "product": .string(status.product),
+            "app": .optional(status.app?.description), "follow": .string(status.follow.rawValue),
+            "version": .optional(status.current.map { Generation.version(of: $0.name) }),
+            "generation": .optional(status.current?.name), "since": .optional(status.since?.description),
+            "created": .optional(status.created?.description), "expires": .optional(status.expires?.description),
+            "hold": status.hold?.json, "feed": .optional(status.feed), "known": status.known?.json,
+            "trusted": status.trusted.isEmpty ? nil : .array(status.trusted.map { .string($0) }),
+            "unfinished": .array(status.unfinished.updates.map { .string($0) }),
+            "workers": .array(status.unfinished.workers.map { .size(Int($0.pid)) }),
+            "databases": .array(status.databases.map(\.json)),
+            "generations": .array(status.generations.map(\.json)),
+            "consumers": .array(
+                status.consumers.map { consumer in
+                    .compact([
+                        "name": .string(consumer.name), "by": .string(consumer.by),
+                        "databases": consumer.databases.map { .array($0.map { .string($0) }) },
+                    ])
+                }),
+            "laggards": .array(status.laggards.map(\.json)),
+            "last": status.last?.json, "failure": status.failure?.json,
+        ])
+    }
+}
+
+extension Status.File {
+    fileprivate var json: JSON {
+        .compact([
+            "name": .string(name), "kind": .string(kind.rawValue), "path": .string(path),
+            "size": size.map { .size($0) }, "state": .string(state.rawValue), "note": .optional(note),
+        ])
+    }
+}
+
+extension Status.Kept {
+    fileprivate var json: JSON {
+        [
+            "name": .string(name), "version": .string(Generation.version(of: name)), "size": .size(size),
+            "current": .bool(isCurrent),
+            "holders": .array(holders.map { ["pid": .size(Int($0.pid)), "command": .string($0.command)] }),
+        ]
+    }
+}
+
+extension KnownFeed {
+    fileprivate var json: JSON {
+        .compact([
+            "serial": .size(serial), "created": .optional(created?.description),
+            "expires": .string(expires.description), "expired": .bool(isOver()),
+            "newest": .optional(newest?.description),
+            "passed": .array(
+                choice.passed.map { ["version": .string($0.version.description), "why": .string($0.why)] }),
+            "withdrawn": .optional(choice.withdrawn),
+        ])
+    }
+}
+
+extension Laggard {
+    /// Who it is, and what it reads.
+    var json: JSON {
+        [
+            "pid": .size(Int(process.pid)), "command": .string(process.command), "generation": .string(generation),
+        ]
+    }
+}

@@ -1,0 +1,142 @@
+internal import MoultBasics
+internal import MoultCore
+internal import MoultFiles
+internal import StepKit
+
+/// What `moult status` shows to a person.
+struct StatusReport: Report {
+    let status: Status
+    let storeWords: [String]
+
+    func write(to page: inout Page) {
+        page.line("\(status.product + version, .heading)")
+        page.table(facts(page.terminal))
+        unfinished(&page)
+        if let hold = status.hold { page.hold(hold, storeWords: storeWords) }
+        news(&page)
+        for laggard in status.laggards { page.wrapped(StyledText(laggard.text, .warning)) }
+        if !status.databases.isEmpty {
+            page.heading("Databases")
+            page.table(databases(page.terminal))
+        }
+        if !status.generations.isEmpty {
+            page.heading("Generations")
+            page.table(generations)
+        }
+        if !status.consumers.isEmpty {
+            page.heading("Consumers")
+            page.table(consumers)
+        }
+    }
+
+    private var version: String {
+        status.current.map { " \(Generation.version(of: $0.name))" } ?? ": nothing is installed"
+    }
+
+    private func facts(_ terminal: Terminal) -> Table {
+        var table = Table(.left, .left, indent: 2)
+        table.row("store", "\(status.root)")
+        table.row("follows", "\(status.follow.rawValue)\(status.app.map { ", app \($0)" } ?? "")")
+        if let feed = status.feed { table.row("feed", "\(feed)") }
+        if let known = status.known {
+            let made = known.created.map { " of \($0.text(for: terminal))" } ?? ""
+            table.row("known", "serial \(known.serial)\(made), good until \(known.expires.text(for: terminal))")
+        }
+        if !status.trusted.isEmpty { table.row("trusts", "\(status.trusted.joined(separator: ", "))") }
+        if let since = status.since { table.row("since", "\(since.text(for: terminal))") }
+        if let created = status.created { table.row("made", "\(created.text(for: terminal))") }
+        if let expires = status.expires { table.row("good until", "\(expires.text(for: terminal))") }
+        if let last = status.last { table.row("last", attempt(last, terminal)) }
+        if let failure = status.failure {
+            if failure != status.last { table.row("failed", attempt(failure, terminal)) }
+            if let remedy = failure.remedy { table.row("remedy", "\(remedy)") }
+        }
+        return table
+    }
+
+    private func attempt(_ entry: History.Entry, _ terminal: Terminal) -> StyledText {
+        let reason = entry.reason.map { ": \($0)" } ?? ""
+        return "\(entry.sentence, entry.outcome.style), \(entry.time.text(for: terminal))\(reason)"
+    }
+
+    private func unfinished(_ page: inout Page) {
+        for sentence in status.unfinished.sentences { page.wrapped("\(sentence, .warning)") }
+        if !status.unfinished.isEmpty, status.unfinished.workers.isEmpty {
+            page.line("settle it with: \(command("recover"), .heading)")
+        }
+    }
+
+    /// What the feed had when it was last asked.
+    private func news(_ page: inout Page) {
+        guard let known = status.known else {
+            if status.current == nil {
+                page.line(
+                    "bring a release in with: \(command("apply", status.feed == nil ? "MANIFEST" : nil), .heading)")
+            }
+            return
+        }
+        if let reason = known.choice.withdrawn {
+            page.wrapped(StyledText("what is installed was withdrawn by its publisher: \(reason)", .warning))
+        }
+        for passed in known.choice.passed {
+            page.wrapped("\("=", .dim) \("\(passed.version)") is not taken: \(passed.why)")
+        }
+        if let newest = known.newest {
+            page.line(
+                "\("\(newest)", .heading) is there and not installed; bring it in with: \(command("apply"), .heading)")
+        }
+        if known.isOver() {
+            page.wrapped(StyledText("what is known of the feed is good no longer, and may be held back", .warning))
+            page.line("ask again with: \(command("check"), .heading)")
+        }
+    }
+
+    private func command(_ verb: String, _ argument: String? = nil) -> String {
+        shellLine(["moult", verb] + (argument.map { [$0] } ?? []) + storeWords)
+    }
+
+    private func databases(_ terminal: Terminal) -> Table {
+        var table = Table(.left(gap: 1), .left, .left, .right, .left, indent: 2)
+        for file in status.databases {
+            table.row(
+                file.state.isSound ? "\(terminal.symbols.tick, .good)" : "\(terminal.symbols.cross, .bad)",
+                "\(file.name)", "\(file.kind.rawValue)", "\(file.size.map { "\(ByteCount($0))" } ?? "-")",
+                "\(file.state.words)\(file.note.map { ": \($0)" } ?? "")")
+        }
+        return table
+    }
+
+    private var generations: Table {
+        var table = Table(.left, .right, .left, indent: 2)
+        for generation in status.generations.reversed() {
+            let holders = generation.holders.map(\.description).joined(separator: ", ")
+            table.row(
+                "\(generation.name)", "\(ByteCount(generation.size))",
+                (generation.isCurrent ? "in service" : "kept") + (holders.isEmpty ? "" : "; read by \(holders)"))
+        }
+        return table
+    }
+
+    private var consumers: Table {
+        var table = Table(.left, .left, .left, indent: 2)
+        for consumer in status.consumers {
+            table.row(
+                "\(consumer.name)", "by \(consumer.by)",
+                "\(consumer.databases?.joined(separator: ", ") ?? "every database")")
+        }
+        return table
+    }
+}
+
+extension Status.File.State {
+    var isSound: Bool { self == .sound || self == .living }
+
+    fileprivate var words: String {
+        switch self {
+        case .sound: "sealed, as it was proven"
+        case .living: "there, the app writes to it"
+        case .missing: "missing"
+        case .changed: "changed"
+        }
+    }
+}

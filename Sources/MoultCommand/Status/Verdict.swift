@@ -1,0 +1,48 @@
+internal import MoultBasics
+internal import MoultCore
+
+/// What a monitor should make of a store: the worst finding decides.
+struct Verdict {
+    /// With the exit status that checks of Nagios have.
+    enum State: Int32, Comparable {
+        case ok, warning, critical, unknown
+
+        static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
+    }
+
+    struct Finding: Equatable {
+        let state: State
+        let text: String
+    }
+
+    /// The worst first.
+    let findings: [Finding]
+
+    var state: State { findings.first?.state ?? .ok }
+
+    init(_ findings: [Finding]) { self.findings = findings }
+
+    init(_ status: Status, at now: Timestamp = .now) {
+        var critical: [String] = []
+        if status.current == nil { critical.append("nothing is installed") }
+        for file in status.databases where !file.state.isSound {
+            critical.append("\(file.name) is \(file.state.rawValue)" + (file.note.map { ", \($0)" } ?? ""))
+        }
+        if status.unfinished.workers.isEmpty { critical += status.unfinished.sentences }
+        if let reason = status.known?.choice.withdrawn { critical.append("it was withdrawn: \(reason)") }
+        var warning: [String] = []
+        if let failure = status.failure {
+            let text = failure.sentence + (failure.reason.map { ": \($0)" } ?? "")
+            if failure.outcome == .stuck { critical.append(text) } else { warning.append(text) }
+        }
+        if let hold = status.hold { warning.append(hold.sentence) }
+        if let newest = status.known?.newest { warning.append("\(newest) is there and not installed") }
+        if let known = status.known, known.isOver(at: now) {
+            warning.append("the feed was good until \(known.expires)")
+        }
+        if let expires = status.expires, expires < now { warning.append("the release was good until \(expires)") }
+        if status.waitsForReaders { warning += status.laggards.map(\.text) }
+        findings =
+            critical.map { Finding(state: .critical, text: $0) } + warning.map { Finding(state: .warning, text: $0) }
+    }
+}

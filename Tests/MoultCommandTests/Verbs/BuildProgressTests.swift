@@ -1,0 +1,47 @@
+import MoultBasics
+import MoultPublish
+import TestSupport
+import Testing
+
+/// How far a build is, and that it can be ended from there.
+@Suite struct BuildProgressTests {
+    private let scratch: MoultCommandTests.Scratch
+    init() throws {
+        scratch = try Scratch()
+        try scratch.write("food.csv", "1,egg\n2,milk\n3,rye\n")
+        try scratch.write(
+            "make.sql", "CREATE TABLE food (id INTEGER, name TEXT);\n.mode csv\n.import food.csv food\n")
+    }
+
+    @Test func itIsToldInWordsAndBytes() throws {
+        var parts: [PackProgress] = []
+        var options = BuildOptions()
+        options.progress = { parts.append($0.part(of: "build")) }
+        _ = try DatabaseBuilder(options).build(
+            script: scratch.path("make.sql"), output: scratch.path("food.db"))
+        let made = scratch.path("make.sql")
+        #expect(
+            parts.map(\.what) == [
+                "build: \(made):1", "build: \(made):2", "build: \(made):3", "build: import food.csv", "build: seal",
+            ])
+        // The file's own size, all of it.
+        #expect(parts.filter { $0.total > 0 }.map { [$0.done, $0.total] } == [[19, 19]])
+    }
+
+    private struct Stop: Error {}
+
+    @Test(arguments: 0..<5)
+    func whoeverEndsItLeavesNothing(_ count: Int) throws {
+        var left = count
+        var options = BuildOptions()
+        options.progress = { _ in
+            if left == 0 { throw Stop() }
+            left -= 1
+        }
+        let before = try Tree(scratch.directory, times: false)
+        #expect(throws: Stop.self) {
+            try DatabaseBuilder(options).build(script: scratch.path("make.sql"), output: scratch.path("food.db"))
+        }
+        #expect(try Tree(scratch.directory, times: false) == before)
+    }
+}

@@ -1,0 +1,73 @@
+import MoultBasics
+import MoultCommand
+import TestSupport
+import Testing
+
+/// Where the time of updates went: in JSON, in text, and on a page.
+@Suite struct HistoryVerbTests {
+    private let world: World
+    init() throws { world = try World() }
+
+    @Test func everyEntryHasTheTimesOfItsParts() throws {
+        try world.install(world.first, world.second)
+        try world.must("moult rollback -q")
+        let entries = try #require(try world.json("moult history --json").first?["entries"]?.array)
+        try #require(entries.count == 3)
+        for entry in entries {
+            let parts = try #require(entry["parts"]?.array)
+            let names = parts.compactMap { $0["name"]?.string }
+            for step in ["version-check", "copy", "attach", "verify", "decide"] {
+                #expect(names.contains(step), "\(entry["action"]?.string ?? "") has no \(step): \(names)")
+            }
+            #expect(names.contains("unpack") == (entry["action"]?.string == "update"))
+            #expect(Set(parts.compactMap { $0["pass"]?.string }) == ["prepare", "apply"])
+            // The parts are within the whole.
+            let sum = parts.reduce(0) { $0 + ($1["microseconds"]?.integer ?? 0) }
+            #expect(sum > 0)
+            #expect(sum <= ((entry["milliseconds"]?.integer ?? 0) + 1) * 1000)
+        }
+        let text = try world.must("moult history -v -n 1")
+        #expect(text.contains(" prepare: version-check "))
+        #expect(text.contains(" apply: "))
+        #expect(try world.must("moult history -n 1").split(separator: "\n").count == 1)
+    }
+
+    @Test func aPageDrawsThem() throws {
+        try world.install(world.first, world.second)
+        try world.must("moult rollback -q --reason '<b>&\"'")
+        try world.must("moult history -q --html h.html")
+        let page = try world.scratch.read("h.html")
+        #expect(page.hasPrefix("<!DOCTYPE html>\n"))
+        #expect(page.contains("<title>org.example.test: history</title>"))
+        for what in ["rollback 2.0.0 → 1.0.0", "update 1.0.0 → 2.0.0", "update nothing → 1.0.0"] {
+            #expect(page.contains("<h2>\(what) </h2>"))
+        }
+        // One section each, and the drawing of all.
+        #expect(page.ranges(of: "<section").count == 4)
+        #expect(page.ranges(of: "</section>").count == 4)
+        #expect(page.ranges(of: "<div class=time").count == 3)
+        #expect(!page.contains("http:") && !page.contains("https:") && !page.contains("<script"))
+        // A page may be written again, anything else not be written over.
+        try world.must("moult history -q --html h.html; echo text > t")
+        #expect(try world.run("moult history -q --html t").status == 1)
+        #expect(try world.scratch.read("t") == "text\n")
+    }
+
+    @Test func textOfOthersIsNoMarkup() throws {
+        try world.install(world.first)
+        try world.must(
+            """
+            printf '%s\\n' '{"time":"2026-01-01T00:00:00Z","transaction":"t","action":"<i>","to":"1.0.0+00000000","outcome":"failed","reason":"<script>","remedy":"&"}' >> store/.moult/history.jsonl
+            moult history -q --html h.html
+            """)
+        let page = try world.scratch.read("h.html")
+        #expect(page.contains("<h2>&lt;i&gt; nothing → 1.0.0 <span class=\"badge removed\">failed</span></h2>"))
+        #expect(page.contains("<p class=note>&lt;script&gt;</p>\n<p class=note>&amp;</p>\n"))
+    }
+
+    @Test func nothingYet() throws {
+        try world.install()
+        try world.must("moult history -q --html h.html")
+        #expect(try world.scratch.read("h.html").contains("nothing was done to this store yet"))
+    }
+}

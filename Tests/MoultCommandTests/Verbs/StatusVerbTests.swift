@@ -1,0 +1,235 @@
+import Glibc
+import Moult
+import MoultBasics
+import MoultCommand
+import TestSupport
+import Testing
+
+/// What `moult status` tells of the feed, of failures and of who uses the store.
+@Suite struct StatusVerbTests {
+    private let world: World
+    init() throws { world = try World() }
+
+    /// A store that follows a feed with release 1.0.0, which is installed.
+    private func follow() throws {
+        try world.must(
+            """
+            moult keygen -q --no-password k
+            moult publish -q public rel/test-1.0.0.json --key k.key
+            moult init -q --product org.example.test --key k.pub --feed "$PWD/public/feed.json"
+            moult apply -q
+            """)
+    }
+
+    private func status() throws -> JSON { try #require(try world.json("moult status --json").first) }
+
+    @Test func whatIsNewerIsKnownFromTheLastLookAtTheFeed() throws {
+        try follow()
+        #expect(try world.must("moult status").contains("\n  known    serial 1 of "))
+        #expect(try status()["known"]?["newest"] == nil)
+        try world.must("moult publish -q public rel/test-2.0.0.json --key k.key")
+        #expect(try status()["known"]?["serial"]?.integer == 1)
+        #expect(try world.run("moult check -q").status == 2)
+        // Nobody is asked any more.
+        try world.must("mv public gone")
+        let tree = try world.tree
+        let text = try world.must("moult status")
+        #expect(text.contains("\n2.0.0 is there and not installed; bring it in with: moult apply\n"), "\(text)")
+        #expect(try status()["known"]?["newest"]?.string == "2.0.0")
+        #expect(try world.run("moult status --nagios").status == 1)
+        #expect(try world.tree == tree)
+        try world.must("mv gone public; moult hold -q 2.0.0 --reason 'too early'")
+        #expect(try status()["known"]?["newest"] == nil)
+        #expect(try world.must("moult status").contains("\n= 2.0.0 is not taken: it is on hold: too early\n"))
+        try world.must("moult unhold -q; moult apply -q")
+        #expect(try status()["known"]?["newest"] == nil)
+    }
+
+    @Test func whatWasWithdrawnIsCritical() throws {
+        try follow()
+        try world.must("moult publish -q public --withdraw 1.0.0 --reason 'wrong totals' --key k.key; moult check -q")
+        #expect(
+            try world.must("moult status").contains(
+                "\nwhat is installed was withdrawn by its publisher: wrong totals\n"))
+        let check = try world.run("moult status --nagios")
+        #expect(check.status == 2)
+        #expect(
+            check.out.hasPrefix("MOULT CRITICAL - org.example.test 1.0.0; it was withdrawn: wrong totals | age="))
+    }
+
+    /// The feed's own end is how long its publisher lets a store go without asking.
+    @Test func aFeedThatIsOverIsToldAndNotBelieved() throws {
+        try follow()
+        #expect(try status()["known"]?["expired"]?.bool == false)
+        // What is kept was proven when it came; here it becomes old.
+        try world.must(
+            """
+            cd store/.moult/feed; old=$(sha256sum feed.json | cut -d' ' -f1)
+            sed -i 's/"expires":"[^"]*"/"expires":"2020-01-02T03:04:05Z"/; s/"expires": "[^"]*"/"expires": "2020-01-02T03:04:05Z"/' feed.json
+            sed -i "s/$old/$(sha256sum feed.json | cut -d' ' -f1)/" seen.json
+            """)
+        #expect(
+            try world.must("moult status").contains(
+                "\nwhat is known of the feed is good no longer, and may be held back\nask again with: moult check\n"))
+        #expect(try status()["known"]?["expired"]?.bool == true)
+        let check = try world.run("moult status --nagios")
+        #expect(check.status == 1)
+        #expect(
+            check.out.contains("MOULT WARNING - org.example.test 1.0.0; the feed was good until 2020-01-02T03:04:05Z |")
+        )
+        // What is not what was proven is not read at all.
+        try world.must("echo ' ' >> store/.moult/feed/feed.json")
+        #expect(try status()["known"] == nil)
+    }
+
+    @Test func theLastFailureHasItsReasonAndItsRemedy() throws {
+        _ = try world.maker.make(
+            "3.0.0", sequence: 3, World.databases(["rye"]),
+            top: [.init("checks", [["on": "food", "sql": "SELECT count(*) FROM food", "expect": "> 100"]])])
+        try world.install(world.first)
+        let failed = try world.run("moult apply --json rel/test-3.0.0.json")
+        #expect(failed.status == 3)
+        let error = try #require(
+            try JSON(parsing: String(failed.out.split(separator: "\n").last ?? ""), source: "error")["error"])
+        let (what, why) = (error["what"]?.string ?? "?", error["why"]?.string ?? "?")
+        let failure = try #require(try status()["failure"])
+        #expect(failure["reason"]?.string == "\(what): \(why)")
+        #expect(failure["remedy"]?.string == error["now"]?.string)
+        #expect(failure["outcome"]?.string == "failed")
+        #expect(try world.must("moult status").contains(": \(what): \(why)\n"))
+        let check = try world.run("moult status --nagios")
+        #expect(check.status == 1)
+        #expect(check.out.contains("; update 1.0.0 -> 3.0.0 failed after "))
+        // Whatever succeeds afterwards makes it a thing of the past.
+        try world.must("moult apply -q rel/test-2.0.0.json")
+        #expect(try status()["failure"] == nil)
+        #expect(try world.run("moult status --nagios").status == 0)
+    }
+
+    @Test func whoLagsIsNamed() throws {
+        try world.install(world.first)
+        let lease = try Store(at: world.store).lease()
+        try world.must("moult apply -q rel/test-2.0.0.json")
+        let generation = lease.generation
+        let text = try world.must("moult status")
+        #expect(text.contains("\npid \(getpid()) ("))
+        #expect(text.contains(") still reads generation \(generation)\n"))
+        let laggards = try status()["laggards"]?.array
+        #expect(laggards?.compactMap { $0["pid"]?.integer } == [Int64(getpid())])
+        #expect(laggards?.compactMap { $0["generation"]?.string } == [generation])
+        // Where nobody is waited for nobody is late.
+        #expect(try world.run("moult status --nagios").status == 0)
+        try world.must("sed -i '1a \"waitForReaders\": 1,' store/moult.json")
+        #expect(try world.run("moult status --nagios").status == 1)
+        withExtendedLifetime(lease) {}
+    }
+
+    @Test func consumersAreListed() throws {
+        try world.install(world.first)
+        try world.must(
+            """
+            sed -i '1a "consumers": [{"name":"api","databases":["food"],"command":{"reload":["true"]}}, {"name":"web","command":{"reload":["true"]}}],' store/moult.json
+            """)
+        #expect(
+            try world.must("moult status").hasSuffix(
+                "\n\nConsumers:\n  api  by command  food\n  web  by command  every database\n"))
+        #expect(try status()["consumers"]?.array?.compactMap { $0["name"]?.string } == ["api", "web"])
+    }
+
+    // MARK: monitors
+
+    @Test func aCheckSaysOneLineWithItsExitStatus() throws {
+        #expect(
+            try world.run("moult status --nagios --store nowhere") == (
+                3,
+                "MOULT UNKNOWN - \(world.scratch.path("nowhere")) is no store: there is no moult.json in it\n", ""
+            ))
+        try world.install()
+        let empty = try world.run("moult status --nagios")
+        #expect(empty.status == 2)
+        #expect(
+            empty.out
+                == "MOULT CRITICAL - org.example.test; nothing is installed | generations=0 bytes=0B laggards=0\n")
+        try world.must("moult apply -q rel/test-1.0.0.json")
+        let sound = try world.run("moult status --nagios")
+        #expect(sound.status == 0)
+        #expect(sound.out.hasPrefix("MOULT OK - org.example.test 1.0.0 | age="))
+        #expect(
+            sound.out.hasSuffix(
+                "s generations=1 bytes=\(try status()["generations"]?.array?[0]["size"]?.integer ?? 0)B laggards=0\n"))
+        #expect(try world.run("moult status --nagios -q") == (0, "", ""))
+        try world.must("moult hold -q --reason 'a|b'")
+        #expect(
+            try world.run("moult status --nagios").out.hasPrefix(
+                "MOULT WARNING - org.example.test 1.0.0; every release is on hold: a/b | age="))
+        try world.must("rm store/user.db")
+        let broken = try world.run("moult status --nagios")
+        #expect(broken.status == 2)
+        #expect(
+            broken.out.hasPrefix(
+                "MOULT CRITICAL - org.example.test 1.0.0; user is missing, nothing at \(world.store)/user.db; every release"
+            ))
+    }
+
+    /// The metrics are the status's own numbers, in lines of the form that the textfile collector reads.
+    @Test func metricsAreTheSameNumbers() throws {
+        try follow()
+        try world.must("moult publish -q public rel/test-2.0.0.json --key k.key; moult apply -q; rm store/user.db")
+        let status = try status()
+        let lines = try world.must("moult status --prometheus").split(separator: "\n").map(String.init)
+        var values: [String: Int64] = [:]
+        var described: Set<String> = []
+        for line in lines {
+            let words = line.split(separator: " ")
+            if line.hasPrefix("# HELP ") {
+                #expect(described.insert(String(words[2])).inserted, "described twice: \(line)")
+            } else if line.hasPrefix("# TYPE ") {
+                #expect(words.count == 4 && words[3] == "gauge")
+            } else {
+                let name = String(try #require(line.firstIndex(of: "{").map { line[..<$0] }))
+                #expect(described.contains(name))
+                #expect(line.hasPrefix("\(name){store=\"\(world.store)\""))
+                let value = try #require(words.last.flatMap { Double($0) })
+                #expect(
+                    values.updateValue(Int64(value), forKey: line.replacing(" \(words.last ?? "")", with: "")) == nil)
+            }
+        }
+        func value(_ name: String, _ labels: String = "") -> Int64? {
+            values["moult_\(name){store=\"\(world.store)\"\(labels)}"]
+        }
+        #expect(value("installed") == 1)
+        #expect(value("state") == 2)
+        #expect(value("feed_serial") == status["known"]?["serial"]?.integer)
+        #expect(value("newer") == 0)
+        #expect(value("hold") == 0)
+        #expect(value("database_sound", ",database=\"food\",kind=\"reference\"") == 1)
+        #expect(value("database_sound", ",database=\"user\",kind=\"user\"") == 0)
+        #expect(
+            value("installed_timestamp_seconds")
+                == status["since"]?.string.flatMap { Timestamp($0) }.map { Int64($0.seconds) })
+        for generation in try #require(status["generations"]?.array) {
+            let (name, current) = (generation["name"]?.string ?? "", generation["current"]?.bool ?? false)
+            #expect(
+                value("generation_bytes", ",generation=\"\(name)\",current=\"\(current)\"")
+                    == generation["size"]?.integer)
+        }
+        let generation = status["generation"]?.string ?? ""
+        #expect(
+            value("info", ",product=\"org.example.test\",version=\"2.0.0\",generation=\"\(generation)\"") == 1)
+    }
+
+    @Test func labelsAreQuoted() throws {
+        try world.must(#"moult init -q 'a"b\c' --product org.example.test"#)
+        #expect(
+            try world.must(#"moult status --prometheus --store 'a"b\c'"#).contains(
+                #"moult_installed{store="\#(world.scratch.path(#"a\"b\\c"#))"} 0"# + "\n"))
+    }
+
+    @Test(arguments: ["--json --nagios", "--json --prometheus", "--prometheus --nagios"])
+    func formsExcludeEachOther(_ forms: String) throws {
+        try world.install(world.first)
+        let run = try world.run("moult status \(forms)")
+        #expect(run.status == 64)
+        #expect((run.out + run.err).contains("cannot both be given"))
+    }
+}
