@@ -22,7 +22,8 @@ import Testing
         let made = scratch.path("make.sql")
         #expect(
             parts.map(\.what) == [
-                "build: \(made):1", "build: \(made):2", "build: \(made):3", "build: import food.csv", "build: seal",
+                "build: \(made):1", "build: \(made):2", "build: \(made):3", "build: import \(scratch.path("food.csv"))",
+                "build: seal",
             ])
         // The file's own size, all of it.
         #expect(parts.filter { $0.total > 0 }.map { [$0.done, $0.total] } == [[19, 19]])
