@@ -17,7 +17,7 @@ let steps = ["VersionCheck", "Delete", "Copy", "Attach", "Verify"]
 let stepTargets: [Target] = steps.map {
     .target(
         name: "\($0)Step",
-        dependencies: ["StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust"],
+        dependencies: ["StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust", "MoultExam"],
         path: "Plugins/Steps/\($0)")
 }
 
@@ -50,6 +50,7 @@ let package = Package(
 
         // Adapters: each wraps one outside thing and has not heard of updates
         .target(name: "MoultFiles", dependencies: ["MoultBasics", "CLinux"]),
+        .target(name: "MoultGuard", dependencies: ["MoultBasics", "MoultFiles", "CLinux"]),
         .target(name: "MoultSQLite", dependencies: ["MoultBasics", "MoultFiles", "CSQLite"]),
         .target(
             name: "MoultArchive", dependencies: ["MoultBasics", "MoultFiles", "CArchive", "CZstd", "CZlib", "CLzma"],
@@ -57,6 +58,9 @@ let package = Package(
         .target(
             name: "MoultTrust", dependencies: ["MoultBasics", "MoultFiles", "CCrypto"],
             linkerSettings: staticLibraries("crypto")),
+        // What takes apart a database that somebody else made, in a process of its own
+        .target(
+            name: "MoultExam", dependencies: ["MoultBasics", "MoultFiles", "MoultGuard", "MoultSQLite", "MoultTrust"]),
         .target(name: "MoultTransport", dependencies: ["MoultBasics", "MoultFiles"]),
         // What the transport starts to ask web servers: a program of its own, the only one that loads libcurl
         .executableTarget(name: "MoultFetch", dependencies: ["MoultBasics", "CLinux", "CCurl"]),
@@ -71,7 +75,7 @@ let package = Package(
             name: "MoultCore",
             dependencies: [
                 "StepKit", "MoultFeed", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultArchive", "MoultTrust",
-                "MoultTransport",
+                "MoultTransport", "MoultExam",
             ]),
         .target(
             name: "Moult",
@@ -86,7 +90,7 @@ let package = Package(
             name: "MoultCommand",
             dependencies: [
                 "Moult", "MoultCore", "MoultPublish", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite",
-                "MoultArchive", "MoultTrust", "MoultFeed", "CLinux",
+                "MoultArchive", "MoultTrust", "MoultFeed", "MoultExam", "CLinux",
             ]),
         .executableTarget(name: "MoultTool", dependencies: ["MoultCommand"]),
 
@@ -143,6 +147,10 @@ let package = Package(
         .testTarget(
             name: "MoultSQLiteTests",
             dependencies: ["MoultSQLite", "MoultBasics", "MoultFiles", "CLinux", "TestSupport"]),
+        .executableTarget(name: "GuardProbe", dependencies: ["MoultGuard", "CLinux"], path: "Tests/GuardProbe"),
+        .testTarget(
+            name: "MoultGuardTests",
+            dependencies: ["MoultGuard", "GuardProbe", "MoultBasics", "MoultFiles", "TestSupport"]),
         .testTarget(name: "MoultArchiveTests", dependencies: ["MoultArchive", "MoultBasics", "MoultFiles"]),
         .testTarget(
             name: "MoultPublishTests",

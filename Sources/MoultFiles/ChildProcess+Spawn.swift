@@ -6,8 +6,13 @@ extension ChildProcess {
     /// Starts a program; its input can be read to the end from the beginning on.
     static func spawn(
         _ arguments: [String], _ directory: String?, _ environment: [String: String], _ input: [UInt8], isGroup: Bool,
-        output: Int32, errors: Int32
+        output: Int32, errors: Int32, confinement: Confinement? = nil
     ) throws -> pid_t {
+        if let confinement {
+            return try spawn(
+                arguments, directory, environment, input, isGroup: isGroup, output: output, errors: errors,
+                under: confinement)
+        }
         let what = "cannot run \(arguments.first ?? "a program without a name")"
         func check(_ code: Int32) throws {
             if code != 0 { throw Errno(code).error(what) }
@@ -41,13 +46,53 @@ extension ChildProcess {
         let flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | (isGroup ? POSIX_SPAWN_SETPGROUP : 0)
         try check(posix_spawnattr_setflags(&attributes, Int16(flags)))
 
-        let argv = arguments.map { strdup($0) } + [nil]
-        defer { for argument in argv { free(argument) } }
-        let settings = merged(environment).map { strdup($0) } + [nil]
-        defer { for setting in settings { free(setting) } }
         var pid: pid_t = 0
-        try check(posix_spawnp(&pid, arguments.first ?? "", &actions, &attributes, argv, settings))
+        try withVectors(arguments, environment) { argv, settings in
+            try check(posix_spawnp(&pid, arguments.first ?? "", &actions, &attributes, argv, settings))
+        }
         return pid
+    }
+
+    private static func spawn(
+        _ arguments: [String], _ directory: String?, _ environment: [String: String], _ input: [UInt8], isGroup: Bool,
+        output: Int32, errors: Int32, under confinement: Confinement
+    ) throws -> pid_t {
+        let text = try input.isEmpty ? nil : MemoryFile(input)
+        defer { withExtendedLifetime(text) {} }
+        let nothing = try Descriptor("/dev/null", .read)
+        let program = try find(arguments.first ?? "", environment["PATH"] ?? ownEnvironment["PATH"] ?? "")
+        return try withVectors(arguments, environment) { argv, settings in
+            try confinement.spawn(
+                argv, settings, program: program, in: directory, input: text?.number ?? nothing.number, output: output,
+                errors: errors, isGroup: isGroup)
+        }
+    }
+
+    /// Where a program is: looked for in PATH if it is named without a directory.
+    private static func find(_ name: String, _ path: String) throws -> String {
+        if name.contains("/") { return name }
+        for directory in path.split(separator: ":") where try isProgram("\(directory)/\(name)") {
+            return "\(directory)/\(name)"
+        }
+        throw Errno.noEntry.error("cannot run \(name.isEmpty ? "a program without a name" : name)")
+    }
+
+    private static func isProgram(_ path: String) throws -> Bool {
+        guard try Files.factsThroughLinks(path)?.kind == .file else { return false }
+        do {
+            try Syscall.access(path, X_OK)
+            return true
+        } catch { return false }
+    }
+
+    private static func withVectors<R>(
+        _ arguments: [String], _ environment: [String: String],
+        _ body: ([UnsafeMutablePointer<CChar>?], [UnsafeMutablePointer<CChar>?]) throws -> R
+    ) rethrows -> R {
+        let argv = arguments.map { strdup($0) } + [nil]
+        let settings = merged(environment).map { strdup($0) } + [nil]
+        defer { for text in argv + settings { free(text) } }
+        return try body(argv, settings)
     }
 
     private static func merged(_ additions: [String: String]) -> [String] {

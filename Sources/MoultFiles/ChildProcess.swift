@@ -39,16 +39,19 @@ package enum ChildProcess {
     ///
     /// A status other than 0 is no error here. A program that writes more than `limit` bytes is killed, and that is one.
     /// With `within` it has a process group of its own, and no longer than that. What it leaves running in the background
-    /// is not waited for. `stop` is asked when a signal comes, and may end the waiting and the program.
+    /// is not waited for. `stop` is asked when a signal comes, and may end the waiting and the program. What `confinement`
+    /// forbids, it may not do from its first instruction on.
     package static func run(
         _ arguments: [String], in directory: String? = nil, environment: [String: String] = [:], input: [UInt8] = [],
-        within time: Duration? = nil, limit: Int = 1 << 20, stop: () throws -> Void = {}
+        within time: Duration? = nil, limit: Int = 1 << 20, confinement: Confinement? = nil,
+        stop: () throws -> Void = {}
     ) throws -> Result {
         var output = try Pipe()
         var errors = try Pipe()
         let deadline = time.map { ContinuousClock.now + $0 }
         let pid = try spawn(
-            arguments, directory, environment, input, isGroup: time != nil, output: output.input, errors: errors.input)
+            arguments, directory, environment, input, isGroup: time != nil, output: output.input, errors: errors.input,
+            confinement: confinement)
         output.closeInput()
         errors.closeInput()
         var running = Running(

@@ -1,0 +1,89 @@
+internal import CLinux
+internal import Glibc
+internal import MoultBasics
+
+/// What is done to a process before its program begins, for good: in the kernel's own words.
+///
+/// Which calls and files that are is none of this room's business: `MoultGuard` says so.
+package final class Confinement: Sendable {
+    /// A set of rules of Landlock; closed with this.
+    private let ruleset: Int32?
+    /// A filter of seccomp, an instruction each.
+    private let filter: [UInt64]
+    /// Limits of `setrlimit`.
+    private let limits: [Limit]
+
+    package struct Limit: Sendable {
+        package let resource: Int32
+        package let soft: UInt64
+        package let hard: UInt64
+        package init(_ resource: Int32, soft: UInt64, hard: UInt64) {
+            (self.resource, self.soft, self.hard) = (resource, soft, hard)
+        }
+    }
+
+    package init(ruleset: Int32?, filter: [UInt64], limits: [Limit]) {
+        (self.ruleset, self.filter, self.limits) = (ruleset, filter, limits)
+    }
+
+    // Nothing was written through it.
+    deinit { if let ruleset { Glibc.close(ruleset) } }
+
+    /// Lends it in C's form.
+    private func with<R>(_ body: (moult_confinement) -> R) -> R {
+        let limits = limits.map { moult_limit(resource: $0.resource, soft: $0.soft, hard: $0.hard) }
+        return filter.withUnsafeBytes { filter in
+            limits.withUnsafeBufferPointer { limits in
+                body(
+                    moult_confinement(
+                        ruleset: ruleset ?? -1, filter: filter.assumingMemoryBound(to: sock_filter.self).baseAddress,
+                        filter_count: Int32(self.filter.count), limits: limits.baseAddress,
+                        limit_count: Int32(limits.count)))
+            }
+        }
+    }
+
+    /// Confines this very process, which must have no other thread yet.
+    package func confineThisProcess() throws {
+        guard moult_is_single_threaded() != 0 else {
+            throw MoultError(.system, what: "cannot confine this process", why: "it has other threads already")
+        }
+        let (part, code) = with { how in withUnsafePointer(to: how) { (moult_confine($0), moult_errno()) } }
+        if part != 0 { throw Errno(code).error("cannot confine this process (\(Self.parts[Int(part)]))") }
+    }
+
+    /// Starts a program, named with its directory, that is confined from its beginning on.
+    func spawn(
+        _ arguments: [UnsafeMutablePointer<CChar>?], _ environment: [UnsafeMutablePointer<CChar>?], program: String,
+        in directory: String?, input: Int32, output: Int32, errors: Int32, isGroup: Bool
+    ) throws -> pid_t {
+        var failure = moult_spawn_failure()
+        let name = strdup(program)
+        let place = directory.flatMap { strdup($0) }
+        defer {
+            free(name)
+            free(place)
+        }
+        let pid = arguments.withUnsafeBufferPointer { arguments in
+            environment.withUnsafeBufferPointer { environment in
+                with { how in
+                    var what = moult_program(
+                        program: name, arguments: arguments.baseAddress, environment: environment.baseAddress,
+                        directory: place, input: input, output: output, errors: errors, is_group: isGroup ? 1 : 0,
+                        confinement: how)
+                    return moult_spawn_confined(&what, &failure)
+                }
+            }
+        }
+        guard pid > 0 else {
+            let part = Self.parts[Int(failure.part)]
+            throw Errno(failure.code).error("cannot run \(program)\(part.isEmpty ? "" : " confined (\(part))")")
+        }
+        return pid
+    }
+
+    /// What could fail, by the number that C gives it.
+    private static let parts = [
+        "", "limits", "privileges", "Landlock", "seccomp", "descriptors", "directory", "",
+    ]
+}

@@ -1,0 +1,73 @@
+internal import CLinux
+internal import Glibc
+internal import MoultBasics
+internal import MoultFiles
+
+/// The rules of Landlock for what may be read and written.
+struct Rules {
+    /// What the kernel knows; a right that it does not know cannot be asked for.
+    let version: Int
+
+    /// What can be done to files and directories, as the kernel counts it.
+    private struct Rights: OptionSet {
+        let rawValue: UInt64
+
+        static let execute = Self(rawValue: 1 << 0)
+        static let writeFile = Self(rawValue: 1 << 1)
+        static let readFile = Self(rawValue: 1 << 2)
+        static let readDirectory = Self(rawValue: 1 << 3)
+        /// To remove, and to make files, directories, links and pipes; not devices and sockets.
+        static let change = Self(rawValue: 1 << 4 | 1 << 5 | 1 << 7 | 1 << 8 | 1 << 10 | 1 << 12)
+        static let devicesAndSockets = Self(rawValue: 1 << 6 | 1 << 9 | 1 << 11)
+        /// To move between directories: from version 2 on, and always denied before.
+        static let refer = Self(rawValue: 1 << 13)
+        /// From version 3 on, and not looked at before.
+        static let truncate = Self(rawValue: 1 << 14)
+        /// Special requests to devices: from version 5 on.
+        static let ioctl = Self(rawValue: 1 << 15)
+
+        static let read: Self = [.readFile, .readDirectory]
+        static let write: Self = [.writeFile, .change, .refer, .truncate]
+        static let ofFiles: Self = [.execute, .writeFile, .readFile, .truncate]
+    }
+
+    private var known: Rights {
+        var rights: Rights = [.execute, .read, .writeFile, .change, .devicesAndSockets]
+        if version >= 2 { rights.insert(.refer) }
+        if version >= 3 { rights.insert(.truncate) }
+        if version >= 5 { rights.insert(.ioctl) }
+        return rights
+    }
+
+    /// A descriptor of the rules; whoever asks closes it.
+    func ruleset(_ reading: Guard.Reading, _ writing: [String]) throws -> Int32 {
+        // No port may be bound or connected to; no socket without a name, no process outside is to be reached.
+        let ruleset = moult_landlock_create(known.rawValue, version >= 4 ? 3 : 0, version >= 6 ? 3 : 0)
+        guard ruleset >= 0 else { throw Errno(moult_errno()).error("cannot make rules of Landlock") }
+        do {
+            switch reading {
+            case .everything: try allow([.execute, .read], at: "/", ruleset)
+            case .only(let paths): for path in paths { try allow(.read, at: path, ruleset) }
+            }
+            for path in writing { try allow([.execute, .read, .write], at: path, ruleset) }
+            // Where programs put what nobody wants to read.
+            if reading == .everything { try allow([.readFile, .writeFile, .truncate], at: "/dev/null", ruleset) }
+            return ruleset
+        } catch {
+            Glibc.close(ruleset)
+            throw error
+        }
+    }
+
+    private func allow(_ rights: Rights, at path: String, _ ruleset: Int32) throws {
+        let place = moult_open_path(path)
+        guard place >= 0 else { throw Errno(moult_errno()).error("cannot open \(path)") }
+        defer { Glibc.close(place) }
+        let isDirectory = try Files.factsThroughLinks(path)?.kind == .directory
+        var rights = isDirectory ? rights : rights.intersection(.ofFiles)
+        rights.formIntersection(known)
+        guard moult_landlock_allow(ruleset, place, rights.rawValue) == 0 else {
+            throw Errno(moult_errno()).error("cannot make a rule of Landlock for \(path)")
+        }
+    }
+}

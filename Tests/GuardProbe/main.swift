@@ -1,0 +1,22 @@
+// A program that asks the kernel for one thing after the other, and prints what it answers: for the tests of the guard.
+//
+//     GuardProbe CONFINED SCRATCH FILE CALL...
+//
+// CONFINED is `no`, `alone` (it confines itself) or `reads` (so it does, and may read SCRATCH only).
+
+import CLinux
+import Glibc
+import MoultGuard
+
+let words = CommandLine.arguments
+let (scratch, file) = (words[2], words[3])
+
+switch words[1] {
+case "alone": try Guard(writing: [scratch]).confineThisProcess()
+case "reads": try Guard(reading: .only([scratch]), writing: [scratch]).confineThisProcess()
+default: break
+}
+for name in words[4...] {
+    let answer = Probe(scratch: scratch, file: file).ask(name)
+    print(name, answer < 0 ? String(cString: strerror(moult_errno())) : "done", separator: ": ")
+}
