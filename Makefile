@@ -75,7 +75,7 @@ load: test-deps
 	MOULT_RELEASES=$${MOULT_RELEASES:-200} MOULT_FLIPS=$${MOULT_FLIPS:-2000} swift test --skip-build --filter 'LoadTests|FlipTests'
 
 # Memory, and times as ratios, of the command as it is installed.
-limits: test-deps release
+limits: test-deps bench-deps release
 	scripts/limits .build/release/moult
 
 # Against what people write instead. QUICK=1 is done in a minute; bench-report writes docs/benchmarks.md.

@@ -61,6 +61,16 @@ package struct Output: Sendable {
         console.diagnose("moult: " + text.rendered(for: console.err) + "\n")
     }
 
+    /// What a script prints while it runs, without a name before it: the words are the script's.
+    package func say(lines bytes: [UInt8]) {
+        guard !isQuiet, format == .text else { return }
+        let text = bytes.last == 0x0A ? bytes.dropLast() : bytes[...]
+        for line in text.split(separator: 0x0A, omittingEmptySubsequences: false) {
+            let text = StyledText(String(decoding: line.last == 0x0D ? line.dropLast() : line, as: UTF8.self))
+            console.diagnose(text.rendered(for: console.err) + "\n")
+        }
+    }
+
     /// Something that is not as it should be, although the verb goes on.
     package func warn(_ text: StyledText) {
         switch format {

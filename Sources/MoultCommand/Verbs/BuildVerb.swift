@@ -39,7 +39,7 @@ enum BuildVerb {
         options.applicationID = try call.int32(applicationID)
         options.userVersion = try call.int32(userVersion)
         options.warn = { call.output.warn("\($0.description)") }
-        options.output = { call.output.note("\(String(decoding: $0, as: UTF8.self))") }
+        options.output = { call.output.say(lines: $0) }
         let bar = call.progressBar()
         defer { bar.end() }
         Interruption.watch()

@@ -78,7 +78,12 @@ import Testing
         let one = try pack(make(scratch.path("one")), to: scratch.path("out-one"))
         let before = umask(0o077)
         defer { umask(before) }
-        let two = try pack(make(scratch.path("elsewhere")), to: scratch.path("out-two"))
+        // At another time, of files that are older: no clock may come into it.
+        let begun = time(nil)
+        while time(nil) == begun { usleep(10_000) }
+        let later = try make(scratch.path("elsewhere"))
+        try Shell.must(["sh", "-c", "touch -d 2001-02-03 *"], in: scratch.path("elsewhere"))
+        let two = try pack(later, to: scratch.path("out-two"))
         #expect(try Files.read(one.manifest, limit: 1 << 20) == Files.read(two.manifest, limit: 1 << 20))
         let bundles = [try #require(one.bundle), try #require(two.bundle)]
         #expect(try Files.read(bundles[0], limit: 1 << 20) == Files.read(bundles[1], limit: 1 << 20))
@@ -95,6 +100,25 @@ import Testing
         let open = try scratch.directory("open")
         try Shell.must(["bsdtar", "-xf", try #require(report.bundle), "-C", open])
         #expect(try Shell.must(["sqlite3", "\(open)/food.db", "SELECT * FROM food"]) == "1|egg\n2|milk\n")
+    }
+
+    /// A higher level packs the same content smaller.
+    @Test func theLevelIsThatOfTheOption() throws {
+        let path = try make(scratch.path("in"))
+        try Shell.must(
+            ["sh", "-c", "seq 1 200000 | awk '{ print $1 \"|food \" $1 % 977 }' > food.csv"], in: scratch.path("in"))
+        var sizes: [Int] = []
+        for level in [1, 19] {
+            var options = PackOptions()
+            options.output = scratch.path("level-\(level)")
+            options.environment = [:]
+            options.level = level
+            let bundle = try #require(Packer(options).pack(draft: path).bundle)
+            sizes.append(try #require(try Files.facts(bundle)).size)
+            try Shell.must(["sh", "-c", "zstd -dc \(bundle) | sha256sum > \(scratch.path("digest-\(level)"))"])
+        }
+        #expect(sizes[1] < sizes[0])
+        #expect(try scratch.bytes("digest-1") == scratch.bytes("digest-19"))
     }
 
     @Test func framesAreInTheManifest() throws {
@@ -191,7 +215,9 @@ import Testing
             "CREATE TABLE a(id INTEGER PRIMARY KEY); CREATE TABLE b(a REFERENCES a(id)); INSERT INTO b VALUES(7);",
         ])
         let path = try draft(in: directory, #""food": { "kind": "reference" }"#)
+        let before = try Tree(directory)
         let error = #expect(throws: MoultError.self) { try pack(path, to: scratch.path("out")) }
+        #expect(try Tree(directory) == before)
         #expect(error?.outcome == .refused)
         #expect(error?.why == "row 1 of table b refers to a row of a that is not there")
         #expect(try Files.list(scratch.path("out")).isEmpty)

@@ -1,0 +1,58 @@
+import MoultBasics
+import MoultFiles
+import MoultPublish
+import TestSupport
+import Testing
+
+/// What `docs/build-scripts.md` says of the shell and of a build, run by both.
+@Suite(.timeLimit(.minutes(20))) struct DifferenceTests {
+    /// The database as SQL, with its journal mode as a last line.
+    private static let dump = "sqlite3 \"$1\" .dump && echo \"-- $(sqlite3 \"$1\" 'PRAGMA journal_mode')\""
+
+    private func dump(_ database: String, in scratch: Scratch) throws -> [UInt8] {
+        try Shell.must(["sh", "-c", "{ \(Self.dump); } > dump", "sh", database], in: scratch.path)
+        return try scratch.bytes("dump")
+    }
+
+    @Test(arguments: Difference.all) func isAsDocumented(_ it: Difference) throws {
+        let scratch = try Scratch()
+        try scratch.file("in/s.sql", it.script.all)
+        for (name, bytes) in it.files { try scratch.file("in/\(name)", bytes.all) }
+        // Where it does not matter where the shell is started, it is where the script is.
+        let start = it.files.keys.contains { $0.hasPrefix("../") } ? "." : "in"
+        _ = try Shell.run(
+            ["sh", "-c", "sqlite3 \(scratch.path("shell.db")) < \(scratch.path("in/s.sql"))"], in: scratch.path(start))
+        let lines = try dump("shell.db", in: scratch).split(separator: 0x0A)
+        #expect(lines.contains(it.shell.all[...]), "\(lines.map { String(decoding: $0, as: UTF8.self) })")
+
+        var options = BuildOptions()
+        options.environment = ["SOURCE_DATE_EPOCH": "0"]
+        let builder = DatabaseBuilder(options)
+        switch it.ours {
+        case .refused(let part):
+            let error = #expect(throws: MoultError.self) {
+                try builder.build(script: scratch.path("in/s.sql"), output: scratch.path("ours.db"))
+            }
+            #expect(error?.description.contains(part) == true, "\(error?.description ?? "")")
+            #expect(try Files.facts(scratch.path("ours.db")) == nil)
+        case .dump(let sql):
+            _ = try builder.build(script: scratch.path("in/s.sql"), output: scratch.path("ours.db"))
+            let ours = try dump("ours.db", in: scratch)
+            #expect(!ours.split(separator: 0x0A).contains(it.shell.all[...]))
+            let made = String(decoding: ours, as: UTF8.self).split(separator: "\n")
+            for line in sql.split(separator: "\n") { #expect(made.contains(line), "\(line) is not in \(made)") }
+        }
+    }
+
+    /// The page names the same differences in the same order.
+    @Test func thePageNamesThemAll() throws {
+        let project = "/" + #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
+        let page = try #require(try Files.read("\(project)/docs/build-scripts.md", limit: 1 << 20))
+        let text = String(decoding: page, as: UTF8.self)
+        let table = try #require(text.split(separator: "| difference |").last)
+        let names = table.split(separator: "\n").dropFirst(2).compactMap { line in
+            line.hasPrefix("| ") ? line.split(separator: " | ").first.map { String($0.dropFirst(2)) } : nil
+        }
+        #expect(names == Difference.all.map(\.name))
+    }
+}
