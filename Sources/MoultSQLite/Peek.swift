@@ -56,7 +56,12 @@ package enum Peek {
         let facts = isLocked ? try Files.factsThroughLinks(path) : nil
         let result = Result {
             if let deadline { try connection.raiseGuard(deadline: deadline) }
-            try readFirstPage(of: connection)
+            do { try readFirstPage(of: connection) } catch {
+                // The last one who had it open took them away before we came.
+                let isGone = try before.wal != nil && before != Sidecars.of(path)
+                if way == .sharedMemory, error.sqlite?.resultCode.primary == .cannotOpen, isGone { throw changed(path) }
+                throw error
+            }
             return try body(connection, way)
         }
         try connection.close()

@@ -146,6 +146,19 @@ import Testing
         #expect(try shop.value(shop.pantry, "SELECT release FROM pantry") == "2")
     }
 
+    /// Whoever does not listen to the first signal gets the second.
+    @Test func forceEndsWhoIgnoresBeingTold() throws {
+        let deaf = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + Self.stubborn
+        let holder = try Program.python(deaf, shop.pantry)
+        #expect(holder.line() == "ready")
+        let ended = try shop.apply(shop.release(2), "--force-after", "0")
+        #expect(ended.status == 0, "\(ended.errors)")
+        #expect(ended.errors.contains("is ended by TERM"))
+        #expect(ended.errors.contains("is ended by KILL"))
+        #expect(holder.wait() == 128 + SIGKILL)
+        #expect(try shop.value(shop.pantry, "SELECT release FROM pantry") == "2")
+    }
+
     @Test func forceIsNoReasonToEndWhoIsInNobodysWay() throws {
         let reader = try Program.python(Self.stubborn.replacing("pantry", with: "food"), "\(shop.root)/food.db")
         #expect(reader.line() == "ready")
@@ -168,6 +181,42 @@ import Testing
             try shop.said.filter { $0.contains("reload") } == [
                 "slow reload food pantry 1.0.0 undone", "quick reload food pantry 1.0.0 undone",
             ])
+    }
+}
+
+/// Killed while consumers have let go, before the decision and after it: the next command tells them what came of it.
+@Suite(.timeLimit(.minutes(20))) struct KilledWhileReleasedTests {
+    @Test func theNextCommandTellsThem() throws {
+        var outcomes: Set<String> = []
+        for number in 1...8 {
+            let shop = try Shop()
+            try shop.store.update(to: shop.release(1))
+            try shop.set(consumers: shop.consumer("api"))
+            let ended = try Shell.run([
+                "strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=renameat2", "-e",
+                "inject=renameat2:signal=SIGKILL:when=\(number)", BuiltCommand.path, "apply", "--store", shop.root,
+                shop.release(2),
+            ])
+            if ended.status == 0 { break }
+            let note = Comment("killed at rename \(number)")
+            let before = try shop.said
+            let recovered = try BuiltCommand.run("recover", "--store", shop.root)
+            #expect(recovered.status == 0, "\(recovered.errors)")
+            let isNew = try shop.value(shop.pantry, "SELECT release FROM pantry") == "2"
+            #expect(try shop.value("\(shop.root)/food.db", "SELECT release FROM food") == (isNew ? "2" : "1"), note)
+            let now = try shop.said.dropFirst(before.count)
+            let reload = isNew ? "api reload food pantry 2.0.0 installed" : "api reload food pantry 1.0.0 undone"
+            // Where the kernel's lock on the file went with the process, they are told to let go once more.
+            if before.isEmpty {
+                #expect(now.isEmpty, note)
+            } else {
+                #expect(now.last == reload, note)
+                #expect(now.filter { $0.contains("reload") } == [reload], note)
+                outcomes.insert(reload)
+            }
+            #expect(try Transactions.none(shop.layout), note)
+        }
+        #expect(outcomes.contains("api reload food pantry 2.0.0 installed"))
     }
 }
 

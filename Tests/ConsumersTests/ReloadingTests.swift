@@ -94,6 +94,15 @@ import Testing
         #expect(lines.last?.contains("\"laggards\":[]") == true)
     }
 
+    /// Where nobody is waited for, nobody is late.
+    @Test func whoIsNotWaitedForIsNotNamed() throws {
+        let reader = try Program.python(Self.leaser, shop.root)
+        #expect(reader.line() == "ready")
+        let ended = try shop.apply(shop.release(2))
+        #expect(ended.status == 0)
+        #expect(ended.errors == "")
+    }
+
     @Test func whoDoesNotMoveIsNamed() throws {
         let reader = try Program.python(Self.leaser, shop.root)
         #expect(reader.line() == "ready")

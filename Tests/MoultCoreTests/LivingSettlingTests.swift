@@ -103,6 +103,44 @@ import Testing
         }
     }
 
+    /// An exchange takes WAL mode away for its moment; a crash must not take it away for good.
+    @Test(arguments: Moment.allCases)
+    func theAppsJournalModeComesBack(moment: Moment) throws {
+        try store.update(to: release("1.0.0", 1, "exchange", "(1, 'egg'), (2, 'milk')"))
+        try Shell.must(["sqlite3", "\(store.directory)/pantry.db", "PRAGMA journal_mode = wal"])
+        try crash(moment, release("2.0.0", 2, "exchange", "(1, 'egg'), (3, 'rice')"))
+        #expect(try orchestrator().recover().map(\.ending) == [.finished])
+        #expect(try sqlite("pantry", "PRAGMA journal_mode") == "wal\n")
+        #expect(try sqlite("pantry", "SELECT id FROM food") == "1\n3\n")
+    }
+
+    /// What an earlier attempt had carried over lies in the staged copy, and one that died beside it left a journal: a new
+    /// copy must not get that played into it.
+    @Test(arguments: ["exchange", "live"])
+    func whatACrashLeftBesideTheStagedCopyIsNotPlayedBack(way: String) throws {
+        try store.update(to: release("1.0.0", 1, way, "(1, 'egg'), (2, 'milk')"))
+        try crash(.decided, release("2.0.0", 2, way, "(1, 'egg'), (3, 'rice')"))
+        let transactions = "\(crashed)/.moult/transactions"
+        let id = try #require(try Files.list(transactions).first { $0 != "CACHEDIR.TAG" })
+        let staged = "\(transactions)/\(id)/waiting/pantry.db"
+        try Shell.must([
+            "python3", "-c",
+            """
+            import os, sqlite3, sys
+            c = sqlite3.connect(sys.argv[1], isolation_level=None)
+            c.execute("begin")
+            c.executemany("insert into food values(?, ?, 1)", [(i, "carried " + "x" * 300) for i in range(100, 500)])
+            c.execute("commit")
+            c.execute("pragma cache_size=1"); c.execute("begin immediate")
+            c.execute("update food set name = 'torn ' || name"); os._exit(0)
+            """, staged,
+        ])
+        try #require(try Files.facts("\(staged)-journal")?.size ?? 0 > 0)
+        #expect(try orchestrator().recover().map(\.ending) == [.finished])
+        #expect(try sqlite("pantry", "SELECT id, name FROM food ORDER BY id") == "1|egg\n3|rice\n")
+        #expect(try sqlite("pantry", "PRAGMA integrity_check") == "ok\n")
+    }
+
     /// On the operator's word it goes back, as long as nobody has written to the new content.
     @Test(arguments: Moment.allCases)
     func anExchangeGoesBackIfTold(moment: Moment) throws {

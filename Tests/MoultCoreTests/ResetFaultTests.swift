@@ -32,6 +32,10 @@ import Testing
                 if failure != nil, (failure as? MoultError)?.outcome != .stuck {
                     // It says that everything is as it was.
                     #expect(try BrokenStore.set("\(broken.root)/user.db") == broken.original, note)
+                    if !goesOn {
+                        let sets = try Files.list("\(broken.root)/.moult/quarantine")
+                        #expect(sets.filter { $0 != "CACHEDIR.TAG" }.isEmpty, note)
+                    }
                 }
                 // Whatever happened, the next writing command settles it, and resetting again succeeds.
                 _ = try orchestrator.recover()

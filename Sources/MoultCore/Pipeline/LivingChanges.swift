@@ -58,7 +58,7 @@ final class LivingChanges {
             case .live:
                 let replacement = LiveReplacement(
                     path: place(path), waiting: waiting(path), carrier: try carrier(effect),
-                    isDone: { try self.isReplaced(effect, path) })
+                    look: { [unowned self] in try isReplaced(effect, path) })
                 try replacement.prove()
                 live.append(replacement)
             }

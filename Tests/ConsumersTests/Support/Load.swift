@@ -142,6 +142,8 @@ struct Load {
     static func end(_ program: Program) -> (numbers: [Int], text: String) {
         program.closeInput()
         let text = program.line() ?? ""
+        // The last one to close the database has it for itself for a moment.
+        program.wait()
         return (text.split(separator: " ").prefix { Int($0) != nil }.compactMap { Int($0) }, text)
     }
 }

@@ -7,14 +7,26 @@ internal import StepKit
 ///
 /// Readers switch at their next transaction, and no acknowledged write is lost: the rows to preserve are read after the
 /// lock was taken. SQLite's commit is the point of no return, so this is the last thing that an update does.
-struct LiveReplacement {
+final class LiveReplacement {
     let path: String
     let waiting: String
     let carrier: RowCarrier
+    /// Looks whether the new content is there.
+    private let look: () throws -> Bool
+    /// Whether SQLite was asked for the commit, so that only a look can tell what became of it.
+    private var isBegun = false
+
+    /// How long to wait for a writer to end its transaction, in milliseconds.
+    private let patience: Int32 = 10_000
+    /// How long others may be kept waiting at once: less than the busy timeout that apps commonly set.
+    private let turn: Int32 = 1_000
+
+    init(path: String, waiting: String, carrier: RowCarrier, look: @escaping () throws -> Bool) {
+        (self.path, self.waiting, self.carrier, self.look) = (path, waiting, carrier, look)
+    }
+
     /// Whether the new content is there.
-    let isDone: () throws -> Bool
-    /// How long to wait for a writer to end its transaction.
-    var patience: Int32 = 10_000
+    func isDone() throws -> Bool { try isBegun && look() }
 
     /// What can be known before the decision: that it can work at all.
     func prove() throws {
@@ -35,11 +47,16 @@ struct LiveReplacement {
     }
 
     func perform() throws {
-        let live = try Connection(path: path, access: .readWrite, busyTimeout: patience)
         let source = try Connection(path: waiting, access: .readWrite)
-        if try live.header().isWAL { try throughTheWAL(live, source) } else { try underTheLock(live, source) }
+        let live = try Connection(path: path, access: .readWrite, busyTimeout: patience)
+        if try live.header().isWAL {
+            try throughTheWAL(live, source)
+            try live.close()
+        } else {
+            try live.close()
+            try underTheLock(source)
+        }
         try source.close()
-        try live.close()
     }
 
     private func throughTheWAL(_ live: Connection, _ source: Connection) throws {
@@ -49,35 +66,64 @@ struct LiveReplacement {
         let reader = try Connection(path: path, access: .readWrite, busyTimeout: patience)
         _ = try source.transaction(.immediate) { try carrier.carry(from: reader, to: source) }
         try reader.close()
+        isBegun = true
         try wait { try backup.step(-1) }
         try backup.finish()
-        // Else the WAL stays as large as the database, and the app's next small commit pays for it. A reader may keep
-        // it from being truncated; then the app's own checkpoints do it.
-        if try live.checkpoint(.truncate).isBusy { _ = try live.checkpoint(.passive) }
+        // Else the WAL stays as large as the database, and the app's next small commit pays for it. Most of that is done
+        // while others write; a reader may keep the rest from being done, and writers would wait for him with us.
+        _ = try live.checkpoint(.passive)
+        try live.setBusyTimeout(milliseconds: turn)
+        _ = try live.checkpoint(.truncate)
     }
 
-    private func underTheLock(_ live: Connection, _ source: Connection) throws {
-        // After the commit the lock stays, and backup works on the connection that has it.
-        try live.execute("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE")
-        _ = try live.int("SELECT count(*) FROM sqlite_schema")
-        try live.execute("COMMIT")
+    private func underTheLock(_ source: Connection) throws {
+        let live = try locked()
         _ = try source.transaction(.immediate) { try carrier.carry(from: live, to: source) }
         let backup = try Backup(from: source, to: live)
+        isBegun = true
         try wait { try backup.step(-1) }
         try backup.finish()
         try live.execute("PRAGMA locking_mode = NORMAL")
         // The lock goes with the next read.
         _ = try live.int("SELECT count(*) FROM sqlite_schema")
+        try live.close()
+    }
+
+    /// A connection that has the file for itself, also when its transaction is over: backup works on that one.
+    ///
+    /// `BEGIN EXCLUSIVE` would never get there beside readers who take turns, because it lets new ones in while it waits
+    /// for the old ones. A commit does not; so it commits something that changes nothing. But it keeps the new ones
+    /// waiting for a moment only, and then lets them in before it tries again.
+    private func locked() throws -> Connection {
+        let deadline = ContinuousClock.now + .milliseconds(Int(patience))
+        while true {
+            let live = try Connection(path: path, access: .readWrite, busyTimeout: turn)
+            do {
+                try live.execute("PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE")
+                let version = try live.int("PRAGMA user_version")
+                try live.execute("PRAGMA user_version = \(version); COMMIT")
+                return live
+            } catch {
+                if try live.isInTransaction { try live.execute("ROLLBACK") }
+                try live.close()
+                guard let code = error.sqlite?.resultCode, ResultCode.busy ~= code else { throw error }
+                if ContinuousClock.now >= deadline { throw inUse() }
+            }
+        }
     }
 
     private func wait(_ step: () throws -> Backup.Progress) throws {
         let deadline = ContinuousClock.now + .milliseconds(Int(patience))
         while case .blocked = try step() {
             guard ContinuousClock.now < deadline else {
-                throw MoultError(
-                    .inUse, .busy, what: "\(path) is in use", why: "another connection keeps it locked",
-                    now: "Try again later.")
+                throw inUse()
             }
         }
+    }
+
+    private func inUse() -> MoultError {
+        MoultError(
+            .inUse, .busy, what: "\(path) is in use", why: "another connection keeps it locked", now: "Try again later."
+        )
     }
 }

@@ -1,0 +1,83 @@
+import Moult
+import MoultBasics
+import MoultCore
+import MoultFiles
+import TestSupport
+import Testing
+
+/// Which tables a consumer is told to read again.
+@Suite(.timeLimit(.minutes(20))) struct ChangedTablesTests {
+    /// Two contents of a database, and the tables that differ; nil where that is not known.
+    struct Case: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let before: String
+        let after: String
+        let tables: [String]?
+    }
+
+    static let same =
+        "CREATE TABLE a(x); CREATE TABLE b(x INTEGER PRIMARY KEY, y); INSERT INTO b VALUES(1, 'one'), (2, 'two');"
+    static let cases = [
+        Case(
+            testDescription: "a row", before: same, after: same + "UPDATE b SET y = 'TWO' WHERE x = 2;", tables: ["b"]),
+        Case(testDescription: "a row more", before: same, after: same + "INSERT INTO a VALUES(1);", tables: ["a"]),
+        Case(testDescription: "a row less", before: same, after: same + "DELETE FROM b WHERE x = 2;", tables: ["b"]),
+        Case(
+            testDescription: "a type", before: same, after: same + "UPDATE b SET y = x'6f6e65' WHERE x = 1;",
+            tables: ["b"]),
+        Case(testDescription: "a column", before: same, after: same + "ALTER TABLE a ADD COLUMN z;", tables: ["a"]),
+        Case(
+            testDescription: "a table comes, another goes", before: same,
+            after: same + "DROP TABLE a; CREATE TABLE c(x);", tables: ["a", "c"]),
+        Case(testDescription: "an index", before: same, after: same + "CREATE INDEX i ON b(y);", tables: []),
+        Case(
+            testDescription: "a virtual table, which only its module knows",
+            before: same + "CREATE VIRTUAL TABLE v USING fts5(t);",
+            after: same + "CREATE VIRTUAL TABLE v USING fts5(t); INSERT INTO a VALUES(1);", tables: ["a", "v"]),
+        Case(
+            testDescription: "too large to look at", before: same + "INSERT INTO a VALUES(zeroblob(40000000));",
+            after: same + "INSERT INTO a VALUES(zeroblob(40000001));", tables: nil),
+    ]
+
+    let shop: Shop
+    let maker: ReleaseMaker
+
+    init() throws {
+        shop = try Shop()
+        maker = try ReleaseMaker(in: shop.scratch.path("more"))
+    }
+
+    private func told(_ input: String) throws -> [String]? {
+        let bytes = try #require(try Files.read(input, limit: 1 << 20))
+        let databases = try JSON(parsing: bytes, source: "message")["databases"]?.array
+        return try #require(databases?.first)["tables"]?.array?.compactMap(\.string)
+    }
+
+    private func listen() throws -> String {
+        let input = shop.scratch.path("input")
+        try shop.set(consumers: shop.consumer("api", reload: "cat > \(input)"))
+        return input
+    }
+
+    @Test(arguments: cases)
+    func ofASealedDatabase(_ example: Case) throws {
+        // Without the first one there would be nothing to compare with.
+        try shop.store.update(to: maker.make("1.0.0", sequence: 1, [.reference("food", example.before)]))
+        let input = try listen()
+        try shop.store.update(to: maker.make("2.0.0", sequence: 2, [.reference("food", example.after)]))
+        #expect(try told(input) == example.tables)
+    }
+
+    /// Compared with what the app has made of it, and not with what was shipped; moult's own marker does not count.
+    @Test(arguments: [("", []), ("INSERT INTO a VALUES('mine')", ["a"])])
+    func ofALivingDatabase(_ sql: String, _ tables: [String]) throws {
+        func release(_ number: Int, _ more: String) throws -> String {
+            try maker.make("\(number).0.0", sequence: number, [.shared("pantry", Self.same + more, more: [])])
+        }
+        try shop.store.update(to: release(1, ""))
+        try Shell.must(["sqlite3", shop.pantry, sql])
+        let input = try listen()
+        try shop.store.update(to: release(2, "CREATE INDEX i ON b(y);"))
+        #expect(try told(input) == tables)
+    }
+}

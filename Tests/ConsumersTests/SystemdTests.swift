@@ -1,0 +1,84 @@
+import Glibc
+import Moult
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// A consumer that is a unit, with systemd itself: a manager of units of its own, where nobody else sees it.
+@Suite(.timeLimit(.minutes(20))) struct SystemdTests {
+    let shop: Shop
+
+    init() throws {
+        shop = try Shop()
+        try shop.store.update(to: shop.release(1))
+    }
+
+    private static let canRun = geteuid() == 0 && access("/usr/bin/systemd", X_OK) == 0
+
+    /// Says what systemd does with it, and has the living database open while it runs.
+    private var unit: String {
+        let said = shop.scratch.path("said")
+        return """
+            [Service]
+            Type=notify
+            NotifyAccess=all
+            ExecStart=/bin/sh -c 'echo start >> \(said); exec python3 -c "import os, signal, sqlite3; c = sqlite3.connect(\\'\(shop.pantry)\\'); c.execute(\\'SELECT * FROM pantry\\').fetchall(); os.system(\\'systemd-notify --ready\\'); signal.pause()"'
+            ExecStop=/bin/sh -c 'echo stop >> \(said)'
+            ExecReload=/bin/sh -c 'echo reload >> \(said)'
+            """
+    }
+
+    /// In namespaces of its own: what this starts ends with it.
+    private func underSystemd(_ script: String) throws -> Shell.Ended {
+        let bin = try shop.scratch.directory("bin")
+        let home = try shop.scratch.directory("home")
+        try Shell.must(["mkdir", "-p", "\(home)/.config/systemd/user"])
+        try Files.writeNew(Array(unit.utf8), to: "\(home)/.config/systemd/user/web.service")
+        // The words are moult's; only which manager gets them is said here.
+        try Files.writeNew(
+            Array("#!/bin/sh\nexec /usr/bin/systemctl --user \"$@\"\n".utf8), to: "\(bin)/systemctl", mode: 0o755)
+        let text = """
+            mount -t tmpfs tmpfs /run && mkdir -p /run/systemd/system /run/user || exit 90
+            export XDG_RUNTIME_DIR=/run/user HOME=\(home) PATH=\(bin):$PATH
+            /usr/bin/systemd --user & manager=$!
+            until systemctl is-system-running --wait >/dev/null 2>&1; do kill -0 $manager || exit 91; sleep 0.05; done
+            \(script)
+            """
+        return try Shell.run([
+            "timeout", "120", "unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", text,
+        ])
+    }
+
+    private func apply(_ number: Int, living: Bool = true) throws -> String {
+        "\(BuiltCommand.path) apply --store \(shop.root) \(try shop.release(number, living: living)) || exit 92"
+    }
+
+    /// Stopped before the living database is exchanged, and started after.
+    @Test(.enabled(if: canRun, "needs root and systemd")) func isStoppedAndStarted() throws {
+        try shop.set(consumers: ["name": "web", "systemd": "web.service"])
+        let ended = try underSystemd(
+            "systemctl start web && \(apply(2)) && systemctl is-active web && systemctl stop web && \(apply(3)) && ! systemctl is-active web"
+        )
+        #expect(ended.status == 0, "\(ended)")
+        // The second release found it stopped, and left it so.
+        #expect(try shop.said == ["start", "stop", "start", "stop"])
+        #expect(try shop.value(shop.pantry, "SELECT release FROM pantry") == "3")
+    }
+
+    /// For sealed databases it is only told to read again.
+    @Test(.enabled(if: canRun, "needs root and systemd")) func isReloaded() throws {
+        try shop.set(consumers: ["name": "web", "systemd": "web.service", "databases": ["food"]])
+        let ended = try underSystemd("systemctl start web && \(apply(2, living: false)) && systemctl is-active web")
+        #expect(ended.status == 0, "\(ended)")
+        #expect(try shop.said.prefix(2) == ["start", "reload"])
+    }
+
+    /// A unit that is not there is nobody who could hold anything, but its reload is told as failed.
+    @Test(.enabled(if: canRun, "needs root and systemd")) func aUnitThatIsNotThere() throws {
+        try shop.set(consumers: ["name": "web", "systemd": "nothere.service"])
+        let ended = try underSystemd(apply(2))
+        #expect(ended.status == 0, "\(ended)")
+        #expect(try shop.value(shop.pantry, "SELECT release FROM pantry") == "2")
+    }
+}

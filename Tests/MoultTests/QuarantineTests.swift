@@ -1,0 +1,112 @@
+import Moult
+import MoultBasics
+import MoultCore
+import MoultFiles
+import TestSupport
+import Testing
+
+/// What was set aside does not grow without end, and what people wrote is removed by nobody but them.
+@Suite(.timeLimit(.minutes(20))) struct QuarantineTests {
+    let scratch: Scratch
+    let maker: ReleaseMaker
+    let store: Store
+    var quarantine: String { scratch.path("store/.moult/quarantine") }
+
+    init() throws {
+        scratch = try Scratch()
+        maker = try ReleaseMaker(in: scratch.path("releases"))
+        store = Store(at: scratch.path("store"))
+    }
+
+    /// A release whose cache of about 100 KiB has another schema than that of any other.
+    private func release(_ number: Int) throws -> String {
+        try maker.make(
+            "\(number).0.0", sequence: number,
+            [
+                .cache(
+                    "thumbs", "CREATE TABLE thumb\(number)(image); INSERT INTO thumb\(number) VALUES(zeroblob(100000));"
+                ),
+                .user("user", "CREATE TABLE note(text); INSERT INTO note VALUES(zeroblob(100000));"),
+            ])
+    }
+
+    private func set(_ name: String, _ value: JSON) throws {
+        try Settings.rewrite(StoreLayout(root: store.directory), name, value)
+    }
+
+    /// The sets of a database, with the release during which each was set aside.
+    private func sets(_ name: String) throws -> [String] {
+        try Files.list(quarantine).filter { $0.hasSuffix("-\(name)") }.compactMap {
+            try QuarantineLabel(in: "\(quarantine)/\($0)")?.release
+        }.sorted()
+    }
+
+    @Test func theOldestCachesGoFirst() throws {
+        try store.update(to: release(1))
+        for number in 2...4 { try store.update(to: release(number)) }
+        // Without a small limit all of them stay.
+        #expect(try sets("thumbs") == ["2.0.0", "3.0.0", "4.0.0"])
+        try store.reset("user", settingUserDataAside: true)
+        // Labels have seconds; the order must not hang on how fast this test is.
+        for (age, release) in zip([30, 20, 10], ["2.0.0", "3.0.0", "4.0.0"]) { try makeOlder(release, seconds: age) }
+        try set("quarantineLimit", .integer(250_000))
+        try store.update(to: release(5))
+        #expect(try sets("thumbs") == ["4.0.0", "5.0.0"])
+        // With no room for any none stays, but what people wrote does.
+        try set("quarantineLimit", .integer(0))
+        try store.update(to: release(6))
+        #expect(try sets("thumbs") == [])
+        #expect(try sets("user") == ["4.0.0"])
+    }
+
+    /// Makes the sets of a release older than they are.
+    private func makeOlder(_ release: String, seconds: Int) throws {
+        for name in try Files.list(quarantine) where name != "CACHEDIR.TAG" {
+            let directory = "\(quarantine)/\(name)"
+            guard let label = try QuarantineLabel(in: directory), label.release == release else { continue }
+            let path = "\(directory)/\(QuarantineLabel.fileName)"
+            let json = try JSON(parsing: Files.read(path, limit: 1 << 20) ?? [], source: path)
+            let time = Timestamp(seconds: label.time.seconds - seconds).description
+            try Files.replace(path, with: Array(json.setting("time", to: .string(time)).pretty.utf8))
+        }
+    }
+
+    @Test func cleanEmptiesItOfWhatIsOlder() throws {
+        try store.update(to: release(1))
+        try store.update(to: release(2))
+        try store.reset("user", settingUserDataAside: true)
+        try makeOlder("2.0.0", seconds: 40 * 86_400)
+        try store.update(to: release(3))
+        try store.reset("user", settingUserDataAside: true)
+        let orchestrator = try Orchestrator(root: store.directory, steps: .builtIn)
+        // Nothing is as old as that; and what would be removed is only told.
+        #expect(try orchestrator.clean(quarantineDays: 41).quarantine.removed == [])
+        let before = try Tree(quarantine)
+        let dry = try orchestrator.clean(quarantineDays: 30, dry: true).quarantine
+        #expect(dry.removed.map(\.label?.database) == ["thumbs"])
+        #expect(dry.kept.map(\.set.label?.database) == ["user"])
+        #expect(dry.kept.map(\.why) == ["it has what people wrote"])
+        #expect(try Tree(quarantine) == before)
+        #expect(try orchestrator.clean(quarantineDays: 30).quarantine.removed.map(\.label?.database) == ["thumbs"])
+        #expect(try sets("thumbs") == ["3.0.0"] && sets("user") == ["2.0.0", "3.0.0"])
+        let all = try orchestrator.clean(quarantineDays: 30, includingUserData: true).quarantine
+        #expect(all.removed.map(\.label?.database) == ["user"])
+        #expect(try sets("user") == ["3.0.0"])
+        // All that was there on the last day, too.
+        _ = try orchestrator.clean(quarantineDays: 0, includingUserData: true)
+        #expect(try sets("user") == [] && sets("thumbs") == [])
+    }
+
+    /// A set whose label is gone may be somebody's data.
+    @Test func whatNobodyKnowsIsKept() throws {
+        try store.update(to: release(1))
+        try store.update(to: release(2))
+        for name in try Files.list(quarantine) where name != "CACHEDIR.TAG" {
+            try Files.remove("\(quarantine)/\(name)/\(QuarantineLabel.fileName)")
+        }
+        try set("quarantineLimit", .integer(0))
+        try store.update(to: release(3))
+        let kept = try Orchestrator(root: store.directory, steps: .builtIn).clean(quarantineDays: 0).quarantine.kept
+        #expect(kept.count == 1)
+    }
+}

@@ -1,0 +1,94 @@
+import Moult
+import MoultBasics
+import MoultCore
+import MoultFiles
+import StepKit
+import TestSupport
+import Testing
+
+/// The disk fails once under a database that apps write to, at each call of SQLite's on each of its files.
+@Suite(.timeLimit(.minutes(20)), .serialized) struct DiskErrorTests {
+    static let calls = ["pwrite64", "fdatasync", "fsync", "ftruncate", "unlink"]
+    static let files = ["pantry.db", "pantry.db-wal", "pantry.db-journal"]
+
+    private static func release(_ maker: ReleaseMaker, _ number: Int, _ way: String) throws -> String {
+        let more: [JSON.Member] = [
+            .init("preserve", [["table": "food", "where": "mine = 1"]]), .init("replace", .string(way)),
+        ]
+        let food = """
+            CREATE TABLE food(id INTEGER PRIMARY KEY, name TEXT, mine INTEGER NOT NULL DEFAULT 0);
+            INSERT INTO food(id, name) VALUES(1, 'egg \(number)');
+            """
+        return try maker.make(
+            "\(number).0.0", sequence: number,
+            [
+                .shared("pantry", food, more: more),
+                .reference("codes", "CREATE TABLE codes(release); INSERT INTO codes VALUES(\(number));"),
+            ])
+    }
+
+    /// What apps find.
+    private static func state(_ store: String) throws -> [String] {
+        let pantry = "SELECT group_concat(name) FROM food; SELECT release FROM moult_release; PRAGMA journal_mode"
+        return try [
+            Shell.must(["sqlite3", "file:\(store)/codes.db?immutable=1", "SELECT release FROM codes"]),
+            Shell.must(["sqlite3", "\(store)/pantry.db", pantry]),
+        ]
+    }
+
+    @Test(arguments: ["exchange", "live"], ["delete", "wal"])
+    func nothingIsLost(way: String, mode: String) throws {
+        let releases = try Scratch()
+        let maker = try ReleaseMaker(in: releases.path)
+        let (first, second) = try (Self.release(maker, 1, way), Self.release(maker, 2, way))
+        let old = ["1\n", "egg 1,mine\n1.0.0\n\(mode)\n"]
+        let new = ["2\n", "egg 2,mine\n2.0.0\n\(mode)\n"]
+        let moult = try BuiltMoult.path()
+        var statuses: [Int32: Int] = [:]
+        for (file, call) in Self.files.flatMap({ file in Self.calls.map { (file, $0) } }) {
+            for number in 1... {
+                let scratch = try Scratch()
+                let store = scratch.path("store")
+                try Store(at: store).update(to: first)
+                try Shell.must([
+                    "sqlite3", "\(store)/pantry.db",
+                    "PRAGMA journal_mode = \(mode); INSERT INTO food VALUES(100, 'mine', 1)",
+                ])
+                try #require(try Self.state(store) == old)
+                let log = scratch.path("log")
+                let ended = try Shell.run([
+                    "strace", "-f", "-qq", "-o", log, "-P", "\(store)/\(file)", "-e", "trace=\(call)", "-e",
+                    "inject=\(call):error=EIO:when=\(number)", moult, "apply", "--store", store, second,
+                ])
+                let struck = String(decoding: try Files.read(log, limit: 1 << 24) ?? [], as: UTF8.self)
+                if !struck.contains("(INJECTED)") { break }
+                statuses[ended.status, default: 0] += 1
+                let note = Comment("\(call) \(number) on \(file): \(ended.status) \(ended.errors)")
+                let orchestrator = try Orchestrator(root: store, steps: .builtIn)
+                // What the status says is so, at once where nothing is unfinished, and in any case after settling.
+                let endings = try orchestrator.recover().map(\.ending)
+                let settled = try Self.state(store)
+                switch ended.status {
+                case 0: #expect(settled == new, note)
+                case 6:
+                    #expect(settled == old || settled == new, note)
+                    // What could not be finished and then was is told.
+                    let last = try History.read(orchestrator.layout).entries.last?.outcome
+                    #expect(last == (endings == [.finished] ? .finished : .undone), note)
+                default:
+                    #expect(settled == old, note)
+                    #expect(!endings.contains(.finished), note)
+                }
+                // No journal is left to keep the next one out.
+                #expect(try Files.facts("\(store)/pantry.db-journal") == nil, note)
+                _ = try orchestrator.update(UpdateRequest(manifest: second))
+                #expect(try Self.state(store) == new, note)
+            }
+        }
+        // An exchange in rollback mode only reads the old file, and writes to the new one before it has the name.
+        if way == "live" || mode == "wal" {
+            #expect(statuses.values.reduce(0, +) >= 6, "\(statuses)")
+            #expect(statuses.keys.contains { $0 != 0 }, "\(statuses)")
+        }
+    }
+}
