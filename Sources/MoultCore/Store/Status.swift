@@ -58,33 +58,35 @@ package struct Status: Sendable {
         (product, app, follow, hold) = (settings.product, settings.app, settings.follow, settings.hold)
         feed = settings.feed?.url
         trusted = settings.keys?.entries.map(\.key.id.description) ?? []
-        let name = try Generation.currentName(layout)
-        generations = try Generation.names(layout).map { try Self.kept($0, current: name, layout) }
+        let installed = try Generation.currentName(layout).map { try Generation.load($0, in: layout) }
+        generations = try Generation.names(layout).map { try Self.kept($0, installed, layout) }
         current = generations.first(where: \.isCurrent)
         since = try Files.facts(layout.current).map { Timestamp(seconds: $0.changed.seconds) }
-        let installed = try name.map { try Generation.load($0, in: layout) }
         (created, expires) = (installed?.manifest.created, installed?.manifest.expires)
         known = try KnownFeed.read(layout, settings, installed: installed?.manifest.version)
         databases = try installed.map { try Self.files($0, layout) } ?? []
         unfinished = try Unfinished(in: layout)
-        last = try HistoryReader(layout).next()
-        failure = try Self.failure(HistoryReader(layout))
+        let history = try HistoryReader(layout)
+        last = try history.next()
+        failure = try Self.failure(last, history)
         (consumers, waitsForReaders) = (settings.consumers, settings.waitForReaders > 0)
         laggards = generations.filter { !$0.isCurrent }.flatMap { kept in
             kept.holders.map { Laggard(process: $0, generation: kept.name) }
         }
     }
 
-    private static func failure(_ history: HistoryReader) throws -> History.Entry? {
-        let telling = try history.first { $0.outcome != .cleaned }
+    private static func failure(_ last: History.Entry?, _ history: HistoryReader) throws -> History.Entry? {
+        let telling = last?.outcome == .cleaned ? try history.first { $0.outcome != .cleaned } : last
         return telling.flatMap { [.failed, .undone, .stuck].contains($0.outcome) ? $0 : nil }
     }
 
-    private static func kept(_ name: String, current: String?, _ layout: StoreLayout) throws -> Kept {
+    private static func kept(_ name: String, _ installed: Generation?, _ layout: StoreLayout) throws -> Kept {
+        let isCurrent = name == installed?.name
         // A generation that cannot be read is told by `verify`; here it is only listed.
-        let manifest = try? Generation.load(name, in: layout).manifest
+        let generation = isCurrent ? installed : try? Generation.load(name, in: layout)
         return Kept(
-            name: name, version: manifest?.version, size: try Generation.size(name, layout), isCurrent: name == current,
+            name: name, version: generation?.manifest.version, size: try Generation.size(name, layout),
+            isCurrent: isCurrent,
             holders: try LockHolders.of(layout.generation(name)))
     }
 
