@@ -1,5 +1,5 @@
 # The commands of this project. `make demo` shows it at work, `make test` proves it; each installs what it needs.
-.PHONY: demo test proof proof-deps load limits deps test-deps build release lint install put deb deb-test ansible-test bench bench-report bench-deps clean
+.PHONY: demo test proof proof-deps load soak limits deps test-deps build release lint install put deb deb-test ansible-test bench bench-report bench-deps clean
 
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PREFIX ?= /usr/local
@@ -73,6 +73,10 @@ proof-deps:
 load: test-deps
 	swift build --build-tests $(SWIFT_FLAGS)
 	MOULT_RELEASES=$${MOULT_RELEASES:-200} MOULT_FLIPS=$${MOULT_FLIPS:-2000} swift test --skip-build --filter 'LoadTests|FlipTests'
+
+# One store for some minutes under readers, writers, kills, a spoilt feed and a full disk (root, for a disk of its own).
+soak: test-deps proof-deps release
+	scripts/soak/run --minutes $(or $(MINUTES),5) .build/release/moult
 
 # Memory, and times as ratios, of the command as it is installed.
 limits: test-deps bench-deps release

@@ -141,6 +141,11 @@ let package = Package(
             dependencies: [
                 "Moult", "MoultCore", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "TestSupport", "CLinux",
             ]),
+        .testTarget(
+            name: "GoldenTests",
+            dependencies: [
+                "Moult", "MoultCore", "MoultTool", "StepKit", "MoultBasics", "MoultFiles", "TestSupport",
+            ]),
         .testTarget(name: "MoultBasicsTests", dependencies: ["MoultBasics"]),
         .testTarget(
             name: "StepKitTests", dependencies: ["StepKit", "MoultFeed", "MoultBasics", "MoultFiles", "MoultCore"]),

@@ -146,6 +146,21 @@ import Testing
         #expect(try shop.value(shop.pantry, "SELECT release FROM pantry") == "2")
     }
 
+    /// A database that is locked for longer than anybody waits is no fault of the release.
+    @Test func whoKeepsItLockedIsWaitedForAndThenTriedLater() throws {
+        let writer = try Program.python(
+            """
+            import sqlite3, sys
+            c = sqlite3.connect(sys.argv[1], isolation_level=None); c.execute("BEGIN EXCLUSIVE")
+            print("ready"); sys.stdin.read()
+            """, shop.pantry)
+        #expect(writer.line() == "ready")
+        let before = try tree()
+        let ended = try shop.apply(shop.release(2))
+        #expect(ended.status == 75, "\(ended.errors)")
+        #expect(try tree() == before)
+    }
+
     /// Whoever does not listen to the first signal gets the second.
     @Test func forceEndsWhoIgnoresBeingTold() throws {
         let deaf = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + Self.stubborn

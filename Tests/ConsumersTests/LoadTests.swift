@@ -54,11 +54,13 @@ import Testing
     private func prove(_ load: Load, readers: [Program], writers: [Program]) throws {
         for program in readers + writers { #expect(program.line() == "ready") }
         try load.releases(Load.count)
+        var (reads, writes) = (0, 0)
         for reader in readers {
             let (numbers, text) = Load.end(reader)
             // Reads, the last release that was seen, faults.
             try #require(numbers.count == 3, "\(text)")
             #expect(numbers[2] == 0, "\(text)")
+            reads += numbers[0]
             // It looked while the releases came in, not only before and after.
             #expect(numbers[0] > Load.count / 2)
             #expect(numbers[1] > Load.count / 2)
@@ -68,6 +70,7 @@ import Testing
             let (numbers, text) = ended
             try #require(numbers.count == 2, "\(text)")
             #expect(numbers[1] == 0, "\(text)")
+            writes += numbers[0]
             #expect(numbers[0] > Load.count / 2)
             let first = (index + 1) * 1_000_000
             // All that was acknowledged is there: each row, and the last state of the one that changes.
@@ -79,5 +82,6 @@ import Testing
         }
         #expect(try Shell.must(["sqlite3", load.pantry, "PRAGMA integrity_check"]) == "ok\n")
         #expect(try Shell.must(["sqlite3", load.pantry, "SELECT DISTINCT release FROM info"]) == "\(Load.count + 1)\n")
+        print("\(load.way): \(Load.count) releases, \(reads) reads, \(writes) writes")
     }
 }

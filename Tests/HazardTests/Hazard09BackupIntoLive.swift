@@ -78,6 +78,50 @@ import Testing
         try reader.close()
     }
 
+    /// Readers who take turns, so that at every moment one of them reads: the update gets its turn, too.
+    @Test func readersWhoTakeTurns() throws {
+        try lab.store.update(to: lab.shared("1.0.0", 1, 5, "old"))
+        let readers = try (1...5).map { _ in
+            try Program.python(
+                """
+                import select, sqlite3, sys, time
+                c = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=5)
+                said = False
+                while not select.select([sys.stdin], [], [], 0)[0]:
+                    c.execute("BEGIN"); c.execute("SELECT count(*) FROM note").fetchone(); time.sleep(0.06); c.execute("COMMIT")
+                    if not said: said = True; print("ready")
+                """, path)
+        }
+        for reader in readers { #expect(reader.line() == "ready") }
+        try lab.store.update(to: lab.shared("2.0.0", 2, 3, "new", .live))
+        for reader in readers {
+            reader.closeInput()
+            #expect(reader.wait() == 0)
+        }
+        #expect(try Lab.read(path) == "3|new|new\n")
+    }
+
+    /// A reader who takes his time with an old snapshot does not make writers wait for him together with the update.
+    @Test func aWriterBesideASlowReader() throws {
+        try lab.store.update(to: lab.shared("1.0.0", 1, 20_000, "old"))
+        let reader = try RunningApp(path, Self.wal + "PRAGMA cache_size=1;")
+        let writer = try RunningApp(path)
+        try reader.begin("SELECT text FROM note")
+        let update = try Program([
+            BuiltMoult.path(), "apply", "--store", lab.store.directory, lab.shared("2.0.0", 2, 3, "new", .live),
+        ])
+        while try writer.run("SELECT max(text) FROM note") != "new\n" {
+            try #require(ProcessFacts(pid: update.pid).started != nil)
+        }
+        // It has a busy timeout of five seconds.
+        #expect(try writer.run("INSERT INTO note VALUES(9000, 'mine', 1)") == "")
+        #expect(update.wait() == 0)
+        #expect(try reader.rest() == "19999|old\n")
+        try reader.close()
+        try writer.close()
+        #expect(try Lab.read(path) == "4|mine|new\n")
+    }
+
     /// Who has a snapshot of a WAL keeps it, and is told by SQLite that there is something new.
     @Test func aReaderInWALMode() throws {
         try lab.store.update(to: lab.shared("1.0.0", 1, 20_000, "old"))

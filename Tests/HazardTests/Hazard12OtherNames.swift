@@ -40,14 +40,6 @@ import Testing
         #expect(try findings().contains { $0.kind == "hardLink" && $0.path == path })
     }
 
-    /// A set that is put aside shares no file with the fresh one.
-    @Test func whatIsSetAsideHasItsOwnNameOnly() throws {
-        try lab.store.update(to: lab.user("1.0.0", 1, 5, "old"))
-        let aside = try #require(lab.store.reset("note", settingUserDataAside: true).setAside)
-        #expect(try Files.facts(path)?.links == 1)
-        #expect(try Files.facts("\(aside)/note.db")?.links == 1)
-    }
-
     // MARK: links on the way
 
     /// What it is: whoever writes through the pointer writes into a release, and after a switch into one that is gone.

@@ -1,0 +1,66 @@
+import Moult
+import MoultBasics
+import MoultCore
+import MoultFiles
+import StepKit
+import TestSupport
+import Testing
+
+/// Files of format 1 are understood as they were.
+@Suite(.timeLimit(.minutes(20))) struct GoldenFormatTests {
+    let golden = Golden()
+
+    @Test(arguments: [1, 2, 3])
+    func draftsAndManifests(number: Int) throws {
+        let draft = try Manifest(
+            parsing: Files.read(golden.path("draft-\(number).0.0.json"), limit: 1 << 20) ?? [], as: .draft,
+            source: "draft")
+        let sealed = try Manifest(
+            parsing: Files.read(golden.release(number), limit: 1 << 20) ?? [], as: .sealed, source: "manifest")
+        #expect(draft.version == sealed.version)
+        #expect(draft.databases.map(\.name) == sealed.databases.map(\.name))
+        #expect(sealed.databases.map(\.kind) == [.reference, .shared, .shared, .user, .cache])
+        #expect(sealed.databases.map(\.preserve.count) == [0, 1, 1, 0, 0])
+        #expect(sealed.checks.count == 1 && sealed.budget.count == 1)
+    }
+
+    /// Its bundles are unpacked and proven, from the first release to the last.
+    @Test func releases() throws {
+        let scratch = try Scratch()
+        let store = Store(at: scratch.path("store"))
+        for number in 1...3 {
+            try store.update(to: golden.release(number))
+            #expect(try store.lease().version == "\(number).0.0")
+        }
+        #expect(try Verifier(StoreLayout(root: store.directory)).verify(deep: true).compactMap(\.finding) == [])
+    }
+
+    /// What was signed is believed, and nothing else.
+    @Test func feedAndKey() throws {
+        let scratch = try Scratch()
+        let moult = try BuiltMoult.path()
+        let store = scratch.path("store")
+        try Shell.must([moult, "init", store, "--product", "org.example.golden", "--key", golden.path("golden.pub")])
+        try Shell.must([moult, "apply", "--store", store, "--feed", golden.path("feed/feed.json")])
+        #expect(try Store(at: store).lease().version == "2.0.0")
+        // The manifest's own signature, too; the second one has none beside it.
+        let signed = scratch.path("signed")
+        try Shell.must([moult, "init", signed, "--product", "org.example.golden", "--key", golden.path("golden.pub")])
+        try Shell.must([moult, "apply", "--store", signed, golden.release(1)])
+        #expect(try Shell.run([moult, "apply", "--store", signed, golden.release(2)]).status == 3)
+    }
+
+    /// A saved plan says what it said; on another store it is stale, and not misunderstood.
+    @Test func savedPlan() throws {
+        let json = try golden.json("update.plan")
+        let plan = try Plan(json: json, source: "update.plan")
+        #expect(plan.json == json)
+        #expect(plan.to.version == Version(2, 0, 0))
+        #expect(plan.effects.contains { if case .migrate = $0.change { true } else { false } })
+        let store = try GoldenStore("installed")
+        let ended = try Shell.run([
+            BuiltMoult.path(), "apply", "--store", store.root, "--plan", golden.path("update.plan"),
+        ])
+        #expect(ended.status == 4, "\(ended)")
+    }
+}

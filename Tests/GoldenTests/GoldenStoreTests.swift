@@ -1,0 +1,64 @@
+import Moult
+import MoultBasics
+import MoultCore
+import MoultFiles
+import TestSupport
+import Testing
+
+/// Stores of an older moult go on working: looked at, settled, updated, rolled back.
+@Suite(.timeLimit(.minutes(20))) struct GoldenStoreTests {
+    static let interrupted: [(name: String, ending: Settler.Result.Ending, found: [String])] = [
+        ("interrupted-staging", .cleaned, GoldenStore.first),
+        ("interrupted-decided", .finished, GoldenStore.second),
+        ("interrupted-pointed", .finished, GoldenStore.second),
+        ("interrupted-exchanged", .finished, GoldenStore.second),
+        ("interrupted-replaced", .finished, GoldenStore.second),
+        ("interrupted-undoing", .undone, GoldenStore.first),
+    ]
+
+    @Test(arguments: interrupted)
+    func isSettled(_ name: String, _ ending: Settler.Result.Ending, _ found: [String]) throws {
+        let golden = try GoldenStore(name)
+        let orchestrator = try Orchestrator(root: golden.root, steps: .builtIn)
+        #expect(try orchestrator.isUnfinished())
+        #expect(try orchestrator.recover().map(\.ending) == [ending])
+        #expect(try golden.found() == found)
+        #expect(try Verifier(golden.layout).verify(deep: true).compactMap(\.finding) == [])
+        #expect(try Files.list(golden.layout.transactions) == ["CACHEDIR.TAG"])
+        // And the release comes in, or is there.
+        _ = try orchestrator.update(UpdateRequest(manifest: Golden().release(2)))
+        #expect(try golden.found() == GoldenStore.second)
+        let entries = try History.read(golden.layout).entries
+        #expect(entries.filter { $0.to.hasPrefix("2.0.0") && [.done, .finished].contains($0.outcome) }.count == 1)
+    }
+
+    @Test func isRead() throws {
+        let golden = try GoldenStore("installed")
+        let store = Store(at: golden.root)
+        #expect(try Verifier(golden.layout).verify(deep: true).compactMap(\.finding) == [])
+        #expect(try store.isCurrent(Golden().release(3)))
+        let (entries, torn) = try History.read(golden.layout)
+        #expect(torn == 0)
+        #expect(entries.map(\.action) == ["update", "update", "reset user", "update"])
+        #expect(entries.map(\.outcome) == [.done, .done, .done, .done])
+        let connection = try store.connect()
+        #expect(
+            try connection.rows("SELECT release, (SELECT count(*) FROM pantry.food) FROM food.food") == [["3", "2"]])
+        try connection.close()
+        // What was set aside is known still.
+        let sets = try QuarantineShelf(layout: golden.layout, settings: Settings.read(golden.layout)).sets()
+        #expect(sets.compactMap(\.label?.database).sorted() == ["thumbs", "thumbs", "user"])
+    }
+
+    /// Back to a generation that the older moult sealed, and forward again by its release.
+    @Test func goesBackAndForward() throws {
+        let golden = try GoldenStore("installed")
+        let store = Store(at: golden.root)
+        try Shell.must(["sqlite3", "\(golden.root)/pantry.db", "INSERT INTO food VALUES(101, 'later', 1)"])
+        try store.rollback(reason: "test")
+        #expect(try golden.found() == ["2", "shipped 2, mine, later", "shipped 2, mine", "2|", "image2"])
+        _ = try Orchestrator(root: golden.root, steps: .builtIn).hold(nil)
+        try store.update(to: Golden().release(3))
+        #expect(try golden.found() == ["3", "shipped 3, mine, later", "shipped 3, mine", "2|", "image3"])
+    }
+}

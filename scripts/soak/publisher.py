@@ -1,0 +1,77 @@
+"""Releases without end, and a web server that gives them out as badly as servers do."""
+import functools, http.server, json, os, random, sqlite3, subprocess, threading
+
+PRODUCT = "org.example.soak"
+# What may become of an answer, and how often.
+FAULTS = ["none"] * 4 + ["refuse", "cut", "corrupt", "nothing"]
+
+
+class Spoiling(http.server.SimpleHTTPRequestHandler):
+    """Plain files, of which some come spoilt."""
+
+    def log_message(self, *_):
+        pass
+
+    def copyfile(self, source, output):
+        content, fault = source.read(), random.choice(FAULTS)
+        if fault == "cut":
+            content = content[:len(content) // 2]
+        if fault == "corrupt":
+            at = random.randrange(len(content))
+            content = content[:at] + bytes([content[at] ^ 1]) + content[at + 1:]
+        try:
+            output.write(b"" if fault == "nothing" else content)
+        except ConnectionError:
+            pass
+
+    def send_head(self):
+        if random.choice(FAULTS) == "refuse":
+            self.send_error(503)
+            return None
+        return super().send_head()
+
+
+class Publisher:
+    def __init__(self, moult, directory):
+        self.moult, self.directory, self.number = moult, directory, 0
+        self.feed = os.path.join(directory, "public")
+        os.makedirs(self.feed)
+        self.run("keygen", "-q", "--no-password", os.path.join(directory, "soak"))
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Spoiling, directory=self.feed))
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.address = f"http://127.0.0.1:{server.server_port}/feed.json"
+
+    def run(self, *words):
+        subprocess.run([self.moult, *words], check=True, capture_output=True, text=True)
+
+    def next(self):
+        """Makes the next release: every row of what is shipped has its number, and the cache another schema now and then."""
+        self.number += 1
+        number, work = self.number, os.path.join(self.directory, f"{self.number}.draft")
+        os.makedirs(work)
+        fill = f"""
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)
+            INSERT INTO food(id, release, name) SELECT i, {number}, hex(randomblob(60)) FROM n;"""
+        columns = "id INTEGER PRIMARY KEY, release INTEGER, name TEXT, mine INTEGER NOT NULL DEFAULT 0"
+        scripts = {
+            "food": f"CREATE TABLE food({columns});" + fill,
+            "codes": f"CREATE TABLE codes(release); INSERT INTO codes VALUES({number});",
+            "pantry": f"CREATE TABLE food({columns});" + fill,
+            "user": "CREATE TABLE note(slot INTEGER PRIMARY KEY, count INTEGER);",
+            "thumbs": f"CREATE TABLE thumb(id INTEGER PRIMARY KEY, image BLOB, v{number // 4} TEXT);",
+        }
+        kinds = {"food": "reference", "codes": "reference", "pantry": "shared", "user": "user", "thumbs": "cache"}
+        for name, script in scripts.items():
+            connection = sqlite3.connect(os.path.join(work, f"{name}.db"))
+            connection.executescript(script)
+            connection.close()
+        databases = {name: {"kind": kind, "source": f"{name}.db"} for name, kind in kinds.items()}
+        databases["pantry"] |= {"preserve": [{"table": "food", "where": "mine = 1"}], "replace": "live"}
+        draft = {"manifest": 1, "product": PRODUCT, "version": f"{number}.0.0", "sequence": number, "databases": databases}
+        with open(os.path.join(work, "draft.json"), "w") as out:
+            json.dump(draft, out)
+        self.run("pack", "-q", "--level", "1", os.path.join(work, "draft.json"), "-o", self.directory)
+        return os.path.join(self.directory, f"soak-{number}.0.0.json")
+
+    def publish(self, manifest):
+        self.run("publish", "-q", self.feed, manifest, "--key", os.path.join(self.directory, "soak.key"))
