@@ -1,5 +1,5 @@
 # The commands of this project. `make demo` shows it at work, `make test` proves it; each installs what it needs.
-.PHONY: demo test proof proof-deps load soak limits deps test-deps build release lint install put deb deb-test ansible-test bench bench-report bench-deps clean
+.PHONY: demo test docs proof proof-deps load soak limits deps test-deps build release lint install put deb deb-test ansible-test bench bench-report bench-deps clean
 
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PREFIX ?= /usr/local
@@ -49,9 +49,14 @@ lint:
 	scripts/check-arrows
 	scripts/check-guarantees
 
+# The documentation of the public API, as archives that any web server serves; a warning, or a symbol without a sentence, fails.
+docs: build
+	scripts/docs .build/docs
+
 # Everything twice: with the checks of a debug build, and optimised; and a sample of the proof.
 test: test-deps proof-deps lint
 	swift build --build-tests $(SWIFT_FLAGS)
+	scripts/docs .build/docs
 	swift build --package-path Examples --scratch-path .build/examples
 	swift test --skip-build
 	swift build -c release --build-tests $(RELEASE_TESTS)

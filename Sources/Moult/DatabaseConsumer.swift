@@ -17,7 +17,9 @@ public protocol DatabaseConsumer: Sendable {
 
 /// What happens to databases, as a consumer is told.
 public struct DatabaseChange: Sendable, Equatable {
+    /// One database that changes.
     public struct Database: Sendable, Equatable {
+        /// Its name in the manifest.
         public let name: String
         /// The stable path of its file.
         public let path: String
@@ -29,6 +31,7 @@ public struct DatabaseChange: Sendable, Equatable {
     public let databases: [Database]
     /// The generation that is in service at this moment; nil if there is none.
     public let generation: String?
+    /// The version of that generation.
     public let version: String?
     /// For a reload: false if the update failed, and everything is as it was before.
     public let isInstalled: Bool

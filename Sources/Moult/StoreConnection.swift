@@ -8,6 +8,7 @@ internal import StepKit
 ///
 /// Used by one thread at a time. Sealed databases are read-only, whatever the SQL says.
 public final class StoreConnection {
+    /// What keeps the generation in place while the connection is open.
     public let lease: StoreLease
     package let connection: Connection
     /// What was done because the database would not load; nil if nothing had to be.
@@ -78,5 +79,6 @@ public final class StoreConnection {
         }
     }
 
+    /// Closes the connection; the lease goes when nobody has it any more.
     public func close() throws { try connection.close() }
 }

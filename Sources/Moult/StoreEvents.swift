@@ -5,6 +5,7 @@ internal import MoultFiles
 public struct StoreEvent: Sendable, Equatable {
     /// The generation that is installed now.
     public let generation: String
+    /// Its version.
     public let version: String
     /// The generation that was seen before, if there was one.
     public let previous: String?

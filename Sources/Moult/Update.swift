@@ -42,6 +42,7 @@ public enum UpdateProgress: Sendable {
     case decided
     /// An effect of the plan was done.
     case done(Effect)
+    /// Something that the operator should know, although the update goes on.
     case warning(String)
 
     init?(_ event: Event) {

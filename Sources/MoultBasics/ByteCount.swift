@@ -1,6 +1,8 @@
 /// A number of bytes as people read it: three digits and a binary unit, `83.8 MiB`.
 public struct ByteCount: Sendable, Equatable, CustomStringConvertible {
+    /// The number itself.
     public let bytes: Int
+    /// So many bytes.
     public init(_ bytes: Int) { self.bytes = bytes }
 
     public var description: String {

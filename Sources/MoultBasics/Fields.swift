@@ -2,6 +2,7 @@
 ///
 /// A place is written as a path from the root, `databases.food.kind`, so that it can be found in the file.
 public struct Fields {
+    /// Where the object is, from the root; empty for the root.
     public let place: String
     private let members: [JSON.Member]
     private let known: Known
@@ -13,6 +14,7 @@ public struct Fields {
     // The names asked for so far; a class, so that reading a field needs no `inout`.
     private final class Known { var names: Set<String> = [] }
 
+    /// Reads an object; anything else is an error.
     public init(_ json: JSON, at place: String = "", failure: @escaping Failure) throws {
         guard case .object(let members) = json else {
             throw failure(place.isEmpty ? "the document" : place, "must be an object, is \(json.kind)", nil)
@@ -26,6 +28,7 @@ public struct Fields {
     /// The full path of a member.
     public func path(_ name: String) -> String { place.isEmpty ? name : "\(place).\(name)" }
 
+    /// The error for a member that is wrong.
     public func fail(_ name: String, _ why: String, now: String? = nil) -> MoultError { error(path(name), why, now) }
 
     /// The member's raw value, nil if it is not there.
@@ -45,13 +48,18 @@ public struct Fields {
         return value
     }
 
+    /// A text; nil if it is not there.
     public func optionalString(_ name: String) throws -> String? { try value(name, "a text") { $0.string } }
+    /// A text that must be there.
     public func string(_ name: String) throws -> String { try required(name, optionalString(name)) }
+    /// True or false; nil if it is not there.
     public func optionalBool(_ name: String) throws -> Bool? { try value(name, "true or false") { $0.bool } }
 
+    /// A whole number; nil if it is not there.
     public func optionalInteger(_ name: String) throws -> Int? {
         try value(name, "a whole number") { $0.integer.map { Int($0) } }
     }
+    /// A whole number that must be there.
     public func integer(_ name: String) throws -> Int { try required(name, optionalInteger(name)) }
 
     /// A number that counts something: not negative.
@@ -60,8 +68,10 @@ public struct Fields {
         guard number >= 0 else { throw fail(name, "must not be negative, is \(number)") }
         return number
     }
+    /// A number that counts something, and must be there.
     public func count(_ name: String) throws -> Int { try required(name, optionalCount(name)) }
 
+    /// A list of texts; nil if it is not there.
     public func optionalStrings(_ name: String) throws -> [String]? {
         guard let values = try value(name, "a list of texts", { $0.array }) else { return nil }
         return try values.enumerated().map { index, json in
@@ -88,6 +98,7 @@ public struct Fields {
         guard let json = json(name) else { return nil }
         return try Fields(json, at: path(name), failure: error)
     }
+    /// The fields of a member that is an object and must be there.
     public func object(_ name: String) throws -> Fields { try required(name, optionalObject(name)) }
 
     /// The fields of each object in a list.

@@ -15,6 +15,7 @@ extension JSON {
         }
     }
 
+    /// Reads one JSON text.
     public init(parsing text: String, as dialect: Dialect = .plain, source: String) throws {
         try self.init(parsing: Array(text.utf8), as: dialect, source: source)
     }

@@ -1,16 +1,27 @@
 /// A JSON value whose objects keep the order of their members, so that what people wrote comes back as they wrote it.
 public enum JSON: Sendable, Equatable {
+    /// `null`.
     case null
+    /// `true` or `false`.
     case bool(Bool)
+    /// A whole number of 64 bits.
     case integer(Int64)
+    /// A number with a fraction or an exponent.
     case number(Double)
+    /// A text.
     case string(String)
+    /// A list.
     case array([JSON])
+    /// Members in the order in which they were written.
     case object([Member])
 
+    /// A name in an object, and its value.
     public struct Member: Sendable, Equatable {
+        /// The name.
         public var name: String
+        /// The value.
         public var value: JSON
+        /// A member of an object.
         public init(_ name: String, _ value: JSON) {
             self.name = name
             self.value = value
@@ -23,10 +34,15 @@ public enum JSON: Sendable, Equatable {
         return members.first { $0.name == name }?.value
     }
 
+    /// The text; nil if it is none.
     public var string: String? { if case .string(let value) = self { value } else { nil } }
+    /// The whole number; nil if it is none.
     public var integer: Int64? { if case .integer(let value) = self { value } else { nil } }
+    /// True or false; nil if it is neither.
     public var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
+    /// The elements of a list; nil if it is none.
     public var array: [JSON]? { if case .array(let value) = self { value } else { nil } }
+    /// The members of an object; nil if it is none.
     public var members: [Member]? { if case .object(let value) = self { value } else { nil } }
 
     /// What kind of value this is, in the words of an error message.
@@ -67,6 +83,8 @@ extension JSON: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, Express
     public static func compact(_ members: KeyValuePairs<String, JSON?>) -> JSON {
         .object(members.compactMap { name, value in value.map { Member(name, $0) } })
     }
+    /// A text, or nothing.
     public static func optional(_ value: String?) -> JSON? { value.map { .string($0) } }
+    /// A number of bytes or things.
     public static func size(_ value: Int) -> JSON { .integer(Int64(value)) }
 }

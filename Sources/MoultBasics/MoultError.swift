@@ -25,11 +25,14 @@ public struct MoultError: Error, Sendable {
     public struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
         public let rawValue: Int
         public init(rawValue: Int) { self.rawValue = rawValue }
+        /// The code with this number.
         public init(_ number: Int) { self.rawValue = number }
         public var description: String { "E\(rawValue)" }
     }
 
+    /// What kind of error it is.
     public var code: Code
+    /// What it means for the store.
     public var outcome: Outcome
     /// What happened, with the path and the names; no full stop at the end.
     public var what: String
@@ -40,6 +43,7 @@ public struct MoultError: Error, Sendable {
     /// The error below this one.
     public var cause: (any Error)?
 
+    /// An error; `what` and `why` end without a full stop, `now` is a command or a sentence.
     public init(
         _ code: Code, _ outcome: Outcome = .failed, what: String, why: String? = nil, now: String? = nil,
         cause: (any Error)? = nil

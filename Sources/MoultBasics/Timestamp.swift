@@ -3,9 +3,12 @@ internal import Glibc
 
 /// A moment in time, to the second; written as ISO 8601 in UTC.
 public struct Timestamp: Sendable, Hashable, Comparable, CustomStringConvertible {
+    /// Seconds since 1970-01-01T00:00:00Z.
     public let seconds: Int
+    /// So many seconds after 1970-01-01T00:00:00Z.
     public init(seconds: Int) { self.seconds = seconds }
 
+    /// The present moment.
     public static var now: Timestamp { Timestamp(seconds: time(nil)) }
 
     public static func < (a: Timestamp, b: Timestamp) -> Bool { a.seconds < b.seconds }

@@ -9,6 +9,7 @@ extension Effect {
         ])
     }
 
+    /// Reads an effect as a saved plan has it; `source` names the plan in errors.
     public init(json: JSON, source: String) throws {
         let fields = try Fields(json) { place, why, _ in
             MoultError(

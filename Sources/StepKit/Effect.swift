@@ -4,11 +4,14 @@ public import MoultBasics
 public struct Effect: Sendable, Equatable {
     /// The name of the step that planned it and will do it.
     public var step: String
+    /// When it is done.
     public var phase: Phase
     /// The database that it concerns, if it concerns one.
     public var database: String?
+    /// What is done.
     public var change: Change
 
+    /// An effect of the step with this name.
     public init(step: String, phase: Phase, database: String? = nil, _ change: Change) {
         (self.step, self.phase, self.database, self.change) = (step, phase, database, change)
     }
@@ -69,13 +72,19 @@ public enum Change: Sendable, Equatable {
 extension Effect {
     /// What the sign before a line of the plan says.
     public enum Mark: String, Sendable {
+        /// Nothing is changed.
         case none = " "
+        /// Something is new.
         case adds = "+"
+        /// Something goes away, and is kept where the line says so.
         case removes = "-"
+        /// Something is another one afterwards.
         case changes = "~"
+        /// Something stays as it is.
         case keeps = "="
     }
 
+    /// The sign of the effect, by what it does.
     public var mark: Mark {
         switch change {
         case .confirm, .attach, .prove: .none

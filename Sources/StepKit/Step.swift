@@ -44,15 +44,21 @@ extension Step {
 
 /// What a step may know when it plans: values, and a view of the store that has no way to write.
 public struct PlanContext: Sendable {
+    /// Why there is an update.
     public enum Purpose: String, Sendable, CaseIterable {
-        case update, rollback
+        /// A release comes in.
+        case update
+        /// A kept generation comes back.
+        case rollback
         /// One database that cannot be used is set aside, and begun anew.
         case reset
     }
 
+    /// Why there is an update.
     public let purpose: Purpose
     /// The one database that a reset is about, and why it is reset.
     public let only: String?
+    /// Why that database is reset.
     public let reason: String
     /// The release that shall be installed.
     public let release: Manifest
@@ -60,14 +66,18 @@ public struct PlanContext: Sendable {
     public let generation: String
     /// The release that is installed now.
     public let installed: Manifest?
+    /// The name of its generation.
     public let installedGeneration: String?
     /// The directory in which databases in place lie: the manifest's own.
     public let resources: String
+    /// What the operator has decided.
     public let policy: Policy
+    /// The store, to look at.
     public let store: any StoreView
     /// What was planned before this step was asked, by it and by others.
     public var planned: [Effect] = []
 
+    /// A context for planning; tests of steps make one themselves.
     public init(
         purpose: Purpose, only: String? = nil, because reason: String = "", release: Manifest, generation: String,
         installed: Manifest?,
@@ -105,20 +115,27 @@ extension PlanContext {
 
 /// What the operator, or the app, has decided.
 public struct Policy: Sendable, Equatable {
+    /// Which releases are let in.
     public enum Follow: String, Sendable, CaseIterable {
         /// Only upward.
         case newer
         /// Whatever differs from what is installed.
         case match
     }
+    /// Which releases are let in.
     public var follow: Follow
+    /// Whether an older release is let in, too.
     public var allowDowngrade: Bool
+    /// The version of the app, if it is known.
     public var appVersion: Version?
+    /// The version of moult.
     public var moultVersion: Version
     /// The directory of caches, where it is not the store.
     public var cacheRoot: String?
+    /// The time by which something has expired.
     public var now: Timestamp
 
+    /// Decisions as an operator makes them.
     public init(
         follow: Follow, allowDowngrade: Bool = false, appVersion: Version? = nil, moultVersion: Version,
         cacheRoot: String? = nil, now: Timestamp = .now
@@ -146,10 +163,15 @@ public protocol StoreView: Sendable {
 
 /// What is at a path.
 public enum Found: Sendable, Equatable {
+    /// Nothing is there.
     case nothing
+    /// A regular file.
     case file(size: Int)
+    /// A symbolic link, and what it points at.
     case link(to: String)
+    /// A directory.
     case directory
+    /// A device, a pipe, a socket.
     case other
 }
 
@@ -160,6 +182,7 @@ extension StoreView {
 
 /// What a step has while nobody sees what it does: the staged files, and the store to look at.
 public struct PrepareContext: Sendable {
+    /// What it knew when it planned.
     public let plan: PlanContext
     /// The transaction's own directory, on the store's file system; gone when the update has ended.
     public let staging: String
@@ -170,13 +193,19 @@ public struct PrepareContext: Sendable {
     /// Tells what the operator should know although it does not stop the update.
     public let warn: @Sendable (String) -> Void
 
+    /// How far a long piece of work is.
     public struct Progress: Sendable {
+        /// The work, in a few words.
         public let what: String
+        /// The bytes that are done.
         public let done: Int
+        /// The bytes that there are; 0 where that is not known.
         public let total: Int
+        /// Work in bytes.
         public init(_ what: String, done: Int, total: Int) { (self.what, self.done, self.total) = (what, done, total) }
     }
 
+    /// A context for preparing; tests of steps make one themselves.
     public init(
         plan: PlanContext, staging: String, stagedGeneration: String,
         progress: @escaping @Sendable (Progress) throws -> Void, warn: @escaping @Sendable (String) -> Void
@@ -197,11 +226,14 @@ public struct PrepareContext: Sendable {
 
 /// What a step has when it does its effects.
 public struct ApplyContext: Sendable {
+    /// What it knew when it planned.
     public let plan: PlanContext
+    /// The transaction's own directory.
     public let staging: String
     /// Does the changes of the closed list, journaled and undoable; refuses what is not in the plan.
     public let changes: any Changes
 
+    /// A context for applying; tests of steps make one themselves.
     public init(plan: PlanContext, staging: String, changes: any Changes) {
         (self.plan, self.staging, self.changes) = (plan, staging, changes)
     }
@@ -209,6 +241,8 @@ public struct ApplyContext: Sendable {
 
 /// The hands of the core.
 public protocol Changes: Sendable {
+    /// Does what the effect says.
     func perform(_ effect: Effect) throws
+    /// Takes back what the effect did, or had begun.
     func revert(_ effect: Effect) throws
 }

@@ -1,13 +1,17 @@
 /// A version as Semantic Versioning 2.0 defines it, compared by its rules of precedence.
 public struct Version: Sendable, Hashable, CustomStringConvertible {
+    /// The first number: what does not fit any more.
     public let major: Int
+    /// The second number: what is new.
     public let minor: Int
+    /// The third number: what is mended.
     public let patch: Int
     /// What follows the `-`: `rc`, `1` in `2.0.0-rc.1`.
     public let prerelease: [String]
     /// What follows the `+`; it does not take part in precedence.
     public let build: [String]
 
+    /// A version of these numbers.
     public init(_ major: Int, _ minor: Int, _ patch: Int, prerelease: [String] = [], build: [String] = []) {
         (self.major, self.minor, self.patch) = (major, minor, patch)
         (self.prerelease, self.build) = (prerelease, build)

@@ -15,6 +15,7 @@ public struct VersionRange: Sendable, Equatable, CustomStringConvertible {
         let named: Bool
     }
 
+    /// Reads a range such as `>=1.4 <3`; nil if it is none.
     public init?(_ text: String) {
         description = text
         var alternatives: [[Bound]] = []
@@ -25,6 +26,7 @@ public struct VersionRange: Sendable, Equatable, CustomStringConvertible {
         self.alternatives = alternatives
     }
 
+    /// Whether a version is in the range.
     public func contains(_ version: Version) -> Bool {
         alternatives.contains { bounds in
             guard bounds.allSatisfy({ Self.holds($0, version) }) else { return false }

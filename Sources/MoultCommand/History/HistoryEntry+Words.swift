@@ -29,8 +29,9 @@ extension History.Entry {
         var passes: [String] = []
         for part in parts where !passes.contains(part.pass) { passes.append(part.pass) }
         return passes.map { pass in
-            let times = parts.filter { $0.pass == pass }.map { "\($0.name) \($0.text)" }
-            return "\(pass): \(times.joined(separator: ", "))"
+            // What takes no time is not what anybody looks for.
+            let times = parts.filter { $0.pass == pass && $0.microseconds >= 50 }.map { "\($0.name) \($0.text)" }
+            return "\(pass): \(times.isEmpty ? "no time" : times.joined(separator: ", "))"
         }
     }
 }

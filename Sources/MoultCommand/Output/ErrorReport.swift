@@ -19,14 +19,16 @@ package struct ErrorReport {
 
     /// Two lines, what and why and then what now; with `--verbose` the causes below.
     package func text(for terminal: Terminal) -> String {
-        var lines: [StyledText] = ["moult: \("error:", .bad) \(Self.line(error))"]
-        if let now = error.now { lines.append("  \(Self.advice(now))") }
+        var page = Page(for: terminal)
+        page.diagnostic("moult: \("error:", .bad) \(Self.line(error))")
+        if let now = error.now { page.diagnostic(Self.advice(now), indent: 2) }
         if isVerbose {
             for cause in error.chain.dropFirst() {
-                lines.append("  \("caused by:", .dim) \((cause as? MoultError).map(Self.line) ?? "\(cause)")")
+                page.diagnostic(
+                    "\("caused by:", .dim) \((cause as? MoultError).map(Self.line) ?? "\(cause)")", indent: 2)
             }
         }
-        return lines.map { $0.rendered(for: terminal) + "\n" }.joined()
+        return page.text
     }
 
     package var json: JSON {

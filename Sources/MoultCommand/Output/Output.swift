@@ -58,7 +58,7 @@ package struct Output: Sendable {
     /// Something worth knowing that is no result.
     package func note(_ text: StyledText) {
         guard !isQuiet, format == .text else { return }
-        console.diagnose("moult: " + text.rendered(for: console.err) + "\n")
+        diagnose("moult: \(text)")
     }
 
     /// What a script prints while it runs, without a name before it: the words are the script's.
@@ -75,8 +75,7 @@ package struct Output: Sendable {
     package func warn(_ text: StyledText) {
         switch format {
         case .text:
-            let line: StyledText = "moult: \("warning:", .warning) \(text)"
-            console.diagnose(line.rendered(for: console.err) + "\n")
+            diagnose("moult: \("warning:", .warning) \(text)")
         case .json:
             let event: JSON = ["event": "warning", "message": .string(text.plain)]
             console.write(Self.numbered(event).line + "\n")
@@ -84,11 +83,17 @@ package struct Output: Sendable {
         }
     }
 
+    private func diagnose(_ text: StyledText) {
+        var page = Page(for: console.errNow)
+        page.diagnostic(text)
+        console.diagnose(page.text)
+    }
+
     /// Why the verb failed.
     package func report(_ error: any Error) {
         let report = ErrorReport(error, isVerbose: isVerbose)
         switch format {
-        case .text: console.diagnose(report.text(for: console.err))
+        case .text: console.diagnose(report.text(for: console.errNow))
         case .json: console.write(Self.numbered(report.json).line + "\n")
         }
     }

@@ -19,6 +19,14 @@ package struct Page {
         for part in line.wrapped(to: max(width - indent, 20)) { self.line(spaces(indent) + part) }
     }
 
+    /// A diagnostic: one line in a pipe; on a terminal wrapped, and set in where it goes on.
+    package mutating func diagnostic(_ text: StyledText, indent: Int = 0) {
+        let text = text.spelt(for: terminal)
+        guard let width = terminal.width else { return line(spaces(indent) + text) }
+        let parts = text.wrapped(to: max(width - indent - 2, 20))
+        for (index, part) in parts.enumerated() { line(spaces(indent + (index > 0 ? 2 : 0)) + part) }
+    }
+
     package mutating func table(_ table: Table) {
         for part in table.lines(width: terminal.width) { line(part) }
     }

@@ -23,8 +23,8 @@ struct InspectReport: Report {
         facts.row("\(inspection.kind.rawValue)", "\(inspection.path)")
         facts.row("sequence", "\(manifest.sequence)")
         if let digest = inspection.manifestDigest { facts.row("manifest", "sha256 \(digest)") }
-        if let created = manifest.created { facts.row("created", "\(created)") }
-        if let expires = manifest.expires { facts.row("expires", "\(expires)") }
+        if let created = manifest.created { facts.row("created", "\(created.text(for: page.terminal))") }
+        if let expires = manifest.expires { facts.row("expires", "\(expires.text(for: page.terminal))") }
         let requires = [
             ("app", manifest.requires.app), ("moult", manifest.requires.moult), ("from", manifest.requires.from),
         ].compactMap { name, range in range.map { "\(name) \($0)" } }
@@ -45,7 +45,7 @@ struct InspectReport: Report {
         let kind = entry.declared.map { " (\($0.kind.rawValue)\($0.place == .inPlace ? ", in place" : ""))" } ?? ""
         page.line("\(entry.name, .heading)\(kind)")
         guard let found = entry.found else { return page.line("  it is not here") }
-        page.table(facts(found))
+        page.table(facts(found, isHere: inspection.hasFile(of: entry)))
         if !found.tables.isEmpty { page.table(tables(found)) }
         for item in found.identity.shape.items where item.kind != "virtual table" {
             page.wrapped("\(item.kind) \(item.name)\(showsSchema ? ": \(item.definition)" : "")", indent: 2)
@@ -57,10 +57,10 @@ struct InspectReport: Report {
         for finding in found.findings { page.wrapped("\(page.terminal.symbols.cross, .bad) \(finding)", indent: 2) }
     }
 
-    private func facts(_ found: DatabaseInspection) -> Table {
+    private func facts(_ found: DatabaseInspection, isHere: Bool) -> Table {
         let identity = found.identity
         var facts = Table(.left, .left, indent: 2)
-        facts.row("file", "\(found.path)")
+        if isHere { facts.row("file", "\(found.path)") }
         let free = found.freePages > 0 ? ", \(found.freePages) of them free" : ""
         facts.row("size", "\(ByteCount(found.size)), \(identity.pageCount) pages of \(identity.pageSize)\(free)")
         facts.row("sha256", "\(found.sha256)")
@@ -85,4 +85,15 @@ struct InspectReport: Report {
     }
 
     var json: JSON { inspection.json }
+}
+
+extension Inspection {
+    /// Whether a database has a file of its own: what a bundle has was unpacked for the look, and is gone after it.
+    fileprivate func hasFile(of entry: Entry) -> Bool {
+        switch kind {
+        case .bundle: false
+        case .release: entry.declared?.place == .inPlace
+        case .database, .store: true
+        }
+    }
 }

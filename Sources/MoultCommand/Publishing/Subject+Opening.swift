@@ -46,8 +46,8 @@ extension Call {
 
 extension Interruption {
     /// Throws if the user or the system wants the process to end.
-    static func check() throws {
+    static func check(_ what: String = "stopped") throws {
         guard isRequested else { return }
-        throw MoultError(.interrupted, what: "stopped", why: name.map { "\($0) came" })
+        throw MoultError(.interrupted, what: what, why: name.map { "\($0) came" })
     }
 }

@@ -78,7 +78,8 @@ struct StatusReport: Report {
         if let reason = known.choice.withdrawn {
             page.wrapped(StyledText("what is installed was withdrawn by its publisher: \(reason)", .warning))
         }
-        for passed in known.choice.passed {
+        // What is on hold is said above.
+        for passed in known.choice.passed where status.hold?.covers(passed.version) != true {
             page.wrapped("\("=", .dim) \("\(passed.version)") is not taken: \(passed.why)")
         }
         if let newest = known.newest {

@@ -30,6 +30,19 @@ package struct StyledText: Sendable, Equatable {
     /// The text alone.
     package var plain: String { parts.map(\.text).joined() }
 
+    /// The text with the signs that our sentences have spelt in ASCII, if the terminal shows nothing else. For what moult
+    /// says itself: data of others stays as it is.
+    func spelt(for terminal: Terminal) -> StyledText {
+        if terminal.hasUnicode { return self }
+        var text = self
+        for index in parts.indices {
+            for (sign, spelt) in [("…", "..."), ("“", "\""), ("”", "\""), ("’", "'")] {
+                text.parts[index].text = text.parts[index].text.replacing(sign, with: spelt)
+            }
+        }
+        return text
+    }
+
     /// How many columns it takes.
     package var width: Int { parts.reduce(0) { $0 + displayWidth($1.text) } }
 

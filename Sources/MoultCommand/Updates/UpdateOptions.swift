@@ -14,7 +14,8 @@ enum UpdateOptions {
 
     static let forceAfter = Option(
         "force-after", value: .number("SECONDS", in: 0...86_400),
-        "Then go on without consumers that do not let go, and end what still has a file open that is exchanged")
+        "After so long, go on without consumers that do not let go, and end what still has a file open that is exchanged"
+    )
     static let waitForReaders = Option(
         "wait-for-readers", value: .number("SECONDS", in: 0...86_400),
         "How long to wait in the end until readers have moved to the new generation; else as moult.json says")

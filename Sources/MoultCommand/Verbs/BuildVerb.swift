@@ -44,7 +44,7 @@ enum BuildVerb {
         defer { bar.end() }
         Interruption.watch()
         options.progress = {
-            try Interruption.check()
+            try Interruption.check("stopped before anything was made")
             let part = $0.part(of: "build")
             bar.show(Progress(part.what, done: part.done, of: part.total > 0 ? part.total : nil))
         }

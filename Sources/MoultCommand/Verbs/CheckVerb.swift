@@ -59,7 +59,8 @@ struct FeedReport: Report {
         }
         page.wrapped(
             StyledText(
-                "feed \(look.feed), serial \(look.serial), \(look.provenance.words), good until \(look.expires)", .dim))
+                "feed \(look.feed), serial \(look.serial), \(look.provenance.words), good until \(look.expires.text(for: page.terminal))",
+                .dim))
         if look.newest != nil { page.line("bring it in with: \(shellLine(["moult", "apply"] + storeWords), .heading)") }
     }
 

@@ -48,7 +48,7 @@ enum PackVerb {
         defer { bar.end() }
         Interruption.watch()
         options.progress = {
-            try Interruption.check()
+            try Interruption.check("stopped before anything was packed")
             bar.show(Progress($0.what, done: $0.done, of: $0.total > 0 ? $0.total : nil))
         }
         let report = try Packer(options).pack(draft: call.required(draft))
@@ -76,11 +76,13 @@ private struct PackedReport: Report {
     let packed: PackReport
 
     func write(to page: inout Page) {
+        var table = Table(.left(gap: 1), .left, .right, .left)
         for database in packed.databases {
-            page.line(
-                "\("+", .added) \(database.name)  \(ByteCount(database.size).description)  sha256 \(String(database.sha256.prefix(8)))…"
-            )
+            table.row(
+                "\("+", .added)", "\(database.name)", "\(ByteCount(database.size))",
+                "sha256 \(database.sha256.prefix(8))\(page.terminal.symbols.ellipsis)")
         }
+        page.table(table)
         if let bundle = packed.bundle {
             page.line(
                 "\("+", .added) \(bundle)  \(ByteCount(packed.bundleSize).description) for \(ByteCount(packed.contentSize).description)"

@@ -100,7 +100,7 @@ private struct PublishedReport: Report {
             published.signers.isEmpty
             ? "not signed" : "signed by \(published.signers.map(\.description).joined(separator: " and "))"
         page.wrapped(
-            "\("~", .changed) \(published.feed)  serial \("\(published.serial)"), \(counted(published.releases, "release")), \(signed), good until \(published.expires.description)"
+            "\("~", .changed) \(published.feed)  serial \("\(published.serial)"), \(counted(published.releases, "release")), \(signed), good until \(published.expires.text(for: page.terminal))"
         )
     }
 

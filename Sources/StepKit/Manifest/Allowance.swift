@@ -2,11 +2,14 @@ internal import MoultBasics
 
 /// How much is allowed: a share of what was there (`20%`), or a number of rows (`100`).
 public struct Allowance: Sendable, Equatable, CustomStringConvertible {
+    /// How it is measured.
     public enum Measure: Sendable, Equatable {
         /// Of what was there, in millionths: binary fractions would make 0.57 % of 10,000 rows fewer than 57.
         case share(millionths: Int)
+        /// A number of rows.
         case rows(Int)
     }
+    /// How it is measured.
     public let measure: Measure
 
     /// Reads `20%`, `0.5%` (with up to four decimals) or `100`.
@@ -27,6 +30,7 @@ public struct Allowance: Sendable, Equatable, CustomStringConvertible {
         measure = .share(millionths: whole * 10_000 + part)
     }
 
+    /// Whether so many of so many rows may change.
     public func allows(_ change: Int, of total: Int) -> Bool {
         switch measure {
         case .share(let millionths): Double(change) * 1_000_000 <= Double(millionths) * Double(total)

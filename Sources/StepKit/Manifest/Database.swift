@@ -11,6 +11,7 @@ public struct Database: Sendable, Equatable {
         /// Living: anyone's; can be made again.
         case cache
 
+        /// Whether nobody but the publisher writes to it.
         public var isSealed: Bool { self == .reference }
     }
 
@@ -31,28 +32,47 @@ public struct Database: Sendable, Equatable {
     }
 
     /// How new content gets into a living database.
-    public enum Replacement: String, Sendable, CaseIterable { case live, exchange }
+    public enum Replacement: String, Sendable, CaseIterable {
+        /// Written into the file that programs have open, in one transaction.
+        case live
+        /// Another file takes the place of the one that nobody has open any more.
+        case exchange
+    }
 
+    /// What the manifest calls it.
     public var name: String
+    /// Who writes to it.
     public var kind: Kind
     /// The file's name in the bundle, or beside the manifest for a database in place.
     public var member: String
+    /// The bytes of the file.
     public var size: Int
+    /// The digest of the file, in hexadecimal digits.
     public var sha256: String
     /// The file's name in the store.
     public var path: String
+    /// Where it is kept.
     public var place: Place
+    /// How deeply it is checked before it goes into service.
     public var verify: Depth
+    /// How it comes to a connection.
     public var attach: Attach
+    /// What SQLite must say of it.
     public var identity: Identity
+    /// The rows of a shared database that a new release carries over.
     public var preserve: [Preserve]
+    /// The changes of a user database, by their numbers.
     public var migrations: [Migration]
+    /// How new content comes in; nil where the facts decide.
     public var replace: Replacement?
+    /// Whether a row in it says which release it is of.
     public var marker: Bool
+    /// Which caches may be kept; nil if the schema alone decides.
     public var compatible: Compatible?
     /// Where a draft takes the database from; nil in a sealed manifest.
     public var source: Source?
 
+    /// How a database comes to a connection.
     public struct Attach: Sendable, Equatable {
         /// The schema name on the connection.
         public var alias: String
@@ -60,11 +80,14 @@ public struct Database: Sendable, Equatable {
 
     /// What SQLite says of a database; each part is checked if it is given.
     public struct Identity: Sendable, Equatable {
+        /// `PRAGMA application_id`.
         public var applicationID: Int?
+        /// `PRAGMA user_version`.
         public var userVersion: Int?
         /// `sha256:` and the digest of the schema's canonical text.
         public var schema: String?
 
+        /// What is nil is not checked.
         public init(applicationID: Int? = nil, userVersion: Int? = nil, schema: String? = nil) {
             (self.applicationID, self.userVersion, self.schema) = (applicationID, userVersion, schema)
         }
@@ -72,20 +95,29 @@ public struct Database: Sendable, Equatable {
 
     /// Rows of the user's that a new release carries over.
     public struct Preserve: Sendable, Equatable {
+        /// What happens where the release has a row with the same key.
         public enum Conflict: String, Sendable, CaseIterable {
+            /// The row of the user stays.
             case keepUser = "keep-user"
+            /// The row of the release takes its place.
             case keepNew = "keep-new"
+            /// The update is refused.
             case fail
         }
+        /// What happens to a row that no longer fits.
         public enum Reject: String, Sendable, CaseIterable {
             /// A row that no longer fits stops the update.
             case block
             /// A row that no longer fits is written to a reject table.
             case table
         }
+        /// The table that has the rows.
         public var table: String
+        /// Which of its rows, in SQL; nil for all of them.
         public var `where`: String?
+        /// What happens where the release has a row with the same key.
         public var onConflict: Conflict
+        /// What happens to a row that no longer fits.
         public var onReject: Reject
         /// New column name by old column name, where a column was renamed.
         public var columns: [String: String]
@@ -93,8 +125,11 @@ public struct Database: Sendable, Equatable {
 
     /// A change of the user's database, in SQL, which sets `user_version` to its number.
     public struct Migration: Sendable, Equatable {
+        /// The name of its file in the bundle.
         public var member: String
+        /// The bytes of the file.
         public var size: Int
+        /// The digest of the file, in hexadecimal digits.
         public var sha256: String
         /// The number that its file name begins with.
         public var number: Int
@@ -108,8 +143,11 @@ public struct Database: Sendable, Equatable {
 
     /// What a cache must have, besides its schema, to be kept.
     public struct Compatible: Sendable, Equatable {
+        /// The only `application_id` that may be kept; nil for any.
         public var applicationID: Int?
+        /// The lowest `user_version` that may be kept.
         public var userVersionAtLeast: Int?
+        /// The highest `user_version` that may be kept.
         public var userVersionAtMost: Int?
 
         /// What is wrong with the numbers of a cache; nil if nothing is.

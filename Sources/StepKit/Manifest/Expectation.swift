@@ -1,16 +1,25 @@
 /// The answer that a golden query must give: `>= 7000`, `= 5`, `!= 0`, or a plain text that must be equal.
 public struct Expectation: Sendable, Equatable, CustomStringConvertible {
+    /// How the answer is compared.
     public enum Relation: String, Sendable {
+        /// Not below the value.
         case atLeast = ">="
+        /// Not above the value.
         case atMost = "<="
+        /// Another one than the value.
         case notEqual = "!="
+        /// Above the value.
         case above = ">"
+        /// Below the value.
         case below = "<"
+        /// The value itself.
         case equal = "="
     }
 
     public let description: String
+    /// How the answer is compared.
     public let relation: Relation
+    /// With what it is compared.
     public let value: String
 
     /// Nil if there is nothing to compare with, if an order is asked of something that is no number, or if the sign is

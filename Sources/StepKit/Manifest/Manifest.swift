@@ -4,27 +4,44 @@ public import MoultBasics
 ///
 /// A *draft* is written by a person; a *sealed* manifest has every size and digest. Format 1.
 public struct Manifest: Sendable, Equatable {
+    /// The number of the form that this version reads and writes.
     public static let format = 1
 
-    public enum Form: String, Sendable { case draft, sealed }
+    /// How complete a manifest is.
+    public enum Form: String, Sendable {
+        /// Written by a person.
+        case draft
+        /// With every size and digest.
+        case sealed
+    }
 
+    /// Whose data it is, by a reverse domain name.
     public var product: String
+    /// Which release it is.
     public var version: Version
     /// Counts releases upward, whatever their version is named; 0 in a draft that leaves it to `pack`.
     public var sequence: Int
+    /// When it was made.
     public var created: Timestamp?
+    /// Until when its publisher stands for it.
     public var expires: Timestamp?
     /// The SQLite that wrote the databases, its version and its source: another one may write the same rows as other bytes.
     public var sqlite: String?
     /// Fields that whoever does not know them must not ignore.
     public var critical: [String]
+    /// What must be there already.
     public var requires: Requires
     /// The archive of the release; nil if every database lies in place.
     public var bundle: Bundle?
+    /// Patches from older releases.
     public var deltas: [Delta]
+    /// Every database of the release.
     public var databases: [Database]
+    /// Queries with the answers that they must give.
     public var checks: [GoldenQuery]
+    /// How much tables may change.
     public var budget: [Budget]
+    /// Steps by others.
     public var steps: [StepUse]
     /// What was found and does not stop the reading: fields that this version does not know.
     public var warnings: [String]
@@ -37,11 +54,14 @@ public struct Manifest: Sendable, Equatable {
         }
     }
 
+    /// The database with this name; nil if the release has none.
     public func database(_ name: String) -> Database? { databases.first { $0.name == name } }
 
     /// What must be there already.
     public struct Requires: Sendable, Equatable {
+        /// Versions of the app that can use it.
         public var app: VersionRange?
+        /// Versions of moult that can install it.
         public var moult: VersionRange?
         /// The installed versions from which this release can be reached directly.
         public var from: VersionRange?
@@ -53,9 +73,13 @@ public struct Manifest: Sendable, Equatable {
 
     /// The archive with the files of a release.
     public struct Bundle: Sendable, Equatable {
+        /// Its name, beside the manifest.
         public var file: String
+        /// Its bytes.
         public var size: Int
+        /// Its digest, in hexadecimal digits.
         public var sha256: String
+        /// Its frames; nil for an archive that moult did not pack.
         public var frames: Frames?
 
         package init(file: String, size: Int, sha256: String, frames: Frames?) {
@@ -79,9 +103,13 @@ public struct Manifest: Sendable, Equatable {
 
     /// A patch from an older release.
     public struct Delta: Sendable, Equatable {
+        /// The release that must be installed.
         public var from: Version
+        /// Its name, beside the manifest.
         public var file: String
+        /// Its bytes.
         public var size: Int
+        /// Its digest, in hexadecimal digits.
         public var sha256: String
 
         package init(from: Version, file: String, size: Int, sha256: String) {
@@ -91,25 +119,42 @@ public struct Manifest: Sendable, Equatable {
 
     /// A query with the answer it must give on the staged data.
     public struct GoldenQuery: Sendable, Equatable {
+        /// The database that is asked.
         public var on: String
+        /// The query; its first value counts.
         public var sql: String
+        /// What the answer must be.
         public var expect: Expectation
     }
 
     /// How much a table may change by one release.
     public struct Budget: Sendable, Equatable {
+        /// The database.
         public var database: String
+        /// The table in it.
         public var table: String
+        /// How many rows may go; nil for none.
         public var shrink: Allowance?
+        /// How many rows may come; nil for any number.
         public var grow: Allowance?
     }
 
     /// A step by somebody else, named by the manifest; the operator's settings decide whether it may run.
     public struct StepUse: Sendable, Equatable {
-        public enum When: String, Sendable { case before, after }
+        /// On which side of the built-in step it comes.
+        public enum When: String, Sendable {
+            /// Ahead of it.
+            case before
+            /// When it is through.
+            case after
+        }
+        /// The name of the step.
         public var step: String
+        /// On which side of the built-in step it comes.
         public var when: When
+        /// In which phase.
         public var phase: Phase
+        /// What the step is given.
         public var with: JSON
     }
 }

@@ -27,7 +27,7 @@ import Testing
             #expect(sum <= ((entry["milliseconds"]?.integer ?? 0) + 1) * 1000)
         }
         let text = try world.must("moult history -v -n 1")
-        #expect(text.contains(" prepare: version-check "))
+        #expect(text.contains(" prepare: "))
         #expect(text.contains(" apply: "))
         #expect(try world.must("moult history -n 1").split(separator: "\n").count == 1)
     }

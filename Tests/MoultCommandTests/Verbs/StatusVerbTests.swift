@@ -40,7 +40,9 @@ import Testing
         #expect(try world.tree == tree)
         try world.must("mv gone public; moult hold -q 2.0.0 --reason 'too early'")
         #expect(try status()["known"]?["newest"] == nil)
-        #expect(try world.must("moult status").contains("\n= 2.0.0 is not taken: it is on hold: too early\n"))
+        let held = try world.must("moult status")
+        #expect(held.contains("\n2.0.0 is on hold: too early\n"))
+        #expect(!held.contains("is not taken"))
         try world.must("moult unhold -q; moult apply -q")
         #expect(try status()["known"]?["newest"] == nil)
     }

@@ -1,0 +1,29 @@
+extension Topic {
+    static let steps = Topic(
+        name: "steps", summary: "what an update does, in which order, and where others come in",
+        text: [
+            "An update goes through five phases, always in this order. Each has a step that is built in:",
+            .list([
+                ("check", "May this release come in? Versions, product, sequence, what the release requires."),
+                ("delete", "What goes is taken out of service. Nothing is destroyed: it is kept for rollback."),
+                ("copy", "What comes is put in place, with the rows that must not be lost."),
+                ("attach", "Do all databases open together on one connection, under the names they shall have?"),
+                ("verify", "Is what is in service the very content that was proven?"),
+            ]),
+            """
+            The phases come twice. First everything is prepared: staged beside the store's files and proven there, \
+            which may take long and which nobody sees. Then comes the decision, one record on disk. Then the effects \
+            are done, which takes a moment; if one fails, all of them are undone.
+            """,
+            """
+            Between check and delete the bundle is unpacked, so that what check refuses costs nothing. moult history \
+            --verbose says how long each part took.
+            """,
+            """
+            A manifest may put steps of others before or after a built-in one, by the name under which this command \
+            has them:
+            """,
+            .literal(#""steps": [ { "step": "acme.reindex", "after": "copy", "with": { } } ]"#),
+            "moult steps lists what is there. A release that names a step which is not there is refused.",
+        ])
+}
