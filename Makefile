@@ -48,6 +48,7 @@ lint:
 	swift format lint --strict --recursive Package.swift Sources Plugins Tests Examples
 	scripts/check-arrows
 	scripts/check-guarantees
+	scripts/codes
 
 # The documentation of the public API, as archives that any web server serves; a warning, or a symbol without a sentence, fails.
 docs: build

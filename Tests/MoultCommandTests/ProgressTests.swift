@@ -39,10 +39,10 @@ import Testing
         bar.show(Progress("copy food", done: 0, of: 198 * mebibyte))
         clock.advance(1)
         bar.show(Progress("copy food", done: 99 * mebibyte, of: 198 * mebibyte))
-        // The facts take 60 columns, the gap 2, and the last 3 of the 80 stay free: 15 are left for the bar.
+        // The facts take 60 columns, the gap 2, and the last 4 of the 80 stay free: 14 are left for the bar.
         #expect(
             terminal.read()
-                == "\rcopy food  #######........   50 %  99.0 MiB of 198 MiB  99.0 MiB/s  0:01 left\u{1B}[K")
+                == "\rcopy food  #######.......   50 %  99.0 MiB of 198 MiB  99.0 MiB/s  0:01 left\u{1B}[K")
         bar.end()
         #expect(terminal.read() == "\r\u{1B}[K")
     }
@@ -90,7 +90,7 @@ import Testing
         bar.show(Progress("check food", done: 0, of: 10, unit: .items))
         clock.advance(0.6)
         bar.show(Progress("check food", done: 5, of: 10, unit: .items))
-        let half = String(repeating: "━", count: 19)
+        let half = String(repeating: "━", count: 18)
         let rest = String(repeating: "─", count: 19)
         #expect(terminal.read() == "\rcheck food  \(half)\(rest)   50 %  5 of 10  0:01 left\u{1B}[K")
     }
@@ -103,6 +103,43 @@ import Testing
         clock.advance(1)
         bar.show(Progress("copy food", done: 2, of: 4, unit: .items))
         #expect(terminal.read() == "\rcopy food   50 %\u{1B}[K")
+    }
+
+    @Test func workWithoutMeasureShowsItsTime() throws {
+        let terminal = try PseudoTerminal(columns: 80)
+        let (bar, clock, _) = bar(terminal)
+        bar.show(Progress("check food", done: 0))
+        clock.advance(75)
+        bar.show(Progress("check food", done: 0))
+        #expect(terminal.read() == "\rcheck food  1:15\u{1B}[K")
+    }
+
+    @Test(.timeLimit(.minutes(20))) func itIsDrawnAgainThoughNothingIsTold() throws {
+        let terminal = try PseudoTerminal(columns: 80)
+        let console = Console(
+            environment: Environment(environment), out: terminal.descriptor, err: terminal.descriptor)
+        let bar = ProgressBar(console: console, ticks: true)
+        bar.show(Progress("check food", done: 0))
+        var drawn = ""
+        while drawn.ranges(of: "check food").count < 3 { drawn += terminal.read() }
+        bar.end()
+        console.endProgress()
+        _ = terminal.read()
+        bar.show(Progress("copy food", done: 0))
+        bar.end()
+        #expect(terminal.read() == "")
+    }
+
+    @Test func theWishToEndItIsSeenToBeUnderstood() throws {
+        let terminal = try PseudoTerminal(columns: 80)
+        let clock = Clock()
+        let console = Console(
+            environment: Environment(environment), out: terminal.descriptor, err: terminal.descriptor)
+        let bar = ProgressBar(console: console, isStopping: { true }, clock: { clock.now })
+        bar.show(Progress("check food", done: 0))
+        clock.advance(0.9)
+        bar.show(Progress("check food", done: 0))
+        #expect(terminal.read() == "\rstopping: check food\u{1B}[K")
     }
 
     @Test(arguments: [["TERM": "dumb"], ["TERM": ""]])

@@ -80,6 +80,7 @@ struct AttachedSet {
         return warnings
     }
 
+    /// The databases do not open together.
     static let code = MoultError.Code(540)
 }
 

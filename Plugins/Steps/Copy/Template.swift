@@ -3,6 +3,7 @@ internal import StepKit
 
 /// A user's database: made from the release's template if there is none, else migrated, and never replaced.
 enum Template {
+    /// A living database cannot be made where it shall be.
     static let code = MoultError.Code(520)
 
     static func change(for database: Database, _ context: PlanContext) throws -> Change {

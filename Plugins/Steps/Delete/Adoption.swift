@@ -6,6 +6,7 @@ internal import StepKit
 
 /// A plain file that was at a database's path before moult is not lost: it becomes a generation of its own.
 enum Adoption {
+    /// What is at a path cannot be taken over by the release.
     static let code = MoultError.Code(610)
 
     /// The first free name among `0+adopted`, `0+adopted.2`, …

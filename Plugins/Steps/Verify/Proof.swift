@@ -10,6 +10,7 @@ struct Proof {
     let path: String
     let release: Manifest
 
+    /// A staged file is not what the release promises.
     static let code = MoultError.Code(620)
     /// A check that takes longer than this was made to.
     static let deadline: Double = 600

@@ -45,6 +45,8 @@ package struct Call: Sendable {
 
     /// A new progress bar, for one operation; silent where nobody could see it.
     package func progressBar() -> ProgressBar {
-        ProgressBar(console: output.console, quiet: output.isQuiet || output.format != .text)
+        ProgressBar(
+            console: output.console, quiet: output.isQuiet || output.format != .text, ticks: true,
+            isStopping: { Interruption.isRequested })
     }
 }

@@ -39,7 +39,7 @@ package struct Runner {
         } catch {
             // What was found comes before why it ended there.
             console.flush()
-            console.clearProgress()
+            console.endProgress()
             output.report(error)
             status = ErrorReport(error).status
         }

@@ -20,6 +20,8 @@ package final class Console: Sendable {
         /// errno of the write that failed; a reader that has gone is no failure.
         var failure: Int32?
         var hasProgressLine = false
+        /// What comes now is the end of it all, and no line of progress.
+        var isEnding = false
     }
 
     package init(environment: Environment, out: Int32 = STDOUT_FILENO, err: Int32 = STDERR_FILENO) {
@@ -49,6 +51,7 @@ package final class Console: Sendable {
     package func finish() -> Int32? {
         state.withLock { state in
             clearProgress(&state)
+            state.isEnding = true
             flush(&state)
             return state.failure
         }
@@ -65,12 +68,21 @@ package final class Console: Sendable {
     /// Draws the progress line over the one before; only terminals that can redraw have one.
     func showProgress(_ line: String) {
         state.withLock { state in
+            guard !state.isEnding else { return }
             _ = Self.write(Array("\r\(line)\u{1B}[K".utf8), to: errDescriptor)
             state.hasProgressLine = true
         }
     }
 
     func clearProgress() { state.withLock { clearProgress(&$0) } }
+
+    /// Takes the progress line away for good.
+    package func endProgress() {
+        state.withLock { state in
+            clearProgress(&state)
+            state.isEnding = true
+        }
+    }
 
     private func clearProgress(_ state: inout State) {
         guard state.hasProgressLine else { return }

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import MoultFiles
 internal import Synchronization
 
 /// Shows the progress of one operation on stderr: only on a terminal, only once it has lasted half a second, and at most
@@ -8,6 +9,7 @@ internal import Synchronization
 package final class ProgressBar: Sendable {
     private let console: Console
     private let isShown: Bool
+    private let isStopping: @Sendable () -> Bool
     private let clock: @Sendable () -> Double
     private let state: Mutex<State>
 
@@ -15,18 +17,27 @@ package final class ProgressBar: Sendable {
         /// When the operation began; nil before its first event.
         var start: Double?
         var lastLook = -Double.infinity
-        var phase: String?
+        var latest: Progress?
+        var phaseStart = 0.0
         var rate = ProgressRate()
+        /// A thread draws it again, so that long work without events is seen to go on.
+        var ticks: Bool
     }
 
     private static let patience = 0.5
     private static let interval = 0.1
 
-    package init(console: Console, quiet: Bool = false, clock: @escaping @Sendable () -> Double = monotonicSeconds) {
+    /// With `ticks` it is drawn again though nothing is told, as long as the operation lasts.
+    package init(
+        console: Console, quiet: Bool = false, ticks: Bool = false,
+        isStopping: @escaping @Sendable () -> Bool = { false },
+        clock: @escaping @Sendable () -> Double = monotonicSeconds
+    ) {
         self.console = console
+        self.isStopping = isStopping
         self.clock = clock
         isShown = console.err.canRedraw && !quiet
-        state = Mutex(State())
+        state = Mutex(State(ticks: ticks))
     }
 
     /// Takes note of how far the operation is, and draws it when it is time to.
@@ -34,29 +45,55 @@ package final class ProgressBar: Sendable {
         guard isShown else { return }
         let now = clock()
         state.withLock { state in
-            let start = state.start ?? now
-            state.start = start
-            let isNewPhase = state.phase != progress.phase
+            if state.start == nil {
+                state.start = now
+                startTicking(&state)
+            }
+            if state.latest?.phase != progress.phase { (state.rate, state.phaseStart) = (ProgressRate(), now) }
+            let isNewPhase = state.latest?.phase != progress.phase
             let isDue = now - state.lastLook >= Self.interval
-            guard isNewPhase || isDue else { return }
-            if isNewPhase { state.rate = ProgressRate() }
-            state.phase = progress.phase
-            state.rate.add(done: progress.done, at: now)
-            guard isDue else { return }
-            state.lastLook = now
-            guard now - start >= Self.patience else { return }
-            // The window may have changed its size since.
-            let terminal = console.errNow
-            let line = ProgressLine(progress: progress, rate: state.rate.perSecond, terminal: terminal)
-            console.showProgress(line.text.rendered(for: terminal))
+            state.latest = progress
+            if isNewPhase || isDue { state.rate.add(done: progress.done, at: now) }
+            if isDue { draw(&state, at: now) }
         }
     }
 
     /// Takes the line away; the next event begins a new operation.
     package func end() {
         guard isShown else { return }
-        state.withLock { $0 = State() }
+        state.withLock { $0 = State(ticks: $0.ticks) }
         console.clearProgress()
+    }
+
+    private func draw(_ state: inout State, at now: Double) {
+        state.lastLook = now
+        guard let start = state.start, now - start >= Self.patience, let progress = state.latest else { return }
+        // The window may have changed its size since.
+        let terminal = console.errNow
+        let line = ProgressLine(
+            progress: progress, rate: state.rate.perSecond, elapsed: now - state.phaseStart,
+            isStopping: isStopping(), terminal: terminal)
+        console.showProgress(line.text.rendered(for: terminal))
+    }
+
+    private func startTicking(_ state: inout State) {
+        guard state.ticks else { return }
+        do {
+            try Threads.detach { [self] in while tick() { usleep(100_000) } }
+        } catch {
+            // Where there is no room for a thread the events alone draw it.
+            state.ticks = false
+        }
+    }
+
+    /// Draws what was told last; false when the operation is over.
+    private func tick() -> Bool {
+        let now = clock()
+        return state.withLock { state in
+            guard state.start != nil else { return false }
+            if now - state.lastLook >= Self.interval { draw(&state, at: now) }
+            return true
+        }
     }
 }
 

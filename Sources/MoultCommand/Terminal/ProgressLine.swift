@@ -4,21 +4,26 @@ internal import MoultBasics
 struct ProgressLine {
     let progress: Progress
     let rate: Double?
+    /// Seconds since the phase began.
+    let elapsed: Double
+    /// Somebody has asked for the end, and it is not there yet.
+    var isStopping = false
     let terminal: Terminal
 
     var text: StyledText {
-        // The last columns stay free: some terminals break the line there, and "^C" must not fall to the next.
-        let room = (terminal.width ?? 80) - 3
+        // The last columns stay free: some terminals break the line there, and "^C^C" must not fall to the next.
+        let room = (terminal.width ?? 80) - 4
+        let phase = isStopping ? "stopping: \(progress.phase)" : progress.phase
         for parts in [
             [percent, amount, speed, timeLeft], [percent, amount, timeLeft], [percent, timeLeft], [percent], [],
         ] {
             let facts = parts.compactMap { $0 }
-            let used = displayWidth(progress.phase) + facts.reduce(0) { $0 + 2 + displayWidth($1) }
+            let used = displayWidth(phase) + facts.reduce(0) { $0 + 2 + displayWidth($1) }
             if used > room { continue }
             let bar = bar(width: min(room - used - 2, 40))
-            return StyledText(progress.phase) + bar + StyledText(facts.map { "  \($0)" }.joined())
+            return StyledText(phase) + bar + StyledText(facts.map { "  \($0)" }.joined())
         }
-        return StyledText(String(progress.phase.prefix(max(0, room))))
+        return StyledText(String(phase.prefix(max(0, room))))
     }
 
     private var fraction: Double? {
@@ -43,8 +48,8 @@ struct ProgressLine {
     }
 
     private var amount: String? {
-        // Work that nobody can measure is named and no more.
-        if progress.total == nil, progress.done == 0 { return nil }
+        // Of work that nobody can measure at least the time is seen.
+        if progress.total == nil, progress.done == 0 { return elapsed < 1 ? nil : countdownText(seconds: Int(elapsed)) }
         switch progress.unit {
         case .bytes:
             let done = ByteCount(progress.done)

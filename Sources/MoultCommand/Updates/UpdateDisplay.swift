@@ -43,6 +43,7 @@ final class UpdateDisplay: Sendable {
     func tell(_ event: Event) {
         switch event {
         case .phase(let pass, let phase):
+            if pass == .prepare { bar.show(Progress(phase.rawValue, done: 0)) }
             output.event("phase", ["pass": .string(pass.rawValue), "phase": .string(phase.rawValue)])
         case .progress(let progress): show(progress)
         case .done(let pass, let effect):

@@ -68,7 +68,7 @@ private struct ResetReport: Report {
         if let setAside = reset.setAside { page.line("  the old files are in \(setAside)") }
         guard let salvage = reset.salvage else { return }
         if let file = reset.salvaged {
-            page.line("  \(counted(salvage.rows, "row")) could be read, and are in \(file)")
+            page.line("  \(counted(salvage.rows, "row")) could be read, and went to \(file)")
             for table in salvage.tables where !table.isWhole {
                 page.line("  of table \(table.name) only \(counted(table.rows, "row")) could be read")
             }

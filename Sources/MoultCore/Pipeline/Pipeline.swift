@@ -78,6 +78,7 @@ struct Pipeline {
         }
         if plan.effects.contains(where: { if case .seat = $0.change { true } else { false } }) {
             stopwatch.begin(.prepare, "seal")
+            try context.progress(.init("seal", done: 0, total: 0))
             try GenerationSealer(
                 transaction: transaction, manifest: release, bytes: made.bytes, feedSerial: plan.origin?.serial
             )

@@ -53,7 +53,7 @@ import Testing
     @Test func saysWhatCouldBeRead() throws {
         try Broken.tornHeader.make("user.db", in: store)
         let text = try must("moult reset user --set-user-data-aside --reason 'it was torn'")
-        #expect(text.contains("  2 rows could be read, and are in \(store)/.moult/quarantine/"))
+        #expect(text.contains("  2 rows could be read, and went to \(store)/.moult/quarantine/"))
         let json = try JSON(
             parsing: try must("moult reset user --set-user-data-aside --json").split(separator: "\n").last.map(
                 String.init)
