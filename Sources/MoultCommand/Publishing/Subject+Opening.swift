@@ -50,4 +50,12 @@ extension Interruption {
         guard isRequested else { return }
         throw MoultError(.interrupted, what: what, why: name.map { "\($0) came" })
     }
+
+    /// Does something long. An error of it after the wish to end is that wish: whatever was stopped says so in its own way.
+    static func telling<Result>(_ what: String, _ body: () throws -> Result) throws -> Result {
+        do { return try body() } catch {
+            try check(what)
+            throw error
+        }
+    }
 }

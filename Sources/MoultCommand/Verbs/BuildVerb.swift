@@ -29,6 +29,8 @@ enum BuildVerb {
         ],
         run: run)
 
+    private static let stopped = "stopped before anything was made"
+
     static func run(_ call: Call) throws -> ExitCode {
         guard let output = call.value(output) else { throw call.wrongUsage("build needs --output FILE") }
         var options = BuildOptions()
@@ -43,12 +45,15 @@ enum BuildVerb {
         let bar = call.progressBar()
         defer { bar.end() }
         Interruption.watch()
+        options.shouldStop = { Interruption.isRequested }
         options.progress = {
-            try Interruption.check("stopped before anything was made")
+            try Interruption.check(stopped)
             let part = $0.part(of: "build")
             bar.show(Progress(part.what, done: part.done, of: part.total > 0 ? part.total : nil))
         }
-        let report = try DatabaseBuilder(options).build(script: call.required(script), output: output)
+        let report = try Interruption.telling(stopped) {
+            try DatabaseBuilder(options).build(script: call.required(script), output: output)
+        }
         bar.end()
         for why in report.unrepeatable { call.output.warn("a second build may give other bytes: \(why)") }
         call.output.print(BuiltReport(built: report))

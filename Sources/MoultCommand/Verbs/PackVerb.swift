@@ -35,6 +35,8 @@ enum PackVerb {
         exits: [.init(.failure(.refused), "a database is not sound, or files are not committed")],
         run: run)
 
+    private static let stopped = "stopped before anything was packed"
+
     static func run(_ call: Call) throws -> ExitCode {
         var options = PackOptions()
         options.output = call.value(output) ?? "releases"
@@ -47,11 +49,12 @@ enum PackVerb {
         options.warn = { call.output.warn("\($0)") }
         defer { bar.end() }
         Interruption.watch()
+        options.shouldStop = { Interruption.isRequested }
         options.progress = {
-            try Interruption.check("stopped before anything was packed")
+            try Interruption.check(stopped)
             bar.show(Progress($0.what, done: $0.done, of: $0.total > 0 ? $0.total : nil))
         }
-        let report = try Packer(options).pack(draft: call.required(draft))
+        let report = try Interruption.telling(stopped) { try Packer(options).pack(draft: call.required(draft)) }
         bar.end()
         call.output.print(PackedReport(packed: report))
         return .done

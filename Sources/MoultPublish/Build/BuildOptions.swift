@@ -19,6 +19,8 @@ package struct BuildOptions {
     package var warn: (BuildWarning) -> Void = { _ in }
     /// Gets what the script prints: `.print`, `.echo`, the rows of its queries.
     package var output: ([UInt8]) -> Void = { _ in }
+    /// Asked again and again: whether SQLite shall stop what it is at.
+    package var shouldStop: (@Sendable () -> Bool)?
     /// Is told how far it is, and may throw to end it.
     package var progress: (BuildProgress) throws -> Void = { _ in }
 

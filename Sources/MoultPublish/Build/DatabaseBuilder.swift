@@ -25,6 +25,8 @@ package struct DatabaseBuilder {
         let surroundings = try Surroundings(
             directory: rule.root, writable: workshop.directory, clock: clock, mayRead: rule.allows)
         let connection = try Connection(path: workshop.draft, access: .readWriteCreate, in: surroundings)
+        let stopper = try options.shouldStop.map { try Stopper(connection.interrupter, when: $0) }
+        defer { stopper?.end() }
         let substitution = Substitution(
             defines: options.defines, environment: options.environment, directory: rule.root)
         let runner = try ScriptRunner(

@@ -20,6 +20,7 @@ struct DatabaseIntake {
             build.userVersion = database.identity.userVersion.flatMap { Int32(exactly: $0) }
             build.from = from.map { "\(directory)/\($0)" }
             build.warn = { options.warn($0.description) }
+            build.shouldStop = options.shouldStop
             build.progress = { try options.progress($0.part(of: "build \(database.name)")) }
             let report = try DatabaseBuilder(build).build(script: "\(directory)/\(script)", output: file)
             if let revision = report.revision, revision.isDirty, !options.allowDirty {

@@ -19,6 +19,8 @@ package struct PackOptions {
     package var defines: [String: String] = [:]
     package var environment = ChildProcess.ownEnvironment
     package var warn: (String) -> Void = { _ in }
+    /// Asked again and again: whether SQLite shall stop what it is at.
+    package var shouldStop: (@Sendable () -> Bool)?
     /// Is told how far it is, and may throw to end it.
     package var progress: (PackProgress) throws -> Void = { _ in }
     package init() {}

@@ -45,4 +45,29 @@ import Testing
         }
         #expect(try Tree(scratch.directory, times: false) == before)
     }
+
+    /// The statement has no end of its own. SIGTERM: a shell's background jobs ignore SIGINT.
+    @Test(.timeLimit(.minutes(20)), arguments: ["build endless.sql -o food.db", "pack endless.json -o out"])
+    func aSignalEndsWhatSQLiteIsAt(_ verb: String) throws {
+        try scratch.write(
+            "endless.sql",
+            "CREATE TABLE food AS WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i+1 FROM n) SELECT max(i) FROM n;")
+        try scratch.write(
+            "endless.json",
+            #"{"manifest":1,"product":"org.example.test","version":"1.0.0","sequence":1,"databases":{"food":{"kind":"reference","build":{"script":"endless.sql"}}}}"#
+        )
+        // It has begun when it catches the signal: bit 15 of the mask.
+        let run = try scratch.run(
+            """
+            moult \(verb) & pid=$!
+            until mask=$(sed -n 's/^SigCgt:[[:space:]]*//p' /proc/$pid/status) && (( 0x$mask & 0x4000 )); do :; done
+            kill -TERM $pid; wait $pid
+            """)
+        #expect(run.status == 1)
+        #expect(run.err.hasPrefix("moult: error: stopped before anything was "))
+        #expect(run.err.hasSuffix(": SIGTERM came\n"))
+        let left = try scratch.run(
+            "find . -name '*.db' -o -name '.*build*' -o -name '.moult-pack*' -o -name '*.tar.zst'")
+        #expect(left.out == "")
+    }
 }

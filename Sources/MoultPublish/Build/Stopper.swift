@@ -1,0 +1,22 @@
+internal import Glibc
+internal import MoultFiles
+internal import MoultSQLite
+internal import Synchronization
+
+/// Stops what a connection runs when somebody wants the end: SQLite asks nobody while it makes an index.
+final class Stopper: Sendable {
+    private let isOver = Atomic(false)
+
+    /// Asks ten times a second on a thread of its own, until `end`.
+    init(_ interrupter: Interrupter, when shouldStop: @escaping @Sendable () -> Bool) throws {
+        try Threads.detach { [self] in
+            while !isOver.load(ordering: .relaxed) {
+                // Again and again: what it hits may just have ended, and the next statement begun.
+                if shouldStop() { interrupter.interrupt() }
+                usleep(100_000)
+            }
+        }
+    }
+
+    func end() { isOver.store(true, ordering: .relaxed) }
+}
