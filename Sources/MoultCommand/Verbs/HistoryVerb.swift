@@ -12,7 +12,7 @@ enum HistoryVerb {
         discussion: [
             """
             With --verbose, and in JSON, each has the time of its parts: the steps in both passes, and what moult does \
-            between them (unpack, seal, release, decide, finish).
+            between them (unpack, seal, consumers, decide, finish).
             """
         ],
         options: [number, html],

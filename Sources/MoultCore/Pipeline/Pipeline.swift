@@ -24,7 +24,7 @@ struct Pipeline {
             try prepare()
             try watcher.stopIfAsked()
             // All that can be refused has been: a bad release disturbs nobody, and they let go for moments only.
-            stopwatch.begin(.prepare, "release")
+            stopwatch.begin(.prepare, "consumers")
             consumers.look(from: made.context.installed, to: release)
             try consumers.release()
             stopwatch.begin(.prepare, "decide")
