@@ -71,20 +71,20 @@ import Testing
             "other data", "sqlite3 w/food.db 'UPDATE food SET name = 1'; pack food.db user.db; seal",
             "moult apply rel/test-2.0.0.json", 1, found: .preparing,
             """
-            food.db in {dir}/rel/test-2.0.0.tar.zst is not what the manifest says: its SHA-256 is {digest}…, and the manifest says {sealed}…
+            food.db in {dir}/rel/test-2.0.0.tar.zst is not what the manifest says: its SHA-256 is {digest}..., and the manifest says {sealed}...
               Get manifest and bundle of the same release.
             """),
         Case(
             "missing member", "pack food.db; seal", "moult apply rel/test-2.0.0.json", 1, found: .preparing,
             """
-            cannot unpack {dir}/rel/test-2.0.0.tar.zst: it lacks the declared “user.db”
+            cannot unpack {dir}/rel/test-2.0.0.tar.zst: it lacks the declared "user.db"
               Get the archive again, or pack it again.
             """),
         Case(
             "extra member", "cp w/user.db w/more.db; pack food.db user.db more.db; seal",
             "moult apply rel/test-2.0.0.json", 1, found: .preparing,
             """
-            cannot unpack {dir}/rel/test-2.0.0.tar.zst: it contains “more.db”, which is not declared
+            cannot unpack {dir}/rel/test-2.0.0.tar.zst: it contains "more.db", which is not declared
               Get the archive again, or pack it again.
             """),
         Case(
@@ -100,7 +100,7 @@ import Testing
             "sed -i 's/\"kind\": \"reference\"/&, \"identity\": {\"schema\": \"sha256:'$(printf '0%.0s' {1..64})'\"}/' rel/test-2.0.0.json",
             "moult apply rel/test-2.0.0.json", 1, found: .preparing,
             """
-            food.db is not what the release promises: its schema is another one than the manifest says (sha256:{schema}…, not sha256:00000000…)
+            food.db is not what the release promises: its schema is another one than the manifest says (sha256:{schema}..., not sha256:00000000...)
               Publish the release again with the right file.
             """),
         Case(
@@ -108,7 +108,7 @@ import Testing
             "sed -i '/\"bundle\"/,/}/s/\"sha256\": \"[0-9a-f]*\"/\"sha256\": \"'$(printf '0%.0s' {1..64})'\"/' rel/test-2.0.0.json",
             "moult apply rel/test-2.0.0.json", 1, found: .preparing,
             """
-            the bundle {dir}/rel/test-2.0.0.tar.zst is not the one that was sealed: its SHA-256 is {archive}…, and the manifest says 00000000…
+            the bundle {dir}/rel/test-2.0.0.tar.zst is not the one that was sealed: its SHA-256 is {archive}..., and the manifest says 00000000...
               Copy or download it again.
             """),
         Case(
