@@ -57,6 +57,15 @@ import Testing
         for name in Command.all.map(\.name) + Topic.all.map(\.name) { #expect(overview.contains("\n  \(name) ")) }
     }
 
+    /// The verb lists steps, the topic explains them.
+    @Test func aVerbComesWithTheTopicOfItsName() throws {
+        let steps = try #require(Command.all.first { $0.name == "steps" })
+        let help = text(CommandHelp(steps))
+        #expect(help.hasPrefix("moult steps: "))
+        #expect(help.contains("\nSteps, what an update does, in which order, and where others come in:\n"))
+        #expect(help.contains("The phases come twice."))
+    }
+
     @Test func asJSONHelpHasTheSameFacts() throws {
         let json = CommandHelp(Sample.apply).json
         #expect(json["usage"]?.string == "moult apply [options] MANIFEST [NAME]")

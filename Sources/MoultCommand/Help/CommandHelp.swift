@@ -33,6 +33,12 @@ package struct CommandHelp: Report {
             page.heading("Exit status")
             page.list(command.exits.map { ("\($0.status.rawValue)", $0.meaning) })
         }
+        // A verb and a concept may have one name: who asks for it wants both.
+        if let topic = Topic.all.first(where: { $0.name == command.name }) {
+            page.heading("\(topic.name.prefix(1).uppercased())\(topic.name.dropFirst()), \(topic.summary)")
+            page.line()
+            page.prose(topic.text)
+        }
         page.line()
         page.line("All exit statuses: moult help exit-codes")
     }

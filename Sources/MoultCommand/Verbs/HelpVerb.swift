@@ -1,7 +1,7 @@
 /// `moult help`: an overview, one verb, or a topic.
 enum HelpVerb {
     static let subject = Argument(
-        .offer("VERB|TOPIC") { Command.all.map(\.name) + Topic.all.map(\.name) }, presence: .optional,
+        .offer("VERB|TOPIC") { words }, presence: .optional,
         "What to explain; without it, everything in one line each")
 
     static let command = Command(
@@ -14,6 +14,12 @@ enum HelpVerb {
         ],
         run: run)
 
+    /// All that can be asked for; a topic that is called as a verb comes with the verb.
+    private static var words: [String] {
+        let verbs = Command.all.map(\.name)
+        return verbs + Topic.all.map(\.name).filter { !verbs.contains($0) }
+    }
+
     static func run(_ call: Call) throws -> ExitCode {
         guard let word = call.value(subject) else {
             call.output.print(OverviewHelp(commands: Command.all))
@@ -24,7 +30,7 @@ enum HelpVerb {
         } else if let topic = Topic.all.first(where: { $0.name == word }) {
             call.output.print(topic)
         } else {
-            throw UsageErrors(verb: nil).unknownTopic(word, among: Command.all.map(\.name) + Topic.all.map(\.name))
+            throw UsageErrors(verb: nil).unknownTopic(word, among: words)
         }
         return .done
     }
