@@ -1,5 +1,5 @@
 # The commands of this project. `make demo` shows it at work, `make test` proves it; each installs what it needs.
-.PHONY: demo test docs proof proof-deps load soak limits deps test-deps build release lint install put deb deb-test ansible-test bench bench-report bench-deps clean
+.PHONY: demo test fuzz docs proof proof-deps load soak limits deps test-deps build release lint install put deb deb-test ansible-test bench bench-report bench-deps clean
 
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PREFIX ?= /usr/local
@@ -7,7 +7,7 @@ PREFIX ?= /usr/local
 # What the build links: Debian's libraries and the linker.
 BUILD_DEPS := libsqlite3-dev libarchive-dev libssl-dev libzstd-dev libcurl4-openssl-dev nettle-dev liblzma-dev libbz2-dev zlib1g-dev pkg-config lld
 # What the tests run besides: the programs that people use on the same files.
-TEST_DEPS := sqlite3 libarchive-tools zstd xz-utils zip unzip p7zip-full minisign strace python3 procps util-linux nginx gcc libc6-dev git fish zsh groff mandoc
+TEST_DEPS := sqlite3 libarchive-tools zstd xz-utils zip unzip p7zip-full minisign strace python3 procps util-linux systemd nginx openssl gcc libc6-dev git fish zsh groff mandoc
 
 # Installs what is missing, and asks for nothing if nothing is.
 define install_missing
@@ -67,6 +67,17 @@ test: test-deps proof-deps lint
 # In a directory of its own, because the installed command is built with other flags.
 RELEASE_TESTS := -Xswiftc -enable-testing --scratch-path .build/release-tests $(SWIFT_FLAGS)
 
+# Each reader of strangers' bytes for FUZZ_SECONDS under libFuzzer. What ends a reader is left in .build/fuzz/NAME, and
+# becomes a test.
+FUZZ_SECONDS ?= 60
+READERS := json manifest draft feed signature key versions script archive
+
+fuzz: deps
+	MOULT_FUZZ=1 swift build --scratch-path .build/fuzz --product Fuzz -Xswiftc -sanitize=fuzzer $(SWIFT_FLAGS)
+	@for reader in $(READERS); do echo "fuzz: $$reader"; mkdir -p .build/fuzz/found/$$reader; \
+		.build/fuzz/debug/Fuzz $$reader -max_total_time=$(FUZZ_SECONDS) -timeout=10 -max_len=8192 -verbosity=0 -print_final_stats=1 \
+			-artifact_prefix=.build/fuzz/$$reader- .build/fuzz/found/$$reader Fuzz/corpus/$$reader || exit; done
+
 # The built command struck at every system call that changes a disk, in minutes; SAMPLE=50 tries about so many points a flow.
 # The matrix goes to docs/proof.md. Power cuts need root, loop devices and mkfs.xfs; what is skipped is said.
 proof: test-deps proof-deps release
@@ -111,6 +122,7 @@ install: release
 # The command, its completions, manual pages and units of systemd, readable by everybody whatever the umask is.
 put:
 	install -D -m 755 $(MOULT) $(DESTDIR)$(PREFIX)/bin/moult
+	mkdir -p $(DESTDIR)$(PREFIX)/libexec/moult && ln -sf ../../bin/moult $(DESTDIR)$(PREFIX)/libexec/moult/moult
 	$(if $(wildcard $(FETCH)),install -D -m 755 $(FETCH) $(DESTDIR)$(PREFIX)/libexec/moult/moult-fetch)
 	umask 022 && mkdir -p $(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
 	umask 022 && $(MOULT) completions bash > $(SHARE)/bash-completion/completions/moult

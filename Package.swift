@@ -156,6 +156,9 @@ let package = Package(
         .testTarget(
             name: "MoultGuardTests",
             dependencies: ["MoultGuard", "GuardProbe", "MoultBasics", "MoultFiles", "TestSupport"]),
+        .testTarget(
+            name: "MoultExamTests",
+            dependencies: ["MoultExam", "MoultTool", "MoultBasics", "MoultFiles", "TestSupport"]),
         .testTarget(name: "MoultArchiveTests", dependencies: ["MoultArchive", "MoultBasics", "MoultFiles"]),
         .testTarget(
             name: "MoultPublishTests",
@@ -168,6 +171,7 @@ let package = Package(
             name: "MoultCommandTests",
             dependencies: [
                 "MoultCommand", "Moult", "MoultCore", "StepKit", "MoultBasics", "MoultFiles", "TestSupport", "CLinux",
+                "MoultGuard",
             ]),
         .testTarget(name: "ExampleTests", dependencies: ["MoultBasics", "MoultFiles", "TestSupport", "MoultTool"]),
         .testTarget(
@@ -184,6 +188,16 @@ let package = Package(
             ]),
     ]
 )
+
+// With libFuzzer, which brings a way of building of its own: `make fuzz`.
+if Context.environment["MOULT_FUZZ"] != nil {
+    package.targets.append(
+        .executableTarget(
+            name: "Fuzz",
+            dependencies: [
+                "MoultArchive", "MoultBasics", "MoultFeed", "MoultFiles", "MoultPublish", "MoultTrust", "StepKit",
+            ], path: "Fuzz", exclude: ["corpus"]))
+}
 
 let settings: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),

@@ -1,6 +1,7 @@
 internal import Glibc
 internal import Moult
 internal import MoultCore
+internal import MoultExam
 public import StepKit
 
 /// The command `moult`; with other steps it is another command in one line.
@@ -11,6 +12,7 @@ public enum MoultCommand {
     /// the built-in ones, as manifests name them.
     public static func run(steps: [any Step] = []) -> Never {
         StandardDescriptors.secure()
+        ExamService.offer(ProcessArguments.all)
         let environment = Environment.process
         let runner = Runner(
             commands: Command.all, environment: environment, console: Console(environment: environment),

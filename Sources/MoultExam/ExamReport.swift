@@ -20,6 +20,10 @@ package struct ExamReport: Sendable, Equatable {
         package var table: String
         package var before: Int?
         package var after: Int?
+
+        package init(table: String, before: Int?, after: Int?) {
+            (self.table, self.before, self.after) = (table, before, after)
+        }
     }
 
     /// Whether it opened at all.

@@ -6,7 +6,7 @@ internal import MoultGuard
 ///
 /// SQLite reads them, and whoever makes SQLite fall must not make an update fall: so it is a process of its own, that can
 /// write nothing, reach nobody, and use so much and no more. The command starts itself once more for that. An app cannot
-/// do that with itself: it uses the command, if that is installed beside it.
+/// do that with itself: it uses the command, if that is installed.
 package enum Examiner: Sendable, Equatable {
     /// By a program that answers to `Examiner.word`.
     case process(String)
@@ -20,10 +20,10 @@ package enum Examiner: Sendable, Equatable {
     package static func present() throws -> Examiner {
         if ExamService.isOffered { return .process("/proc/self/exe") }
         guard let own = try Files.target(ofLink: "/proc/self/exe") else { return .here(why: "/proc is not mounted") }
-        let directory = Files.directory(of: own)
-        let places = ["\(directory)/moult", "\(Files.directory(of: directory))/libexec/moult/moult"]
+        let prefix = Files.directory(of: Files.directory(of: own))
+        let places = [prefix, "/usr/local", "/usr"].map { "\($0)/libexec/moult/moult" }
         for place in places where try Files.factsThroughLinks(place)?.kind == .file { return .process(place) }
-        return .here(why: "no moult is installed beside \(own)")
+        return .here(why: "no command is installed in \(prefix)/libexec/moult")
     }
 
     /// How far what is examined is kept from doing harm, in a few words.
@@ -67,7 +67,8 @@ package enum Examiner: Sendable, Equatable {
             try stop(exam)
             return exam.take()
         case .process(let program):
-            return try ExamProcess(program: program, exam: exam, scratch: scratch).run { try stop(exam) }
+            let process = ExamProcess(program: program, exam: exam, scratch: scratch)
+            do { return try process.run { try stop(exam) } } catch is ExamProcess.NoExaminer { return exam.take() }
         }
     }
 }

@@ -13,13 +13,13 @@ package final class StreamingChild {
     /// The most that is kept of what it says on standard error.
     private static let complaintLimit = 1 << 16
 
-    /// Starts the program, found in PATH, with these bytes as its input.
-    package init(_ arguments: [String], input: [UInt8]) throws {
+    /// Starts the program, found in PATH, with these bytes as its input; `environment` is added to this process's own.
+    package init(_ arguments: [String], environment: [String: String] = [:], input: [UInt8]) throws {
         name = arguments.first ?? ""
         var output = try Pipe()
         var errors = try Pipe()
         pid = try ChildProcess.spawn(
-            arguments, nil, [:], input, isGroup: false, output: output.input, errors: errors.input)
+            arguments, nil, environment, input, isGroup: false, output: output.input, errors: errors.input)
         output.closeInput()
         errors.closeInput()
         self.output = output

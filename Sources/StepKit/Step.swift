@@ -21,6 +21,9 @@ public protocol Step: Sendable {
     /// The context can only be read. Must give the same effects when nothing has changed in between.
     func plan(_ context: PlanContext) throws -> [Effect]
 
+    /// Looks at what came in, right after it was unpacked and before anybody opens it: until then it is hostile.
+    func examine(_ effects: [Effect], _ context: PrepareContext) throws
+
     /// Does all that can be done and proven without anybody seeing it, however long it takes; works in staging only.
     func prepare(_ effects: [Effect], _ context: PrepareContext) throws
 
@@ -32,6 +35,7 @@ public protocol Step: Sendable {
 }
 
 extension Step {
+    public func examine(_ effects: [Effect], _ context: PrepareContext) throws {}
     public func prepare(_ effects: [Effect], _ context: PrepareContext) throws {}
     public func apply(_ effect: Effect, _ context: ApplyContext) throws { try context.changes.perform(effect) }
     public func undo(_ effect: Effect, _ context: ApplyContext) throws { try context.changes.revert(effect) }

@@ -22,4 +22,35 @@ import Testing
         let check = try JSON(parsing: bench.run("moult check --json").output, source: "check")
         #expect(check["newest"]?.string == "1.0.10000")
     }
+
+    /// Signed by the right key, and still not read any further than that.
+    @Test func feedOfMoreThanSixteenMebibytesIsRefused() throws {
+        let bench = try Bench()
+        try bench.follow(["1.0.0"])
+        for (spare, status) in [(Feed.largest, Int32(0)), (Feed.largest + 1, 3)] {
+            try bench.must("rm public/feed.json*.minisig")
+            // White space at the end belongs to the document.
+            try bench.must(
+                "python3 -c 'import os; p=\"public/feed.json\"; n=\(spare)-os.path.getsize(p); open(p,\"ab\").write(b\" \"*n)'"
+            )
+            try bench.must("moult sign public/feed.json -k a.key -q")
+            let ended = try bench.run("moult apply -q")
+            #expect(ended.status == status)
+            if status != 0 { #expect(ended.errors.contains("larger than 16.0 MiB")) }
+        }
+    }
+
+    @Test func manifestOfMoreThanOneMebibyteIsRefused() throws {
+        for (size, status) in [(Manifest.largest, Int32(0)), (Manifest.largest + 1, 1)] {
+            let bench = try Bench()
+            let manifest = try bench.release("1.0.0", sequence: 1)
+            try bench.must("moult init --product org.example.test -q")
+            try bench.must(
+                "python3 -c 'import os; p=\"\(manifest)\"; n=\(size)-os.path.getsize(p); open(p,\"ab\").write(b\" \"*n)'"
+            )
+            let ended = try bench.run("moult apply -q \(manifest)")
+            #expect(ended.status == status)
+            if status != 0 { #expect(ended.errors.contains("larger than 1.00 MiB")) }
+        }
+    }
 }

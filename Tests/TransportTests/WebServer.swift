@@ -9,8 +9,11 @@ final class WebServer {
     let port: Int
     private let scratch: Scratch
     private let program: Background
+    private let isSecure: Bool
 
-    init(_ directory: String) throws {
+    /// With a certificate, named without its ending, by TLS only; `elsewhere` is where `/elsewhere` leads.
+    init(_ directory: String, certificate: String? = nil, elsewhere: String = "/") throws {
+        isSecure = certificate != nil
         scratch = try Scratch()
         port = try Port.free()
         let configuration = """
@@ -20,7 +23,9 @@ final class WebServer {
               access_log off; client_body_temp_path \(scratch.path("body")); proxy_temp_path \(scratch.path("proxy"));
               fastcgi_temp_path \(scratch.path("f")); uwsgi_temp_path \(scratch.path("u")); scgi_temp_path \(scratch.path("s"));
               server {
-                listen 127.0.0.1:\(port); root \(directory);
+                listen 127.0.0.1:\(port)\(isSecure ? " ssl" : ""); root \(directory);
+                \(certificate.map { "ssl_certificate \($0).pem; ssl_certificate_key \($0).key;" } ?? "")
+                location /elsewhere { return 302 \(elsewhere); }
                 location /private/ { auth_basic "x"; auth_basic_user_file \(scratch.path("users")); }
                 location /moved { return 302 http://127.0.0.1:\(port)/file; }
                 location /astray { return 302 ftp://127.0.0.1/file; }
@@ -40,7 +45,7 @@ final class WebServer {
 
     deinit { program.signal(SIGTERM) }
 
-    func url(_ name: String) -> String { "http://127.0.0.1:\(port)/\(name)" }
+    func url(_ name: String) -> String { "\(isSecure ? "https" : "http")://127.0.0.1:\(port)/\(name)" }
 }
 
 enum Port {

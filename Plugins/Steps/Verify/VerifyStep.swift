@@ -1,4 +1,5 @@
 internal import MoultBasics
+internal import MoultExam
 internal import MoultFiles
 public import StepKit
 
@@ -40,24 +41,33 @@ public struct VerifyStep: Step {
         return methods
     }
 
-    public func prepare(_ effects: [Effect], _ context: PrepareContext) throws {
-        for effect in effects {
-            guard let database = effect.database.flatMap(context.plan.release.database) else { continue }
-            let path = "\(context.stagedGeneration)/\(database.member)"
-            // What comes from a kept generation was proven when it was installed, and is the same file still.
-            guard try Files.facts(path) != nil else { continue }
-            try context.progress(.init("check \(database.name)", done: 0, total: 0))
-            try Proof(database: database, path: path, release: context.plan.release).prove(
-                comparedWith: old(database, context.plan))
+    /// Proves what came in, in a process of its own, before anybody opens it here.
+    public func examine(_ effects: [Effect], _ context: PrepareContext) throws {
+        // What comes from a kept generation was proven when it was installed, and is the same file still.
+        let proofs = try context.plan.release.databases.compactMap { database -> Proof? in
+            let path =
+                database.place == .inPlace
+                ? "\(context.plan.resources)/\(database.member)" : context.unpacked(database.member)
+            let isNew = database.place != .inPlace || effects.contains { $0.database == database.name }
+            guard try isNew && Files.factsThroughLinks(path) != nil else { return nil }
+            return Proof(
+                database: database, path: path, release: context.plan.release, old: try old(database, context.plan))
         }
+        for proof in proofs { try proof.proveDigest() }
+        let reports = try Examiner.present().examine(proofs.map(\.exam), scratch: "\(context.staging)/exam") { exam in
+            try context.progress(.init("check \(exam.name)", done: 0, total: 0))
+        }
+        for (proof, report) in zip(proofs, reports) { try proof.prove(report) }
     }
 
     /// The file of the same database that is in service now, to compare with.
-    private func old(_ database: Database, _ context: PlanContext) -> String? {
+    private func old(_ database: Database, _ context: PlanContext) throws -> String? {
         guard let generation = context.installedGeneration, let before = context.installed?.database(database.name),
             before.kind.isSealed
         else { return nil }
-        return context.store.path(ofMember: before.member, in: generation)
+        let path = context.store.path(ofMember: before.member, in: generation)
+        // One that is gone is what this update repairs.
+        return try Files.factsThroughLinks(path) == nil ? nil : path
     }
 
     public func apply(_ effect: Effect, _ context: ApplyContext) throws {

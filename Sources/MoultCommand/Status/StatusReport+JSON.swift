@@ -24,7 +24,7 @@ extension StatusReport {
                         "databases": consumer.databases.map { .array($0.map { .string($0) }) },
                     ])
                 }),
-            "laggards": .array(status.laggards.map(\.json)),
+            "laggards": .array(status.laggards.map(\.json)), "guard": .string(status.protection),
             "last": status.last?.json, "failure": status.failure?.json,
         ])
     }

@@ -46,6 +46,7 @@ struct StatusReport: Report {
         if let since = status.since { table.row("since", "\(since.text(for: terminal))") }
         if let created = status.created { table.row("made", "\(created.text(for: terminal))") }
         if let expires = status.expires { table.row("good until", "\(expires.text(for: terminal))") }
+        table.row("guard", "\(status.protection)")
         if let last = status.last { table.row("last", attempt(last, terminal)) }
         if let failure = status.failure {
             if failure != status.last { table.row("failed", attempt(failure, terminal)) }

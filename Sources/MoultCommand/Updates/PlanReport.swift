@@ -1,5 +1,6 @@
 internal import MoultBasics
 internal import MoultCore
+internal import MoultExam
 internal import MoultPublish
 internal import StepKit
 
@@ -17,6 +18,8 @@ struct PlanReport: Report {
     let command: [String]
     /// What changes inside of the databases, if somebody asked and there is something to compare.
     let contents: ReleaseDiff?
+    /// Where the databases of the release would be checked.
+    let examiner: Examiner
 
     /// Nothing would happen if the plan were applied.
     var isEmpty: Bool { !plan.changesStore && unfinished.isEmpty }
@@ -39,6 +42,7 @@ struct PlanReport: Report {
         if let origin = plan.origin { page.origin(origin, missing: plan.bundle?.missing ?? 0) }
         page.wrapped(
             "disk: needs \(ByteCount(plan.needs)), \(ByteCount(free)) free \(page.terminal.symbols.dot) \(counts)")
+        if !examiner.isWhole { page.wrapped("guard: \(examiner.guardWords)") }
         page.line("apply with: \(shellLine(command), .heading)")
     }
 
@@ -56,6 +60,7 @@ struct PlanReport: Report {
         plan.json.setting("free", to: .size(free))
             .setting("unfinished", to: .array(unfinished.updates.map { .string($0) }))
             .setting("contents", to: contents?.json)
+            .setting("guard", to: .string(examiner.guardWords))
     }
 }
 
@@ -82,7 +87,7 @@ extension Call {
     ) throws -> ExitCode {
         let report = PlanReport(
             plan: plan, store: store, free: try orchestrator.freeSpace(), unfinished: try orchestrator.unfinished(),
-            details: output.isVerbose, command: command, contents: contents)
+            details: output.isVerbose, command: command, contents: contents, examiner: try Examiner.present())
         output.print(report)
         if output.format == .text {
             output.flush()

@@ -75,6 +75,7 @@ struct Pipeline {
                 )
                 .unpack()
             }
+            if phase == .check { try examine(context) }
         }
         if plan.effects.contains(where: { if case .seat = $0.change { true } else { false } }) {
             stopwatch.begin(.prepare, "seal")
@@ -83,6 +84,16 @@ struct Pipeline {
                 transaction: transaction, manifest: release, bytes: made.bytes, feedSerial: plan.origin?.serial
             )
             .finish()
+        }
+    }
+
+    /// Everything that came in is proven before anything of it is copied, changed or attached.
+    private func examine(_ context: PrepareContext) throws {
+        for phase in Phase.allCases {
+            for step in steps.steps(of: phase, for: release, plan.purpose) {
+                stopwatch.begin(.prepare, step.name)
+                try step.examine(plan.effects.filter { $0.phase == phase && $0.step == step.name }, context)
+            }
         }
     }
 

@@ -1,4 +1,5 @@
 package import MoultBasics
+internal import MoultExam
 internal import MoultFeed
 package import MoultFiles
 internal import MoultTrust
@@ -51,9 +52,12 @@ package struct Status: Sendable {
     package let laggards: [Laggard]
     /// Whether updates wait for readers, so that one who lags is late.
     package let waitsForReaders: Bool
+    /// What keeps a database that comes in from doing harm while it is checked.
+    package let protection: String
 
     package init(of layout: StoreLayout) throws {
         let settings = try Settings.read(layout)
+        protection = try Examiner.present().guardWords
         root = layout.root
         (product, app, follow, hold) = (settings.product, settings.app, settings.follow, settings.hold)
         feed = settings.feed?.url

@@ -1,6 +1,6 @@
 package import MoultBasics
+internal import MoultExam
 internal import MoultFiles
-internal import MoultSQLite
 internal import MoultTrust
 internal import StepKit
 
@@ -80,17 +80,20 @@ package struct Verifier: Sendable {
                 subject: database.name, method: "digest",
                 finding: digest == database.sha256
                     ? nil : "SHA-256 is \(digest), and the manifest says \(database.sha256)"),
-            Check(subject: database.name, method: "integrity_check", finding: integrity(file)),
+            Check(subject: database.name, method: "integrity_check", finding: integrity(database, file)),
         ]
     }
 
     /// A file that cannot even be opened is a finding like any other.
-    private func integrity(_ file: String) -> String? {
+    private func integrity(_ database: Database, _ file: String) -> String? {
         do {
-            let connection = try Connection.openGuarded(path: file, access: .immutable, deadline: 3600)
-            let finding = try connection.fullCheck(limit: 1).first
-            try connection.close()
-            return finding
+            var exam = Exam(name: database.member, path: file, depth: .full, deadline: 3600)
+            exam.mostFindings = 1
+            let report = try Files.withScratchDirectory { scratch in
+                try Examiner.present().examine([exam], scratch: "\(scratch)/exam").first
+            }
+            if let failure = report?.failure { return "\(failure)" }
+            return report?.isWAL == true ? "it is in WAL mode" : report?.findings?.first
         } catch { return "\(error)" }
     }
 

@@ -3,6 +3,7 @@ import Moult
 import MoultBasics
 import MoultCommand
 import MoultCore
+import MoultGuard
 import TestSupport
 import Testing
 
@@ -29,6 +30,7 @@ import Testing
                 org.example.test: nothing is installed
                   store    \(world.store)
                   follows  newer
+                  guard    \(Guard.level)
                 bring a release in with: moult apply MANIFEST
 
                 """)
@@ -49,6 +51,7 @@ import Testing
                   store    \(world.store)
                   follows  newer
                   since    \(since)
+                  guard    \(Guard.level)
                   last     update 1.0.0 -> 2.0.0 done in \(took), \(last.time)
                 9.0.0 is on hold: too early
                 let it in again with: moult unhold
@@ -70,6 +73,7 @@ import Testing
         let status = try #require(try world.json("moult status --json").first)
         #expect(status["version"]?.string == "2.0.0")
         #expect(status["generation"]?.string == lease.generation)
+        #expect(status["guard"]?.string == "\(Guard.level)")
         #expect(status["databases"]?.array?.compactMap { $0["state"]?.string } == ["sound", "living"])
         let current = status["generations"]?.array?.first { $0["current"]?.bool == true }
         #expect(current?["holders"]?.array?.compactMap { $0["pid"]?.integer } == [Int64(getpid())])

@@ -64,7 +64,7 @@ import Testing
             "not a database", "head -c 8192 /dev/zero > w/food.db; pack food.db user.db; seal food",
             "moult apply rel/test-2.0.0.json", 1, found: .preparing,
             """
-            food.db cannot be attached as "food": file is not a database
+            food.db is no sound database: it does not begin like one
               Publish the release again from a sound file.
             """),
         Case(

@@ -1,0 +1,109 @@
+import Glibc
+import MoultArchive
+import MoultBasics
+import MoultFeed
+import MoultFiles
+import MoultTrust
+import StepKit
+import Synchronization
+
+@testable import MoultPublish
+
+/// What reads bytes of strangers, by name.
+enum Reader {
+    static let all: [String: @Sendable ([UInt8]) throws -> Void] = [
+        "json": { bytes in
+            let json = try JSON(parsing: bytes, source: "f")
+            try same(JSON(parsing: Array(json.line.utf8), source: "again"), json)
+            try same(JSON(parsing: Array(json.pretty.utf8), source: "again"), json)
+        },
+        "manifest": { bytes in
+            let manifest = try Manifest(parsing: bytes, as: .sealed, source: "f")
+            let again = Array(manifest.json.line.utf8)
+            try same(Manifest(parsing: again, as: .sealed, source: "again").json, manifest.json)
+        },
+        "draft": { _ = try Manifest(parsing: $0, as: .draft, source: "f") },
+        "feed": { bytes in
+            let feed = try Feed(parsing: bytes, source: "f")
+            try same(Feed(parsing: Array(feed.json.line.utf8), source: "again"), feed)
+        },
+        "signature": { _ = try Signature(file: $0, named: "f") },
+        "key": { bytes in
+            _ = try? PublicKey(file: bytes, named: "f")
+            _ = try? KeyList(parsing: bytes, source: "f")
+            // A password would take a second each time.
+            _ = try SecretKey(file: bytes, named: "f") { throw MoultError(.json, what: "no password") }
+        },
+        "versions": { bytes in
+            let text = String(decoding: bytes, as: UTF8.self)
+            if let range = VersionRange(text) { _ = range.contains(Version(2, 1, 0)) }
+            if let version = Version(text) { try same(Version(version.description), version) }
+            _ = Expectation(text)?.isMet(by: "5")
+        },
+        "script": { bytes in
+            let path = try File.put(bytes)
+            let reader = try ScriptReader(path: path, file: "f") { text, _ in text }
+            while try reader.next() != nil {}
+        },
+        "archive": { bytes in
+            let path = try File.put(bytes)
+            for name in ["a.tar", "a.tar.gz", "a.tar.xz", "a.tar.zst", "a.zip", "a.7z"] {
+                // Each kind refuses nearly everything; what the next one says is of interest, too.
+                try? archive(path, ArchiveKind(fileName: name))
+            }
+        },
+    ]
+
+    private static let chosen = Mutex<(@Sendable ([UInt8]) throws -> Void)?>(nil)
+
+    static func choose(_ name: String) -> Bool {
+        chosen.withLock { $0 = all[name] }
+        return all[name] != nil
+    }
+
+    static func read(_ bytes: [UInt8]) {
+        let reader = chosen.withLock { $0 }
+        do { try reader?(bytes) } catch let difference as Difference { preconditionFailure("\(difference)") } catch {}
+    }
+
+    /// What was read, written and read again must be the same.
+    private struct Difference: Error {
+        let one: String
+        let other: String
+    }
+
+    private static func same<Value: Equatable>(_ one: @autoclosure () throws -> Value, _ other: Value) throws {
+        do {
+            let one = try one()
+            if one != other { throw Difference(one: "\(one)", other: "\(other)") }
+        } catch let error as MoultError { throw Difference(one: "\(error)", other: "\(other)") }
+    }
+
+    private static func archive(_ path: String, _ kind: ArchiveKind) throws {
+        let declared = ["food.db": 6, "notes/0001.sql": 3]
+        var sizes: [String: Int] = [:]
+        try ArchiveReader(Descriptor(path, .read), kind: kind).read(members: declared, onRawBytes: { _ in }) {
+            name, part in
+            if case .bytes(let bytes) = part { sizes[name, default: 0] += bytes.count }
+            if sizes[name, default: 0] > declared[name, default: -1] { preconditionFailure("more of \(name)") }
+        }
+        if sizes != declared { preconditionFailure("\(sizes) came") }
+    }
+}
+
+/// What libFuzzer calls; under this name, because its own beginning, which is not ours, asks the linker for it.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzzOne(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    Reader.read(Array(UnsafeBufferPointer(start: bytes, count: count)))
+    return 0
+}
+
+/// The one file for readers that need one.
+private enum File {
+    static func put(_ bytes: [UInt8]) throws -> String {
+        let path = "/dev/shm/moult-fuzz-\(getpid())"
+        try Files.remove(path)
+        try Files.writeNew(bytes, to: path)
+        return path
+    }
+}

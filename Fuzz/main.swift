@@ -1,0 +1,22 @@
+// Feeds one reader with whatever libFuzzer thinks of: Fuzz READER [options of libFuzzer] CORPUS...
+//
+// An error is what strange bytes are for; what ends the process is a finding, and becomes a test.
+
+import Glibc
+
+@_silgen_name("LLVMFuzzerRunDriver")
+func runFuzzer(
+    _ count: UnsafeMutablePointer<CInt>,
+    _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>>,
+    _ body: @convention(c) (UnsafePointer<UInt8>?, Int) -> CInt
+) -> CInt
+
+guard CommandLine.argc > 1, Reader.choose(CommandLine.arguments[1]) else {
+    print("usage: Fuzz READER [options] CORPUS...\nreaders: \(Reader.all.keys.sorted().joined(separator: " "))")
+    exit(64)
+}
+// The word is ours, and libFuzzer must not see it.
+var count = CommandLine.argc - 1
+var arguments = CommandLine.unsafeArgv
+for index in 1..<Int(CommandLine.argc) { arguments[index] = arguments[index + 1] }
+exit(runFuzzer(&count, &arguments) { fuzzOne($0, $1) })

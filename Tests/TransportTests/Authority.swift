@@ -1,0 +1,33 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+
+/// Somebody who signs certificates for servers, as the tests need them.
+struct Authority {
+    let directory: String
+    var certificate: String { "\(directory)/ca.pem" }
+
+    init(in directory: String) throws {
+        self.directory = directory
+        try Files.ensureDirectory(directory)
+        try Shell.must(
+            [
+                "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=feather authority", "-days", "2",
+            ], in: directory)
+    }
+
+    /// Makes `NAME.pem` and `NAME.key` for a server of this name, such as `IP:127.0.0.1`; gives the path without the ending.
+    func certify(_ subject: String, as name: String) throws -> String {
+        try Shell.must(
+            [
+                "sh", "-ec",
+                """
+                openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout \(name).key -subj /CN=server -out \(name).csr
+                echo 'subjectAltName=\(subject)' > \(name).ext
+                openssl x509 -req -in \(name).csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile \(name).ext -out \(name).pem
+                """,
+            ], in: directory)
+        return "\(directory)/\(name)"
+    }
+}

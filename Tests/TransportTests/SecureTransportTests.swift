@@ -1,0 +1,124 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// A feed behind TLS, and behind proxies: as curl's users expect it, by the variables that they know.
+@Suite(.timeLimit(.minutes(20))) struct SecureTransportTests {
+    private let scratch: Scratch
+    private let authority: Authority
+    private let server: WebServer
+
+    init() throws {
+        scratch = try Scratch()
+        authority = try Authority(in: scratch.path("ca"))
+        server = try WebServer(
+            scratch.directory("public"), certificate: authority.certify("IP:127.0.0.1", as: "server"))
+        let maker = try ReleaseMaker(in: scratch.path("rel"))
+        _ = try maker.make("1.0.0", sequence: 1, [.reference("food", World.table("food", "1.0.0"))])
+        try must("moult keygen a --no-password -q && moult publish public rel/test-1.0.0.json -k a.key -q")
+    }
+
+    private func run(_ line: String, _ environment: [String: String] = [:]) throws -> Shell.Ended {
+        let built = Files.directory(of: try BuiltMoult.path())
+        return try Shell.run(
+            ["bash", "-c", line], in: scratch.path,
+            environment: ["PATH": "\(built):/usr/bin:/bin"].merging(environment) { $1 })
+    }
+
+    private func must(_ line: String) throws {
+        let ended = try run(line)
+        guard ended.status == 0 else {
+            throw MoultError(.system, what: "\(line) ended with \(ended.status)", why: ended.errors + ended.output)
+        }
+    }
+
+    private func follow(_ url: String) throws {
+        try must("moult init -q --product org.example.test --key a.pub --feed \(url)")
+    }
+
+    private var trusting: [String: String] { ["CURL_CA_BUNDLE": authority.certificate] }
+
+    @Test(arguments: ["CURL_CA_BUNDLE", "SSL_CERT_FILE"])
+    func authorityIsNamedByAVariable(name: String) throws {
+        try follow(server.url("feed.json"))
+        let ended = try run("moult apply -q", [name: authority.certificate])
+        #expect(ended.errors == "")
+        #expect(ended.status == 0)
+        #expect(try run("sqlite3 'file:store/food.db?immutable=1' 'SELECT count(*) FROM food'").output == "200\n")
+    }
+
+    /// What cannot be known to be the server is not asked, and that is never "nothing new".
+    @Test(arguments: ["nobody", "somebody else", "another name"])
+    func strangersAreRefused(who: String) throws {
+        var server = server
+        var environment = trusting
+        switch who {
+        case "nobody": environment = [:]
+        case "somebody else":
+            environment["CURL_CA_BUNDLE"] = try Authority(in: scratch.path("other")).certificate
+        default:
+            server = try WebServer(
+                scratch.path("public"), certificate: authority.certify("IP:127.0.0.2", as: "another"))
+        }
+        try follow(server.url("feed.json"))
+        // What is kept of feeds, and the record of the attempt, are no part of what people see.
+        let aside: Set = [".moult/feed", ".moult/downloads", ".moult/lock", ".moult/history.jsonl"]
+        let before = try Tree(scratch.path("store"), times: false, skipping: aside)
+        for verb in ["check", "plan", "apply"] {
+            let ended = try run("moult \(verb)", environment)
+            #expect(![0, 2].contains(ended.status), "\(verb)")
+            #expect(
+                ended.errors.hasPrefix("moult: error: cannot get \(server.url("feed.json")): SSL"), "\(ended.errors)")
+        }
+        #expect(try Tree(scratch.path("store"), times: false, skipping: aside) == before)
+    }
+
+    @Test func insecureRedirectIsRefused() throws {
+        let plain = try WebServer(scratch.path("public"))
+        let leading = try WebServer(
+            scratch.path("public"), certificate: authority.certify("IP:127.0.0.1", as: "leading"),
+            elsewhere: plain.url("feed.json"))
+        try follow(leading.url("elsewhere"))
+        let ended = try run("moult apply", trusting)
+        #expect(ended.status == 3)
+        #expect(ended.errors.hasPrefix("moult: error: \(leading.url("elsewhere")) leads to another scheme: "))
+    }
+
+    // MARK: proxies
+
+    @Test func plainRequestsGoThroughTheProxy() throws {
+        let plain = try WebServer(scratch.path("public"))
+        let proxy = try ForwardProxy()
+        try follow(plain.url("feed.json"))
+        #expect(try run("moult apply -q", ["http_proxy": proxy.url]).status == 0)
+        let asked = try proxy.requests
+        #expect(asked.first == "GET \(plain.url("feed.json"))")
+        #expect(asked.contains("GET \(plain.url("test-1.0.0.tar.zst"))"))
+    }
+
+    @Test(arguments: ["https_proxy", "HTTPS_PROXY", "all_proxy"])
+    func secureRequestsGoThroughATunnel(name: String) throws {
+        let proxy = try ForwardProxy()
+        try follow(server.url("feed.json"))
+        let ended = try run("moult apply -q", trusting.merging([name: proxy.url]) { $1 })
+        #expect(ended.errors == "")
+        #expect(try Set(proxy.requests) == ["CONNECT 127.0.0.1:\(server.port)"])
+    }
+
+    @Test(arguments: ["no_proxy", "NO_PROXY"])
+    func someHostsNeedNoProxy(name: String) throws {
+        let proxy = try ForwardProxy()
+        try follow(server.url("feed.json"))
+        let environment = ["https_proxy": proxy.url, name: "example.org,127.0.0.1"]
+        #expect(try run("moult apply -q", trusting.merging(environment) { $1 }).status == 0)
+        #expect(try proxy.requests == [])
+    }
+
+    @Test func proxyThatIsNotThereIsNoAnswer() throws {
+        try follow(server.url("feed.json"))
+        try must("sed -i 's/\"feed\": {/\"feed\": {\"patience\": 1,/' store/moult.json")
+        let ended = try run("moult check", trusting.merging(["https_proxy": "http://127.0.0.1:\(Port.free())"]) { $1 })
+        #expect(ended.status == 75)
+    }
+}
