@@ -45,7 +45,7 @@ demo: release
 	@scripts/demo .build/release/moult
 
 lint:
-	swift format lint --strict --recursive Package.swift Sources Plugins Tests Examples
+	swift format lint --strict --recursive Package.swift Sources Plugins Tests Examples Fuzz
 	scripts/check-arrows
 	scripts/check-guarantees
 	scripts/codes
