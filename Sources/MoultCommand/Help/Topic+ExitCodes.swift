@@ -9,6 +9,10 @@ extension Topic {
             message before anything else.
             """,
             """
+            One verb has numbers of its own if it is asked to: moult status --nagios ends as a check of Nagios does, \
+            with 0, 1 (warning), 2 (critical) or 3 (could not be told).
+            """,
+            """
             With --json the error is an object on stdout that carries the same number as "exit", its name as \
             "outcome", and a "code" that tells one error from another.
             """,
