@@ -57,9 +57,11 @@ package enum Peek {
         let result = Result {
             if let deadline { try connection.raiseGuard(deadline: deadline) }
             do { try readFirstPage(of: connection) } catch {
-                // The last one who had it open took them away before we came.
-                let isGone = try before.wal != nil && before != Sidecars.of(path)
-                if way == .sharedMemory, error.sqlite?.resultCode.primary == .cannotOpen, isGone { throw changed(path) }
+                guard way == .sharedMemory, let code = error.sqlite?.resultCode else { throw error }
+                // The last one who had it open took the sidecars away before we came.
+                let isGone = try code.primary == .cannotOpen && before != Sidecars.of(path)
+                // A writer was at the index, and we may not wait for him by its locks.
+                if isGone || code == .readOnlyRecovery { throw changed(path) }
                 throw error
             }
             return try body(connection, way)

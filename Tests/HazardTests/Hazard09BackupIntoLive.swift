@@ -55,6 +55,37 @@ import Testing
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
+    /// Waits until an update has been decided and has the database open again: then it only waits for the lock.
+    private func waitUntilItWants(_ update: Program) throws {
+        let transactions = lab.path(".moult/transactions")
+        func isDecided() throws -> Bool {
+            try Files.list(transactions).filter { $0 != "CACHEDIR.TAG" }.contains { name in
+                let journal = try Files.read("\(transactions)/\(name)/journal.jsonl", limit: 1 << 20) ?? []
+                return String(decoding: journal, as: UTF8.self).contains("\"decided\"")
+            }
+        }
+        while try !isDecided() || !OpenFiles.isOpen([path], in: update.pid) {
+            try #require(ProcessFacts(pid: update.pid).started != nil)
+        }
+    }
+
+    /// A writer in the middle of a transaction when the update begins to wait: neither keeps the other from its end.
+    @Test(arguments: ["wal", "delete"])
+    func aWriterInTheMiddle(mode: String) throws {
+        try lab.store.update(to: lab.shared("1.0.0", 1, 5, "old"))
+        let writer = try RunningApp(path, "PRAGMA journal_mode=\(mode);")
+        try writer.run("BEGIN IMMEDIATE")
+        try writer.run("INSERT INTO note VALUES(9000, 'mine', 1)")
+        let update = try Program([
+            BuiltMoult.path(), "apply", "--store", lab.store.directory, lab.shared("2.0.0", 2, 3, "new", .live),
+        ])
+        try waitUntilItWants(update)
+        #expect(try writer.run("COMMIT") == "")
+        #expect(update.wait() == 0)
+        #expect(try writer.run("SELECT count(*), min(text), max(text) FROM note") == "4|mine|new\n")
+        try writer.close()
+    }
+
     /// In rollback mode a reader keeps the new content out: the update waits until he has read.
     @Test func aReaderInRollbackMode() throws {
         try lab.store.update(to: lab.shared("1.0.0", 1, 5, "old"))
@@ -63,15 +94,7 @@ import Testing
         let update = try Program([
             BuiltMoult.path(), "apply", "--store", lab.store.directory, lab.shared("2.0.0", 2, 3, "new", .live),
         ])
-        // From the decision on it only waits for the lock.
-        let transactions = lab.path(".moult/transactions")
-        func isDecided() throws -> Bool {
-            try Files.list(transactions).filter { $0 != "CACHEDIR.TAG" }.contains { name in
-                let journal = try Files.read("\(transactions)/\(name)/journal.jsonl", limit: 1 << 20) ?? []
-                return String(decoding: journal, as: UTF8.self).contains("\"decided\"")
-            }
-        }
-        while try !isDecided() { try #require(ProcessFacts(pid: update.pid).started != nil) }
+        try waitUntilItWants(update)
         #expect(try reader.rest() == "4|old\n")
         #expect(update.wait() == 0)
         #expect(try reader.run("SELECT count(*), min(text), max(text) FROM note") == "3|new|new\n")

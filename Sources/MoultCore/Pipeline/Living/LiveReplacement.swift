@@ -99,7 +99,8 @@ final class LiveReplacement {
         while true {
             let live = try Connection(path: path, access: .readWrite, busyTimeout: turn)
             do {
-                try live.execute("PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE")
+                // In exclusive mode a connection keeps its reader's lock while it waits for a writer, who waits for that lock.
+                try live.execute("BEGIN IMMEDIATE; PRAGMA locking_mode = EXCLUSIVE")
                 let version = try live.int("PRAGMA user_version")
                 try live.execute("PRAGMA user_version = \(version); COMMIT")
                 return live
