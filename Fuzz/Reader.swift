@@ -19,8 +19,8 @@ enum Reader {
         },
         "manifest": { bytes in
             let manifest = try Manifest(parsing: bytes, as: .sealed, source: "f")
-            let again = Array(manifest.json.line.utf8)
-            try same(Manifest(parsing: again, as: .sealed, source: "again").json, manifest.json)
+            let again = Array(manifest.sealedJSON().line.utf8)
+            try same(Manifest(parsing: again, as: .sealed, source: "again").sealedJSON(), manifest.sealedJSON())
         },
         "draft": { _ = try Manifest(parsing: $0, as: .draft, source: "f") },
         "feed": { bytes in
