@@ -39,7 +39,8 @@ extension Orchestrator {
         let follower = try follower(request)
         let current = try follower.reader.ask()
         let choice = try follower.choose(from: current)
-        return (try look(current, choice), try made(choice, current, follower)?.plan)
+        let plan = try incoming(choice, current, follower).map { try planner.update($0, follower.update).plan }
+        return (try look(current, choice), plan)
     }
 
     /// Brings in the newest release of the feed that this store may have, by way of others if need be.
@@ -61,11 +62,13 @@ extension Orchestrator {
             result.settled = try recover(wait: wait)
             choice = try follower.choose(from: current)
         }
-        while let made = try made(choice, current, follower) {
-            try follower.fetchBundle(of: made, watcher)
+        while let incoming = try incoming(choice, current, follower) {
             let settled = result.settled
-            result = try locked(wait) {
-                try execute(planner.update(made.incoming, follower.update), settled: settled + $0, announce)
+            result = try avoidingUnfitPatches { planner in
+                try follower.fetchFiles(of: planner.update(incoming, follower.update), watcher)
+                return try locked(wait) {
+                    try execute(planner.update(incoming, follower.update), settled: settled + $0, announce)
+                }
             }
             let next = try follower.choose(from: current)
             // A store that does not come nearer would go round for ever.
@@ -77,13 +80,13 @@ extension Orchestrator {
     }
 
     /// Brings the release of a saved plan to where it can be applied.
-    func fetch(_ origin: Plan.Origin, _ saved: Plan, wait: Int) throws -> Planner.Incoming {
+    func fetch(_ origin: Plan.Origin, _ saved: Plan, by planner: Planner, wait: Int) throws -> Planner.Incoming {
         try SavedPlan(plan: saved, layout: layout).proveFresh()
         let follower = try follower(FeedRequest(place: origin.feed))
         let lock = try Downloads(layout).lock(wait: wait, stop: watcher.stopIfAsked)
         defer { withExtendedLifetime(lock) {} }
-        let incoming = try follower.incoming(origin)
-        try follower.fetchBundle(of: planner.update(incoming, saved.updateRequest), watcher)
+        let incoming = try follower.incoming(origin, patches: saved.patches)
+        try follower.fetchFiles(of: planner.update(incoming, saved.updateRequest), watcher)
         return incoming
     }
 
@@ -97,15 +100,14 @@ extension Orchestrator {
             provenance: current.provenance, installed: try Generation.current(layout)?.manifest.version, choice: choice)
     }
 
-    /// The plan of the first release on the way.
-    private func made(
+    /// The first release on the way.
+    private func incoming(
         _ choice: FeedChoice.Result, _ current: FeedReader.Current, _ follower: FeedFollower
-    ) throws -> Planner.Made? {
+    ) throws -> Planner.Incoming? {
         guard let release = choice.way.first else { return nil }
-        let incoming = try follower.incoming(
+        return try follower.incoming(
             release, of: current, then: choice.way.dropFirst().map(\.version),
             notes: choice.note.map { ["\(choice.way.last?.version ?? release.version): \($0)"] } ?? [])
-        return try planner.update(incoming, follower.update)
     }
 }
 

@@ -64,7 +64,9 @@ package struct Orchestrator: Sendable {
         {
             return Result(generation: try Generation.currentName(layout))
         }
-        return try locked(wait) { try execute(planner.update(request), settled: $0, announce) }
+        return try avoidingUnfitPatches { planner in
+            try locked(wait) { try execute(planner.update(request), settled: $0, announce) }
+        }
     }
 
     /// Goes back to a kept generation, and puts the present release on hold.
@@ -76,8 +78,14 @@ package struct Orchestrator: Sendable {
 
     /// Does exactly a saved plan, once.
     package func apply(_ saved: Plan, wait: Int = 0, announce: (Plan) throws -> Void = { _ in }) throws -> Result {
+        try avoidingUnfitPatches { planner in try apply(saved, by: planner, wait: wait, announce) }
+    }
+
+    private func apply(
+        _ saved: Plan, by planner: Planner, wait: Int, _ announce: (Plan) throws -> Void
+    ) throws -> Result {
         // What a feed brought must be here before the store is locked; what the plan relies on is proven again then.
-        let fetched = try saved.origin.map { try fetch($0, saved, wait: wait) }
+        let fetched = try saved.origin.map { try fetch($0, saved, by: planner, wait: wait) }
         return try locked(wait) { settled in
             try SavedPlan(plan: saved, layout: layout).proveFresh()
             var made =
@@ -182,7 +190,8 @@ package struct Orchestrator: Sendable {
             .run()
         } catch {
             let reason = (error as? Pipeline.Unrested)?.reason ?? error
-            warning { try record(plan, since: start, stopwatch, failure: reason) }
+            // Nothing has failed that counts: it begins anew without the patch.
+            if !(reason is PatchFault) { warning { try record(plan, since: start, stopwatch, failure: reason) } }
             throw leave(transaction, calls, error, because: reason)
         }
         var result = Result(plan: plan, settled: settled, generation: plan.to.generation)

@@ -83,6 +83,12 @@ extension Feed.Release {
             version: version, sequence: try fields.count("sequence"), channel: channel, manifest: manifest,
             requires: try Self.requires(fields), rollout: rollout,
             withdrawn: try fields.optionalString("withdrawn"))
+        patches = try fields.objects("patches").map { part in
+            guard let from = Version(try part.string("from")) else { throw part.fail("from", "is no version") }
+            let file = try part.string("file")
+            if let fault = PlainName.fault(file) { throw part.fail("file", "\"\(file)\" \(fault)") }
+            return Patch(from: from, file: file)
+        }
         try Feed.refuse(critical, fields)
     }
 

@@ -26,6 +26,9 @@ extension Feed.Release {
             ],
             "requires": ranges.members?.isEmpty == true ? nil : ranges,
             "rollout": rollout == 100 ? nil : .size(rollout), "withdrawn": .optional(withdrawn),
+            "patches": patches.isEmpty
+                ? nil
+                : .array(patches.map { ["from": .string($0.from.description), "file": .string($0.file)] }),
         ])
     }
 }

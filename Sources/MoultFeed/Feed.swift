@@ -34,6 +34,14 @@ package struct Feed: Sendable, Equatable {
         package var rollout: Int
         /// Why it must not be installed any more; nil if it may.
         package var withdrawn: String?
+        /// The patches of its manifest that are kept beside the feed.
+        package var patches: [Patch] = []
+
+        package struct Patch: Sendable, Equatable {
+            package var from: Version
+            package var file: String
+            package init(from: Version, file: String) { (self.from, self.file) = (from, file) }
+        }
 
         package init(
             version: Version, sequence: Int, channel: String = usualChannel, manifest: File,

@@ -19,6 +19,20 @@ extension Files {
         }
         try target.close()
     }
+
+    /// Makes a new file that shares the blocks of another; false, and no file, where the file system cannot.
+    package static func shareIfPossible(_ old: String, at new: String, mode: UInt32) throws -> Bool {
+        let source = try Descriptor(old, .read)
+        let target = try Descriptor(new, .create, mode: mode)
+        try target.setMode(mode)
+        if try target.shareBlocks(of: source) {
+            try target.close()
+            return true
+        }
+        try target.close()
+        try remove(new)
+        return false
+    }
 }
 
 extension Descriptor {

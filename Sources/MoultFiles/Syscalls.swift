@@ -92,6 +92,19 @@ package enum Syscall {
     static func clone(_ to: Int32, _ from: Int32) throws(Errno) {
         _ = try call("ioctl(FICLONE)") { moult_clone(to, from) }
     }
+    /// Maps part of a file for reading, over what is mapped at an address, or with nil wherever there is room.
+    static func map(_ fd: Int32, at address: UnsafeMutableRawPointer?, _ offset: Int, _ size: Int) throws(Errno)
+        -> UnsafeMutableRawPointer
+    {
+        let flags = MAP_PRIVATE | (address == nil ? 0 : MAP_FIXED) | (fd < 0 ? MAP_ANONYMOUS : 0)
+        // The result of failure is -1; an address that programs may have is never negative.
+        let place = try call("mmap") { Int(bitPattern: Glibc.mmap(address, size, PROT_READ, flags, fd, offset)) }
+        guard let pointer = UnsafeMutableRawPointer(bitPattern: place) else { throw .invalid }
+        return pointer
+    }
+    static func unmap(_ address: UnsafeMutableRawPointer, _ size: Int) throws(Errno) {
+        _ = try call("munmap") { Glibc.munmap(address, size) }
+    }
     static func access(_ path: String, _ mode: Int32) throws(Errno) {
         _ = try call("access") { Glibc.access(path, mode) }
     }

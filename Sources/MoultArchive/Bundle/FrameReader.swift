@@ -81,12 +81,21 @@ final class FrameDecoder {
         content.deallocate()
     }
 
-    func decode(_ frame: Frame, from file: borrowing Descriptor, at offset: Int) throws -> UnsafeRawBufferPointer {
+    /// `prefix` is what the frame looks back at, if it was compressed so; it must stay until the call has returned.
+    func decode(
+        _ frame: Frame, from file: borrowing Descriptor, at offset: Int,
+        behind prefix: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)
+    ) throws -> UnsafeRawBufferPointer {
         let packed = UnsafeMutableRawBufferPointer(rebasing: packed[..<frame.packedSize])
         try fill(packed, from: file, at: offset)
         // One frame and nothing behind it: zstd would decode several in a row.
         guard ZSTD_findFrameCompressedSize(packed.baseAddress, packed.count) == packed.count else {
             throw Refusal(.archiveFrames, "the frame at \(offset) does not end where it should")
+        }
+        // It counts for one frame only.
+        let referred = ZSTD_DCtx_refPrefix(context, prefix.baseAddress, prefix.count)
+        guard ZSTD_isError(referred) == 0 else {
+            throw Refusal(.archiveLibrary, "zstd says: \(String(cString: ZSTD_getErrorName(referred)))", now: nil)
         }
         let count = ZSTD_decompressDCtx(
             context, content.baseAddress, frame.contentSize, packed.baseAddress, packed.count)

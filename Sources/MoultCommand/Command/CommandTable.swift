@@ -28,6 +28,7 @@ extension Command {
         StepsVerb.command,
         InspectVerb.command,
         DiffVerb.command,
+        DeltaVerb.command,
         HelpVerb.command,
         CompletionsVerb.command,
     ]

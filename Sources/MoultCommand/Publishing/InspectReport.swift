@@ -33,8 +33,8 @@ struct InspectReport: Report {
             let frames = bundle.frames.map { ", \(counted($0.packed.count, "frame"))" } ?? ""
             facts.row("bundle", "\(bundle.file), \(ByteCount(bundle.size))\(frames), sha256 \(bundle.sha256)")
         }
-        for delta in manifest.deltas {
-            facts.row("delta", "from \(delta.from): \(delta.file), \(ByteCount(delta.size))")
+        for patch in manifest.patches {
+            facts.row("patch", "\(patch.member) from \(patch.from): \(patch.file), \(ByteCount(patch.size))")
         }
         for check in manifest.checks { facts.row("check", "\(check.on): \(check.sql) \(check.expect)") }
         for step in manifest.steps { facts.row("step", "\(step.step) \(step.when.rawValue) \(step.phase.rawValue)") }

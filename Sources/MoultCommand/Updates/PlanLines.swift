@@ -7,9 +7,21 @@ package struct PlanLines: Sendable {
     /// The effects that have a line.
     package let effects: [Effect]
     private let databaseWidth: Int
+    /// Where members come from that do not come from the bundle.
+    private let sources: [String: String]
 
     package init(_ plan: Plan, details: Bool) {
         effects = plan.effects.filter { details || !$0.isDetail }
+        var sources: [String: String] = [:]
+        for reuse in plan.reuse {
+            let version = reuse.base.map { " of \(Generation.version(of: $0.generation))" } ?? ""
+            let size = ByteCount(reuse.patches.reduce(0) { $0 + $1.size })
+            sources[reuse.member] =
+                reuse.patches.isEmpty
+                ? "unchanged, the file\(version)"
+                : "by \(counted(reuse.patches.count, "patch", "patches")) of \(size)\(version.replacing(" of ", with: " on "))"
+        }
+        self.sources = sources
         databaseWidth = max(10, effects.compactMap(\.database).map(displayWidth).max() ?? 0)
     }
 
@@ -26,7 +38,11 @@ package struct PlanLines: Sendable {
                 effect.mark == .none
                 ? "\(database): " : StyledText(database) + spaces(databaseWidth + 2 - displayWidth(database))
         }
-        let text = StyledText(note + effect.text, effect.mark == .keeps ? .dim : nil)
+        var words = effect.text
+        if case .seal(let member, _) = effect.change, let source = sources[member] {
+            words = words.replacing("from the bundle", with: source)
+        }
+        let text = StyledText(note + words, effect.mark == .keeps ? .dim : nil)
         let parts = terminal.width.map { text.wrapped(to: max($0 - start.width, 20)) } ?? [text]
         return [start + parts[0]] + parts.dropFirst().map { spaces(start.width) + $0 }
     }
@@ -53,7 +69,8 @@ extension Page {
         let title: StyledText = "\(what ?? "\(name) \(from) -> \(plan.to.version)", .heading)"
         let facts = [
             "store \(store)", plan.purpose == .rollback ? "rollback" : nil,
-            plan.bundle.map { "bundle \(ByteCount($0.size))" }, plan.trust,
+            plan.bundle.map { "bundle \(ByteCount($0.size))" },
+            plan.patches.isEmpty ? nil : "patches \(ByteCount(plan.patchBytes)) instead of the bundle", plan.trust,
         ]
         let origin: StyledText = "\("(\(facts.compactMap(\.self).joined(separator: ", ")))", .dim)"
         if title.width + 3 + origin.width <= terminal.width ?? .max {

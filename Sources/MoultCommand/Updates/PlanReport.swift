@@ -39,7 +39,7 @@ struct PlanReport: Report {
         if !plan.calls.isEmpty { page.line() }
         for call in plan.calls { page.wrapped("consumer \(call.text)") }
         page.line()
-        if let origin = plan.origin { page.origin(origin, missing: plan.bundle?.missing ?? 0) }
+        if let origin = plan.origin { page.origin(origin, missing: plan.missing) }
         page.wrapped(
             "disk: needs \(ByteCount(plan.needs)), \(ByteCount(free)) free \(page.terminal.symbols.dot) \(counts)")
         if !examiner.isWhole { page.wrapped("guard: \(examiner.guardWords)") }

@@ -1,6 +1,7 @@
 internal import MoultArchive
 internal import MoultBasics
 internal import MoultPublish
+internal import StepKit
 
 /// `moult pack`: makes a release of a draft.
 enum PackVerb {
@@ -14,6 +15,9 @@ enum PackVerb {
     static let format = Option(
         "format", value: .choice("KIND", of: ["tar.zst", "tar.xz", "tar.gz", "zip"]),
         "The kind of bundle, tar.zst if not said")
+    static let deltaFrom = Option(
+        "delta-from", value: .file("MANIFEST"), repeats: true,
+        "Also make patches from this older release; may be given several times")
     static let allowDirty = Option("allow-dirty", "Pack although files differ from what is committed")
     static let define = Option(
         "define", value: .text("NAME=VALUE"), repeats: true, "The value of ${NAME} in the draft and its scripts")
@@ -27,10 +31,13 @@ enum PackVerb {
             opens. A database that is in use is taken in as it is committed; no input is changed.
             """
         ],
-        arguments: [draft], options: [output, name, level, format, allowDirty, define], usesStore: false,
+        arguments: [draft], options: [output, name, level, format, deltaFrom, allowDirty, define], usesStore: false,
         examples: [
             .init("Pack into ./releases:", "moult pack draft.json"),
             .init("As small as zstd can, elsewhere:", "moult pack draft.json -o public --level 19"),
+            .init(
+                "With patches for stores that have the release before:",
+                "moult pack draft.json --delta-from releases/food-2.0.0.json"),
         ],
         exits: [.init(.failure(.refused), "a database is not sound, or files are not committed")],
         run: run)
@@ -42,6 +49,7 @@ enum PackVerb {
         options.output = call.value(output) ?? "releases"
         options.name = call.value(name)
         options.level = call.number(level) ?? 12
+        options.deltaFrom = call.values(deltaFrom)
         options.allowDirty = call.has(allowDirty)
         options.defines = try call.defines(define)
         if let kind = call.value(format) { options.format = try ArchiveKind(fileName: "x.\(kind)") }
@@ -91,6 +99,10 @@ private struct PackedReport: Report {
                 "\("+", .added) \(bundle)  \(ByteCount(packed.bundleSize).description) for \(ByteCount(packed.contentSize).description)"
             )
         }
+        for patch in packed.patches {
+            page.line(
+                "\("+", .added) \(patch.file)  \(ByteCount(patch.size).description) from \(patch.from.description)")
+        }
         page.line("\("+", .added) \(packed.manifest)")
         page.line("apply it with: moult apply \(packed.manifest)")
     }
@@ -100,6 +112,15 @@ private struct PackedReport: Report {
             "manifest": .string(packed.manifest), "version": .string(packed.version),
             "bundle": .optional(packed.bundle),
             "bundleSize": .size(packed.bundleSize), "contentSize": .size(packed.contentSize),
+            "patches": packed.patches.isEmpty
+                ? nil
+                : .array(
+                    packed.patches.map {
+                        [
+                            "file": .string($0.file), "member": .string($0.member),
+                            "from": .string($0.from.description), "size": .size($0.size),
+                        ]
+                    }),
             "databases": .array(
                 packed.databases.map {
                     ["name": .string($0.name), "size": .size($0.size), "sha256": .string($0.sha256)]

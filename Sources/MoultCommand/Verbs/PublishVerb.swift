@@ -26,6 +26,9 @@ enum PublishVerb {
         "From now on stores shall trust this key instead of the present ones; may be given more than once")
     static let threshold = Option(
         "threshold", value: .number(in: 1...16), "How many of the new keys must sign, 1 if not said")
+    static let patches = Option(
+        "patches", value: .number("N", in: 0...50),
+        "Keep patches from the last N releases before the newest one, 3 if not said")
     static let serial = Option(
         "serial", value: .number(in: 1...Int.max), "The feed's serial, one more than the last if not said")
 
@@ -43,7 +46,8 @@ enum PublishVerb {
             """,
         ],
         arguments: [directory, manifests],
-        options: [key, days, channel, rollout, release, withdraw, reason, trust, threshold, serial], usesStore: false,
+        options: [key, days, channel, rollout, release, withdraw, reason, trust, threshold, patches, serial],
+        usesStore: false,
         examples: [
             .init("Publish a release:", "moult publish public releases/dailyvalue-2.1.0.json --key release.key"),
             .init("To a tenth of all machines first:", "moult publish public new.json --rollout 10 -k release.key"),
@@ -61,6 +65,7 @@ enum PublishVerb {
         options.keys = try call.values(key).map { try Keys.secret($0) }
         options.days = call.number(days) ?? options.days
         options.channel = call.value(channel) ?? options.channel
+        options.patches = call.number(patches) ?? options.patches
         options.serial = call.number(serial)
         options.changes = try changes(call)
         if call.value(release) == nil { options.rollout = call.number(rollout) ?? 100 }
@@ -96,6 +101,7 @@ private struct PublishedReport: Report {
 
     func write(to page: inout Page) {
         for file in published.files { page.line("\("+", .added) \(file)") }
+        for file in published.removed { page.line("\("-", .removed) \(file)") }
         let signed =
             published.signers.isEmpty
             ? "not signed" : "signed by \(published.signers.map(\.description).joined(separator: " and "))"
@@ -110,6 +116,7 @@ private struct PublishedReport: Report {
             "expires": .string(published.expires.description), "releases": .size(published.releases),
             "added": .array(published.added.map { .string($0.description) }),
             "files": .array(published.files.map { .string($0) }),
+            "removed": .array(published.removed.map { .string($0) }),
             "signers": .array(published.signers.map { .string($0.description) }),
         ]
     }

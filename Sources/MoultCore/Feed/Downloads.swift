@@ -4,15 +4,17 @@ internal import MoultTransport
 internal import MoultTrust
 internal import StepKit
 
-/// The store's directory of fetched bundles: whole ones under their digests, and what was cut off, to be gone on with.
+/// The store's directory of fetched bundles and patches: whole ones under their digests, and what was cut off, to be gone on with.
 struct Downloads {
     let layout: StoreLayout
 
     init(_ layout: StoreLayout) { self.layout = layout }
 
-    /// Where one bundle is, or will be.
+    /// Where one bundle or patch is, or will be.
     struct Place {
-        /// Its name ends as the bundle's own does, by which its format is known.
+        /// What it is called beside its manifest.
+        let name: String
+        /// Its name ends as the file's own does, by which its format is known.
         let path: String
         let size: Int
         let sha256: String
@@ -25,10 +27,12 @@ struct Downloads {
         }
     }
 
-    func place(of bundle: Manifest.Bundle) -> Place {
+    func place(of bundle: Manifest.Bundle) -> Place { place(bundle.file, bundle.size, bundle.sha256) }
+    func place(of patch: Manifest.Patch) -> Place { place(patch.file, patch.size, patch.sha256) }
+
+    private func place(_ file: String, _ size: Int, _ sha256: String) -> Place {
         Place(
-            path: "\(layout.downloads)/\(bundle.sha256.prefix(16))-\(bundle.file)", size: bundle.size,
-            sha256: bundle.sha256)
+            name: file, path: "\(layout.downloads)/\(sha256.prefix(16))-\(file)", size: size, sha256: sha256)
     }
 
     /// One at a time: two would write to the same part.
@@ -47,17 +51,16 @@ struct Downloads {
             why: "another moult is fetching for it", now: "Try again later, or let moult wait for it: --wait SECONDS")
     }
 
-    /// Brings a bundle in, from the first place that gives what the manifest says.
+    /// Brings a bundle or a patch in, from the first place that gives what the manifest says.
     func fetch(
-        _ bundle: Manifest.Bundle, from places: [Location], by transport: Transport, _ watcher: Watcher
+        _ place: Place, from places: [Location], by transport: Transport, _ watcher: Watcher
     ) throws {
-        let place = place(of: bundle)
         if try place.missing() == 0, try Files.facts(place.path) != nil { return }
         try keepOnly(partial: place.partial)
         var faults: [MoultError] = []
         for source in places {
             do {
-                try fetch(place, from: source.beside(bundle.file), by: transport, watcher, named: bundle.file)
+                try fetchOnce(place, from: source.beside(place.name), by: transport, watcher)
                 return
             } catch let error as MoultError {
                 if error.code == .interrupted || error.code == .system || error.code == .helper { throw error }
@@ -65,11 +68,11 @@ struct Downloads {
             }
         }
         throw faults.first { $0.outcome == .refused } ?? faults.first
-            ?? MoultError(.noFeed, what: "there is nowhere to fetch \(bundle.file) from")
+            ?? MoultError(.noFeed, what: "there is nowhere to fetch \(place.name) from")
     }
 
-    private func fetch(
-        _ place: Place, from source: Location, by transport: Transport, _ watcher: Watcher, named name: String
+    private func fetchOnce(
+        _ place: Place, from source: Location, by transport: Transport, _ watcher: Watcher
     ) throws {
         let before = try Files.facts(place.partial)?.size ?? 0
         try transport.download(source, to: place.partial, size: place.size) { done in
@@ -80,9 +83,9 @@ struct Downloads {
         }
         try Files.remove(place.partial)
         // A part of something else was gone on with: all of it anew, once.
-        if before > 0 { return try fetch(place, from: source, by: transport, watcher, named: name) }
+        if before > 0 { return try fetchOnce(place, from: source, by: transport, watcher) }
         throw MoultError(
-            .digest, .refused, what: "\(source) is not the bundle that was sealed",
+            .digest, .refused, what: "\(source) is not what was sealed",
             why: "its SHA-256 is another one than the manifest says", now: "Try again later, or tell the publisher.")
     }
 

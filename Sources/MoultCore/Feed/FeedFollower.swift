@@ -79,22 +79,28 @@ struct FeedFollower {
     func incoming(
         _ release: Feed.Release, of current: FeedReader.Current, then: [Version] = [], notes: [String] = []
     ) throws -> Planner.Incoming {
-        try incoming(
+        let patches = try release.patches.map(\.file).filter { name in
+            // A stick may have the bundle only.
+            guard case .file(let path) = current.place.beside(name) else { return true }
+            return try Files.factsThroughLinks(path) != nil
+        }
+        return try incoming(
             release.manifest,
             Plan.Origin(
                 feed: current.place.description, serial: current.feed.serial, manifest: release.manifest.name,
                 size: release.manifest.size, sha256: release.manifest.sha256, then: then, notes: notes),
-            current.place, current.provenance)
+            current.place, current.provenance, patches: Set(patches))
     }
 
     /// The release that a saved plan names, by its digest.
-    func incoming(_ origin: Plan.Origin) throws -> Planner.Incoming {
+    func incoming(_ origin: Plan.Origin, patches: [Plan.PatchFile]) throws -> Planner.Incoming {
         let file = Feed.File(name: origin.manifest, size: origin.size, sha256: origin.sha256)
-        return try incoming(file, origin, places[0], .planned)
+        return try incoming(file, origin, places[0], .planned, patches: Set(patches.map(\.file)))
     }
 
     private func incoming(
-        _ file: Feed.File, _ origin: Plan.Origin, _ feed: Location, _ provenance: Provenance
+        _ file: Feed.File, _ origin: Plan.Origin, _ feed: Location, _ provenance: Provenance,
+        patches: Set<String>
     ) throws -> Planner.Incoming {
         var faults: [MoultError] = []
         for place in [feed] + places.filter({ $0 != feed }) {
@@ -104,7 +110,8 @@ struct FeedFollower {
                 var path: String?
                 if case .file(let name) = manifest { path = name }
                 return Planner.Incoming(
-                    bytes: bytes, name: manifest.description, path: path, provenance: provenance, origin: origin)
+                    bytes: bytes, name: manifest.description, path: path, provenance: provenance, origin: origin,
+                    patches: patches)
             } catch let error as MoultError {
                 if error.code == .interrupted { throw error }
                 faults.append(error)
@@ -127,18 +134,28 @@ struct FeedFollower {
         return bytes
     }
 
-    /// Brings the bundle of a plan in, if something of it is needed and it is not here.
-    func fetchBundle(of made: Planner.Made, _ watcher: Watcher) throws {
-        guard made.plan.manifestPath == nil, made.plan.bundle != nil, let bundle = made.context.release.bundle else {
-            return
+    /// Brings in what a plan needs and is not here: patches, or the bundle.
+    func fetchFiles(of made: Planner.Made, _ watcher: Watcher) throws {
+        guard made.plan.manifestPath == nil else { return }
+        let (downloads, release) = (Downloads(layout), made.context.release)
+        for file in made.plan.patches where file.missing > 0 {
+            guard let patch = release.patches.first(where: { $0.file == file.file }) else { continue }
+            do {
+                try downloads.fetch(downloads.place(of: patch), from: places, by: transport, watcher)
+            } catch let error as MoultError {
+                if error.code == .interrupted || error.code == .system || error.code == .helper { throw error }
+                throw PatchFault([patch.file], error)
+            }
         }
-        try Downloads(layout).fetch(bundle, from: places, by: transport, watcher)
+        guard made.plan.bundle != nil, let bundle = release.bundle else { return }
+        try downloads.fetch(downloads.place(of: bundle), from: places, by: transport, watcher)
     }
 
     /// A bundle in the cache, brought in if it is not there.
     func fetched(_ bundle: Manifest.Bundle, _ watcher: Watcher) throws -> String {
-        try Downloads(layout).fetch(bundle, from: places, by: transport, watcher)
-        return Downloads(layout).place(of: bundle).path
+        let place = Downloads(layout).place(of: bundle)
+        try Downloads(layout).fetch(place, from: places, by: transport, watcher)
+        return place.path
     }
 
     /// The manifest's own signatures, as far as there are any.

@@ -59,6 +59,7 @@ package struct Collector {
         try Files.setMode(layout.generation(name), 0o700)
         try Files.rename(layout.generation(name), to: trash.directory)
         try Files.removeTree(trash.directory)
+        try LinkedFiles(layout).refresh()
         withExtendedLifetime(lease) {}
     }
 }

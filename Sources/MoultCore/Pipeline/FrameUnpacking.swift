@@ -29,7 +29,7 @@ struct FrameUnpacking {
         }
         let declared = zip(frames.packed, frames.content).map { Frame(packedSize: $0, contentSize: $1) }
         let digests = Array(frames.sha256.utf8)
-        let gauge = Gauge(total: members.reduce(0) { $0 + $1.value.size }, tell: progress)
+        let gauge = Gauge("unpack", total: members.reduce(0) { $0 + $1.value.size }, tell: progress)
         try BundleReader(file, layout: layout, frames: declared).read(threads: Threads.cores) { piece in
             let member = layout.members[piece.member]
             let digest = try SHA256.digest(of: piece.bytes).hex
@@ -63,19 +63,20 @@ private final class Target: Sendable {
 }
 
 /// How far it is, told by one thread at a time.
-private final class Gauge: Sendable {
+final class Gauge: Sendable {
     private let done = Mutex(0)
+    private let what: String
     private let total: Int
     private let tell: @Sendable (PrepareContext.Progress) throws -> Void
 
-    init(total: Int, tell: @escaping @Sendable (PrepareContext.Progress) throws -> Void) {
-        (self.total, self.tell) = (total, tell)
+    init(_ what: String, total: Int, tell: @escaping @Sendable (PrepareContext.Progress) throws -> Void) {
+        (self.what, self.total, self.tell) = (what, total, tell)
     }
 
     func add(_ count: Int) throws {
         try done.withLock { done in
             done += count
-            try tell(.init("unpack", done: done, total: total))
+            try tell(.init(what, done: done, total: total))
         }
     }
 }

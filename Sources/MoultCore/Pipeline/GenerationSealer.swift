@@ -13,10 +13,14 @@ struct GenerationSealer {
     func finish() throws {
         let directory = transaction.generation
         var entries: [Seal.Entry] = []
+        // What another generation has, too, is sealed already; it has got its last name now.
+        let linked = try Set(LinkedFiles(transaction.layout).records().map(\.inode))
+        try LinkedFiles(transaction.layout).refresh()
         for database in manifest.databases {
             let path = "\(directory)/\(database.member)"
             // After all checks, so that the disk has written most of it meanwhile, and before its time is recorded.
-            if database.place == .generation { try Files.seal(path, mode: 0o444) }
+            let isLinked = try Files.facts(path).map { linked.contains($0.inode) } ?? false
+            if database.place == .generation, !isLinked { try Files.seal(path, mode: 0o444) }
             guard let facts = try Files.factsThroughLinks(path) else {
                 throw MoultError(
                     .generation, what: "\(path) was not staged", why: "no step made it", now: "Report this.")

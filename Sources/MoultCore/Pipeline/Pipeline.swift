@@ -67,13 +67,12 @@ struct Pipeline {
                 stopwatch.begin(.prepare, step.name)
                 try step.prepare(plan.effects.filter { $0.phase == phase && $0.step == step.name }, context)
             }
-            if phase == .check, let bundle = plan.bundle {
+            if phase == .check, !plan.members.isEmpty {
                 stopwatch.begin(.prepare, "unpack")
-                try Unpacker(
-                    transaction: transaction, release: release, bundle: bundle.path, members: plan.members,
-                    progress: context.progress
+                try MemberStaging(
+                    transaction: transaction, plan: plan, release: release, progress: context.progress
                 )
-                .unpack()
+                .stage()
             }
             if phase == .check { try examine(context) }
         }

@@ -10,6 +10,16 @@ struct Transaction {
     var journal: Journal { Journal(in: directory) }
     /// Where the core unpacks.
     var unpacked: String { "\(directory)/unpacked" }
+    /// Where a member is staged; the names of migrations have directories.
+    func place(of member: String) throws -> String {
+        var directory = unpacked
+        for part in member.split(separator: "/").dropLast() {
+            directory += "/\(part)"
+            try Files.ensureDirectory(directory, mode: 0o700)
+        }
+        return "\(unpacked)/\(member)"
+    }
+
     /// Where future living files wait, if they will live in the store.
     var waiting: String { "\(directory)/waiting" }
     /// Where the future living file of a path waits.
@@ -53,6 +63,7 @@ struct Transaction {
         }
         try Files.remove(journal.path)
         try Files.removeTree(directory)
+        try LinkedFiles(layout).refresh()
     }
 
     /// The inodes of what is staged, by which a settling tells done from not done.

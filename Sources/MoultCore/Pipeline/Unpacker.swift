@@ -20,7 +20,7 @@ struct Unpacker {
         if let frames = release.bundle?.frames {
             try FrameUnpacking(
                 bundle: bundle, frames: frames, members: expected,
-                wanted: members, place: place, progress: progress
+                wanted: members, place: transaction.place(of:), progress: progress
             ).unpack()
         } else {
             try stream(expected)
@@ -30,7 +30,7 @@ struct Unpacker {
     /// A bundle of any kind: its own digest and each member's, computed while it streams by.
     private func stream(_ expected: [String: Expected]) throws {
         let kind = try ArchiveKind(fileName: release.bundle?.file ?? bundle)
-        let whole = RunningDigest()
+        let whole = GrowingDigest()
         let total = expected.reduce(0) { $0 + $1.value.size }
         var done = 0
         var sink: MemberSink?
@@ -39,7 +39,7 @@ struct Unpacker {
         } onMember: { name, part in
             switch part {
             case .begin:
-                sink = try MemberSink(path: members.contains(name) ? place(name) : nil)
+                sink = try MemberSink(path: members.contains(name) ? transaction.place(of: name) : nil)
             case .bytes(let bytes):
                 try sink?.write(bytes)
                 done += bytes.count
@@ -50,16 +50,6 @@ struct Unpacker {
             }
         }
         try proveBundle(whole.finish())
-    }
-
-    /// Where a member goes; the names of migrations have directories.
-    private func place(_ member: String) throws -> String {
-        var directory = transaction.unpacked
-        for part in member.split(separator: "/").dropLast() {
-            directory += "/\(part)"
-            try Files.ensureDirectory(directory, mode: 0o700)
-        }
-        return "\(transaction.unpacked)/\(member)"
     }
 
     /// What the manifest says of a member.
@@ -102,7 +92,8 @@ extension MoultError.Code {
 }
 
 /// A digest that grows while bytes pass by.
-private final class RunningDigest {
+final class GrowingDigest: @unchecked Sendable {
+    // Unchecked: whoever shares it between threads lets one of them at a time use it.
     private var hasher: SHA256?
 
     func update(_ bytes: UnsafeRawBufferPointer) throws {
@@ -119,7 +110,7 @@ private final class RunningDigest {
 /// Where one member goes: to its digest, and to a file if it is wanted.
 private final class MemberSink {
     private let file: Descriptor?
-    private let digest = RunningDigest()
+    private let digest = GrowingDigest()
     private var written = 0
     private var started = 0
 

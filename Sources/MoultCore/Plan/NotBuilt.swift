@@ -8,7 +8,6 @@ enum NotBuilt {
             let place = "databases.\(database.name)"
             if !database.marker { throw error("\(place).marker: shared databases without a marker") }
         }
-        if !manifest.deltas.isEmpty { throw error("deltas: patches") }
     }
 
     private static func error(_ what: String) -> MoultError {

@@ -7,7 +7,8 @@ extension Plan {
             "format": .size(Self.format), "plan": .string(id), "created": .string(created.description),
             "purpose": .string(purpose.rawValue), "store": .string(store), "product": .string(product),
             "from": from?.json, "to": to.json, "manifest": .optional(manifestPath),
-            "origin": origin?.json, "bundle": bundle?.json, "trust": .string(trust),
+            "origin": origin?.json, "bundle": bundle?.json,
+            "reuse": reuse.isEmpty ? nil : .array(reuse.map(\.json)), "trust": .string(trust),
             "request": .compact([
                 "follow": .string(request.follow.rawValue), "allowDowngrade": .bool(request.allowDowngrade),
                 "app": .optional(request.app?.description), "cacheRoot": .optional(request.cacheRoot),
@@ -51,7 +52,7 @@ extension Plan {
                     path: try $0.string("path"), size: try $0.count("size"),
                     missing: try $0.optionalCount("missing") ?? 0)
             },
-            trust: try fields.string("trust"),
+            reuse: try fields.objects("reuse").map { try Reuse($0) }, trust: try fields.string("trust"),
             request: Request(
                 follow: try request.word("follow", Policy.Follow.self) ?? .newer,
                 allowDowngrade: try request.optionalBool("allowDowngrade") ?? false,

@@ -15,7 +15,10 @@ package struct Plan: Sendable, Equatable {
     package var manifestPath: String?
     /// The feed by which it comes; nil if somebody named the manifest.
     package var origin: Origin?
+    /// The bundle, if something must be unpacked from it.
     package var bundle: Bundle?
+    /// What is made without it.
+    package var reuse: [Reuse] = []
     package var trust: String
     /// How the release may be taken, as asked for.
     package var request: Request
@@ -104,7 +107,7 @@ package struct Plan: Sendable, Equatable {
 
     package func effects(of phase: Phase) -> [Effect] { effects.filter { $0.phase == phase } }
 
-    /// The members of the bundle that must be unpacked.
+    /// The members of the release that must be staged.
     package var members: [String] {
         var members: [String] = []
         for member in effects.flatMap(\.members) where !members.contains(member) { members.append(member) }

@@ -24,6 +24,8 @@ struct Planner {
     let steps: StepSet
     /// The consumers of the app itself, beside those of the settings.
     var inProcess: [Consumer] = []
+    /// Patches and bases that were found unfit.
+    var avoided: Set<String> = []
 
     /// A plan with all that is needed to execute it.
     struct Made {
@@ -44,6 +46,8 @@ struct Planner {
         let provenance: Provenance
         /// The feed that it came by.
         var origin: Plan.Origin?
+        /// The patches that the feed keeps.
+        var patches: Set<String> = []
     }
 
     func update(_ request: UpdateRequest) throws -> Made {
@@ -193,15 +197,50 @@ struct Planner {
         plan.calls = plan.calls(of: consumers + inProcess, from: installed?.manifest, to: manifest)
         plan.warnings += try Warnings.of(manifest, in: context)
         plan.warnings += Warnings.of(consumers, manifest, installed?.manifest)
-        try addBundle(to: &plan, manifest, view)
+        try addSources(to: &plan, manifest, incoming, view)
         plan.facts = view.facts
         try Space.need(for: &plan, manifest, bytes: incoming.bytes.count, in: layout)
         return Made(plan: plan, context: context, incoming: incoming)
     }
 
-    /// Finds the bundle if something of it is needed; its size is known before a byte of it is read.
-    private func addBundle(to plan: inout Plan, _ manifest: Manifest, _ view: RecordingView) throws {
+    /// Finds what the release's files are made of: by patches, of what is there, or from the bundle.
+    private func addSources(
+        to plan: inout Plan, _ manifest: Manifest, _ incoming: Incoming, _ view: RecordingView
+    ) throws {
         guard !plan.members.isEmpty, let bundle = manifest.bundle else { return }
+        let downloads = Downloads(layout)
+        let isFed = plan.origin != nil
+        let directory = plan.manifestPath.map(Files.directory(of:))
+        let sourcing = Sourcing(layout: layout, manifest: manifest, avoided: avoided) { patch in
+            guard let result = manifest.result(of: patch) else { return nil }
+            var (path, missing) = ("", 0)
+            if let directory {
+                path = "\(directory)/\(patch.file)"
+                guard try Files.factsThroughLinks(path)?.size == patch.size else { return nil }
+            } else {
+                guard isFed, incoming.patches.contains(patch.file) else { return nil }
+                let place = downloads.place(of: patch)
+                (path, missing) = (place.path, try place.missing())
+            }
+            return Plan.PatchFile(
+                file: patch.file, path: path, size: patch.size, sha256: patch.sha256, missing: missing, result: result)
+        }
+        plan.reuse = try sourcing.reuse(for: plan.members, bundle: cost(of: bundle, plan))
+        for patch in plan.patches where directory != nil { view.note(try .read(patch.path, "size")) }
+        if !plan.bundled.isEmpty { try addBundle(bundle, to: &plan, view) }
+    }
+
+    /// How many bytes of the bundle must be fetched and read; nil if it cannot be had.
+    private func cost(of bundle: Manifest.Bundle, _ plan: Plan) throws -> (missing: Int, size: Int)? {
+        if let path = plan.manifestPath {
+            let facts = try Files.factsThroughLinks("\(Files.directory(of: path))/\(bundle.file)")
+            return facts?.size == bundle.size ? (0, bundle.size) : nil
+        }
+        return plan.origin == nil ? nil : (try Downloads(layout).place(of: bundle).missing(), bundle.size)
+    }
+
+    /// Finds the bundle; its size is known before a byte of it is read.
+    private func addBundle(_ bundle: Manifest.Bundle, to plan: inout Plan, _ view: RecordingView) throws {
         if plan.manifestPath == nil, plan.origin != nil {
             let place = Downloads(layout).place(of: bundle)
             plan.bundle = Plan.Bundle(path: place.path, size: bundle.size, missing: try place.missing())
@@ -209,7 +248,7 @@ struct Planner {
         }
         guard let manifestPath = plan.manifestPath else {
             throw MoultError(
-                .refused, .refused, what: "\(plan.members.joined(separator: ", ")) is not there any more",
+                .refused, .refused, what: "\(plan.bundled.joined(separator: ", ")) is not there any more",
                 why: "a kept generation has the databases as they came and nothing else, and the bundle is not at hand",
                 now: "Bring the release in from its manifest: moult apply MANIFEST")
         }

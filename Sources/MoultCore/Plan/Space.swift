@@ -10,7 +10,12 @@ enum Space {
     static func need(for plan: inout Plan, _ manifest: Manifest, bytes: Int, in layout: StoreLayout) throws {
         guard plan.changesStore else { return }
         plan.needs = try plan.effects.reduce(0) { try $0 + $1.stagedBytes + migrated($1, layout) } + bytes
-        plan.needs += plan.bundle?.missing ?? 0
+        plan.needs += plan.missing
+        for reuse in plan.reuse {
+            // A second name, or shared blocks, need no room; what lies on the way to a result is there for a while.
+            if reuse.isLinked(in: manifest) { plan.needs -= manifest.content(of: reuse.member)?.size ?? 0 }
+            plan.needs += reuse.patches.dropLast().reduce(0) { $0 + $1.result.size }
+        }
         let free = try Files.freeSpace(layout.root)
         if plan.needs + overhead > free {
             throw MoultError(

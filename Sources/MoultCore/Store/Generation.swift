@@ -11,6 +11,7 @@ package struct Generation: Sendable {
 
     package let name: String
     package let directory: String
+    private let layout: StoreLayout
     package let manifest: Manifest
     /// The manifest as it was signed, byte for byte.
     package let bytes: [UInt8]
@@ -31,7 +32,7 @@ package struct Generation: Sendable {
                 now: "Bring the release in again: moult apply MANIFEST")
         }
         let manifest = try Manifest(parsing: bytes, as: .sealed, source: path)
-        return Generation(name: name, directory: directory, manifest: manifest, bytes: bytes)
+        return Generation(name: name, directory: directory, layout: layout, manifest: manifest, bytes: bytes)
     }
 
     /// The name that `current` points at; nil if nothing is installed.
@@ -77,7 +78,8 @@ package struct Generation: Sendable {
         guard let bytes = try Files.read(path, limit: 1 << 24) else {
             throw MoultError(.generation, what: "generation \(name) has no seal", why: "\(path) is not there")
         }
-        return try Seal(parsing: bytes, source: path)
+        let seal = try Seal(parsing: bytes, source: path)
+        return seal.counting(try LinkedFiles(layout).records())
     }
 
     /// Throws unless every file of the generation is the very one that was proven; reads none of them.

@@ -47,6 +47,19 @@ package struct Seal: Sendable, Equatable {
     package var feedSerial: Int?
     package init(entries: [Entry], feedSerial: Int? = nil) { (self.entries, self.feedSerial) = (entries, feedSerial) }
 
+    /// With the times of files that have got or lost another name since.
+    func counting(_ links: [LinkedFiles.Record]) -> Seal {
+        Seal(
+            entries: entries.map { entry in
+                guard let link = links.first(where: { $0.inode == entry.inode && $0.sha256 == entry.sha256 }) else {
+                    return entry
+                }
+                return Entry(
+                    member: entry.member, sha256: entry.sha256, size: entry.size, inode: entry.inode,
+                    changed: link.changed)
+            }, feedSerial: feedSerial)
+    }
+
     package func entry(_ member: String) -> Entry? { entries.first { $0.member == member } }
 
     package var json: JSON {
@@ -57,7 +70,7 @@ package struct Seal: Sendable, Equatable {
                     [
                         "member": .string($0.member), "sha256": .string($0.sha256), "size": .size($0.size),
                         "inode": .integer(Int64(bitPattern: $0.inode)),
-                        "changed": [.size($0.changed.seconds), .size($0.changed.nanoseconds)],
+                        "changed": $0.changed.json,
                     ]
                 }),
         ])
@@ -69,12 +82,10 @@ package struct Seal: Sendable, Equatable {
         }
         feedSerial = try fields.optionalCount("feedSerial")
         entries = try fields.objects("files").map { file in
-            let changed = file.json("changed")?.array?.compactMap(\.integer) ?? []
-            guard changed.count == 2 else { throw file.fail("changed", "must be seconds and nanoseconds") }
-            return Entry(
+            Entry(
                 member: try file.string("member"), sha256: try file.string("sha256"), size: try file.integer("size"),
                 inode: UInt64(bitPattern: Int64(try file.integer("inode"))),
-                changed: FileFacts.Moment(seconds: Int(changed[0]), nanoseconds: Int(changed[1])))
+                changed: try file.moment("changed"))
         }
     }
 }

@@ -29,6 +29,7 @@ package struct FeedPublisher {
         var feed = try renewed(before?.feed, product: releases.first?.manifest.product)
         for release in releases { try add(release, to: &feed) }
         for change in options.changes { try make(change, in: &feed) }
+        let stale = try keepPatches(of: releases, in: &feed)
         let text = Array(feed.json.pretty.utf8)
         guard text.count <= Feed.largest else {
             throw refusal(
@@ -39,12 +40,34 @@ package struct FeedPublisher {
         // What stores will read is read as they will.
         _ = try Feed(parsing: text, source: directory.file(Feed.fileName))
         // The feed last: whoever sees it finds all that it names.
-        let files = try releases.flatMap { try $0.bring(into: directory) } + keyList(in: feed)
+        let files = try releases.flatMap { try $0.bring(into: directory, in: feed) } + keyList(in: feed)
         try directory.replace(text, before: before?.digest, keys: options.keys)
+        for name in stale { try Files.remove(directory.file(name)) }
         return PublishReport(
             feed: directory.file(Feed.fileName), serial: feed.serial, expires: feed.expires,
             added: releases.map(\.manifest.version), files: files, signers: options.keys.map(\.publicKey.id),
-            releases: feed.releases.count)
+            releases: feed.releases.count, removed: stale.sorted())
+    }
+
+    /// Lists the patches that lead away from one of the last releases and pay; gives those that were kept until now.
+    private func keepPatches(of new: [SealedRelease], in feed: inout Feed) throws -> Set<String> {
+        let files: (Feed) -> Set<String> = { Set($0.releases.flatMap(\.patches).map(\.file)) }
+        let before = files(feed)
+        let bases = feed.releases.suffix(options.patches + 1).dropLast()
+        for index in feed.releases.indices {
+            let release = feed.releases[index]
+            guard let sealed = new.first(where: { $0.manifest.version == release.version }) else {
+                feed.releases[index].patches.removeAll { patch in !bases.contains { $0.version == patch.from } }
+                continue
+            }
+            for base in bases where base.sequence < release.sequence {
+                for patch in try sealed.patches(from: base, new, directory)
+                where !feed.releases[index].patches.contains(where: { $0.file == patch.file }) {
+                    feed.releases[index].patches.append(.init(from: base.version, file: patch.file))
+                }
+            }
+        }
+        return before.subtracting(files(feed))
     }
 
     /// A feed that was signed once is waited for with a signature.

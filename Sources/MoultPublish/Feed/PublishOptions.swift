@@ -14,6 +14,8 @@ package struct PublishOptions: Sendable {
     package var rollout = 100
     /// A serial of one's own; else one more than the last.
     package var serial: Int?
+    /// From how many releases before the newest one patches are kept.
+    package var patches = 3
     package var changes: [Change] = []
     package var now = Timestamp.now
     package init() {}
@@ -36,6 +38,8 @@ package struct PublishReport: Sendable {
     package let files: [String]
     package let signers: [KeyID]
     package let releases: Int
+    /// Patches that nobody needs any more, and that are gone.
+    package let removed: [String]
 }
 
 extension MoultError.Code {

@@ -44,15 +44,35 @@ struct SealedRelease {
         }
     }
 
+    /// The patches by which it comes from a release of the feed, if that pays and their files are here.
+    func patches(
+        from base: Feed.Release, _ new: [SealedRelease], _ directory: FeedDirectory
+    ) throws -> [Manifest.Patch] {
+        guard !manifest.patches.isEmpty else { return [] }
+        var older = new.first { $0.manifest.version == base.version }?.manifest
+        let path = directory.file(base.manifest.name)
+        if older == nil, let bytes = try Files.read(path, limit: Manifest.largest) {
+            older = try Manifest(parsing: bytes, as: .sealed, source: path)
+        }
+        let source = Files.directory(of: self.path)
+        let there = try Set(
+            manifest.patches.filter { try Files.factsThroughLinks("\(source)/\($0.file)")?.size == $0.size }.map(\.file)
+        )
+        return older.flatMap { manifest.patchesThatPay(from: $0) { there.contains($0.file) } } ?? []
+    }
+
     /// Puts bundle, patches, manifest and signatures into the directory, each after what it names; gives the new names.
-    func bring(into directory: FeedDirectory) throws -> [String] {
+    func bring(into directory: FeedDirectory, in feed: Feed) throws -> [String] {
         let source = Files.directory(of: path)
         var new: [String] = []
         func bring(_ name: String, _ sha256: String, _ size: Int) throws {
             if try directory.bring("\(source)/\(name)", sha256: sha256, size: size) { new.append(name) }
         }
         if let bundle = manifest.bundle { try bring(bundle.file, bundle.sha256, bundle.size) }
-        for delta in manifest.deltas { try bring(delta.file, delta.sha256, delta.size) }
+        let kept = Set(feed.release(manifest.version)?.patches.map(\.file) ?? [])
+        for patch in manifest.patches where kept.contains(patch.file) {
+            try bring(patch.file, patch.sha256, patch.size)
+        }
         try sign(in: directory)
         try bring(Files.name(of: path), entry.manifest.sha256, bytes.count)
         return new

@@ -1,6 +1,7 @@
 internal import Glibc
 package import MoultArchive
 internal import MoultFiles
+package import StepKit
 
 /// What a publisher says about packing besides the draft.
 package struct PackOptions {
@@ -14,6 +15,8 @@ package struct PackOptions {
     /// The name of manifest and bundle without ending, which then replace those of an earlier pack; else product and
     /// version, of which each is packed once.
     package var name: String?
+    /// Older releases, by their manifests, from which patches are made.
+    package var deltaFrom: [String] = []
     /// Packs although files differ from what is committed.
     package var allowDirty = false
     package var defines: [String: String] = [:]
@@ -41,5 +44,7 @@ package struct PackReport: Sendable {
     package let bundleSize: Int
     package let contentSize: Int
     package let version: String
+    /// The patches that the manifest lists, its own and those of older releases.
+    package let patches: [Manifest.Patch]
     package let databases: [(name: String, size: Int, sha256: String)]
 }

@@ -117,6 +117,8 @@ package struct Packer {
                 members, to: "\(workshop)/bundle", named: name, modified: manifest.created?.seconds ?? 0)
             bundle = "\(options.output)/\(name)"
         }
+        let patches = try ReleasePatches(options: options, workshop: workshop, stem: stem).make(for: manifest)
+        manifest.patches = patches.map(\.patch)
         let text = Array(manifest.sealedJSON().pretty.utf8)
         // What will be installed is read as it will be read there.
         _ = try Manifest(parsing: text, as: .sealed, source: "\(stem).json")
@@ -125,6 +127,7 @@ package struct Packer {
         var stale: Set<String> = []
         if options.name == nil {
             if let bundle { try refuseChange(of: bundle, to: "\(workshop)/bundle") }
+            for made in patches { try refuseChange(of: "\(options.output)/\(made.patch.file)", to: made.path) }
             try refuseChange(of: path, to: "\(workshop)/manifest")
         } else if let old = try Files.read(path, limit: Manifest.largest),
             // Of another file nothing is known, and nothing of it is removed.
@@ -137,18 +140,20 @@ package struct Packer {
             try place("\(workshop)/\(database.member)", at: "\(options.output)/\(database.member)")
         }
         if let bundle { try place("\(workshop)/bundle", at: bundle) }
+        for made in patches { try place(made, workshop) }
         try place("\(workshop)/manifest", at: path)
         for file in stale { try Files.remove("\(options.output)/\(file)") }
         return PackReport(
             manifest: path, bundle: bundle, bundleSize: manifest.bundle?.size ?? 0,
             contentSize: members.reduce(0) { $0 + $1.size }, version: manifest.version.description,
+            patches: manifest.patches,
             databases: manifest.databases.map { ($0.name, $0.size, $0.sha256) })
     }
 
     /// What lies beside a manifest and belongs to it.
     private static func files(of manifest: Manifest) -> Set<String> {
         let inPlace = manifest.databases.filter { $0.place == .inPlace }.map(\.member)
-        return Set(inPlace + (manifest.bundle.map { [$0.file] } ?? []))
+        return Set(inPlace + manifest.patches.map(\.file) + (manifest.bundle.map { [$0.file] } ?? []))
     }
 
     private static func members(of manifest: Manifest) -> [(name: String, size: Int)] {
@@ -177,6 +182,15 @@ package struct Packer {
             .packing, .refused, what: "\(path) is there already, with other content",
             why: "a version that was published must not change",
             now: "Give the release another version, or remove that file.")
+    }
+
+    /// A patch of an older release may lie elsewhere, or where it belongs already.
+    private func place(_ made: ReleasePatches.Made, _ workshop: String) throws {
+        let path = "\(options.output)/\(made.patch.file)"
+        if made.path.hasPrefix("\(workshop)/") { return try place(made.path, at: path) }
+        if try Files.factsThroughLinks(path) != nil { return }
+        try Files.copy(made.path, to: "\(workshop)/\(made.patch.file)", mode: 0o644)
+        try place("\(workshop)/\(made.patch.file)", at: path)
     }
 
     /// Puts a finished file at its name, durable.

@@ -19,7 +19,7 @@ extension Manifest {
                 "from": .optional(requires.from?.description),
             ]),
             "bundle": bundle?.json,
-            "deltas": .unlessEmpty(deltas.map(\.json)),
+            "patches": .unlessEmpty(patches.map(\.json)),
             "databases": .object(databases.map { JSON.Member($0.name, $0.json) }),
             "checks": .unlessEmpty(checks.map(\.json)),
             "budget": budget.isEmpty ? nil : .object(budget.map(\.member)),
@@ -60,12 +60,17 @@ extension Manifest.Bundle {
     }
 }
 
-extension Manifest.Delta {
+extension Manifest.Patch {
     fileprivate var json: JSON {
-        [
-            "from": .string(from.description), "file": .string(file), "size": .size(size), "sha256": .string(sha256),
-        ]
+        .compact([
+            "member": .string(member), "from": .string(from.description), "base": base?.json, "result": result?.json,
+            "file": .string(file), "size": .size(size), "sha256": .string(sha256),
+        ])
     }
+}
+
+extension Manifest.Content {
+    package var json: JSON { ["size": .size(size), "sha256": .string(sha256)] }
 }
 
 extension Manifest.GoldenQuery {

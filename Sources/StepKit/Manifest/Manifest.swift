@@ -33,8 +33,8 @@ public struct Manifest: Sendable, Equatable {
     public var requires: Requires
     /// The archive of the release; nil if every database lies in place.
     public var bundle: Bundle?
-    /// Patches from older releases.
-    public var deltas: [Delta]
+    /// Smaller ways to this release than its bundle, for stores that have an older one.
+    public var patches: [Patch]
     /// Every database of the release.
     public var databases: [Database]
     /// Queries with the answers that they must give.
@@ -98,22 +98,6 @@ public struct Manifest: Sendable, Equatable {
 
         package init(packed: [Int], content: [Int], sha256: String) {
             (self.packed, self.content, self.sha256) = (packed, content, sha256)
-        }
-    }
-
-    /// A patch from an older release.
-    public struct Delta: Sendable, Equatable {
-        /// The release that must be installed.
-        public var from: Version
-        /// Its name, beside the manifest.
-        public var file: String
-        /// Its bytes.
-        public var size: Int
-        /// Its digest, in hexadecimal digits.
-        public var sha256: String
-
-        package init(from: Version, file: String, size: Int, sha256: String) {
-            (self.from, self.file, self.size, self.sha256) = (from, file, size, sha256)
         }
     }
 

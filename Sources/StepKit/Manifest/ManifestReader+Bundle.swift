@@ -38,13 +38,21 @@ extension ManifestReader {
         return frames
     }
 
-    mutating func deltas(_ fields: Fields) throws -> [Manifest.Delta] {
-        try fields.objects("deltas").map { part in
-            let delta = Manifest.Delta(
-                from: try version(part, "from"), file: try plainName(part, "file"), size: try size(part, "size"),
+    mutating func patches(_ fields: Fields) throws -> [Manifest.Patch] {
+        try fields.objects("patches").map { part in
+            let patch = Manifest.Patch(
+                member: try part.string("member"), from: try version(part, "from"), base: try content(part, "base"),
+                result: try content(part, "result"), file: try plainName(part, "file"), size: try size(part, "size"),
                 sha256: try sha256(part, "sha256"))
             try done(part)
-            return delta
+            return patch
         }
+    }
+
+    private mutating func content(_ fields: Fields, _ name: String) throws -> Manifest.Content? {
+        guard let part = try fields.optionalObject(name) else { return nil }
+        let content = Manifest.Content(size: try size(part, "size"), sha256: try sha256(part, "sha256"))
+        try done(part)
+        return content
     }
 }

@@ -37,7 +37,7 @@ struct ManifestReader {
             critical: try fields.optionalStrings("critical") ?? [],
             requires: try requires(fields),
             bundle: try bundle(fields),
-            deltas: try deltas(fields),
+            patches: try patches(fields),
             databases: try fields.named("databases").map { try database($0.name, $0.fields) },
             checks: try checks(fields),
             budget: try budget(fields),

@@ -86,12 +86,19 @@ struct ManifestRules {
     }
 
     private func references(_ manifest: Manifest) throws {
-        let names = manifest.databases.map(\.name)
+        let databases = manifest.databases
+        let names = databases.map(\.name)
         func known(_ name: String, _ place: String, _ why: String) throws {
             guard names.contains(name) else { throw fields.fail(place, why, now: didYouMean(name, among: names)) }
         }
         for (index, check) in manifest.checks.enumerated() {
             try known(check.on, "checks[\(index)].on", "\"\(check.on)\" is no database of this release")
+        }
+        let members = databases.flatMap(members).map(\.name)
+        for (index, patch) in manifest.patches.enumerated() where !members.contains(patch.member) {
+            throw fields.fail(
+                "patches[\(index)].member", "\"\(patch.member)\" is no file of this release",
+                now: didYouMean(patch.member, among: members))
         }
         for budget in manifest.budget {
             try known(

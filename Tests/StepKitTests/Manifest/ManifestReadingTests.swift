@@ -14,7 +14,7 @@ import Testing
         #expect(manifest.requires.from?.contains(Version(1, 9, 0)) == true)
         #expect(manifest.bundle?.size == 87_867_032)
         #expect(manifest.bundle?.frames?.packed == [40_000_000, 47_867_032])
-        #expect(manifest.deltas.map(\.from) == [Version(2, 0, 0)])
+        #expect(manifest.patches.map(\.from) == [Version(2, 0, 0)])
         #expect(manifest.databases.map(\.name) == ["food", "maps", "pantry", "user", "thumbs"])
         #expect(manifest.budget.first?.shrink == Allowance("20%"))
         #expect(manifest.steps.map(\.when) == [.after, .before])
@@ -92,7 +92,7 @@ import Testing
     @Test func everythingInPlaceNeedsNoBundle() throws {
         let edits = ["food", "pantry", "user", "thumbs"].map { Edit.remove("/databases/\($0)") }
         let document = try Sample.sealed().edited(
-            edits + [.remove("/bundle"), .remove("/checks"), .remove("/budget")])
+            edits + [.remove("/bundle"), .remove("/patches"), .remove("/checks"), .remove("/budget")])
         #expect(refusal(document, as: .sealed) == nil)
     }
 }

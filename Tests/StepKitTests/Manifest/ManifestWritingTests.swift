@@ -41,7 +41,7 @@ import Testing
     /// What is spelt out in the manifest, although it would be so anyway, makes no difference.
     @Test func takesDefaultsForWhatTheyAre() throws {
         let edits: [Edit] = [
-            .set("/requires", [:]), .set("/deltas", []), .set("/checks", []), .set("/budget", [:]), .set("/steps", []),
+            .set("/requires", [:]), .set("/patches", []), .set("/checks", []), .set("/budget", [:]), .set("/steps", []),
             .set("/critical", []), .set("/databases/food/path", "food-2.db"), .set("/databases/food/verify", "quick"),
             .set("/databases/food/attach", ["as": "food"]), .set("/databases/food/place", "generation"),
             .set("/databases/food/identity", [:]), .set("/databases/pantry/marker", true),

@@ -27,7 +27,13 @@ enum Sample {
             "file": "dailyvalue-2.1.0.tar.zst", "size": 87867032, "sha256": "\(digest)",
             "frames": { "packed": [40000000, 47867032], "content": [80000000, 90000000], "sha256": "\(digest)\(other)" }
           },
-          "deltas": [{ "from": "2.0.0", "file": "2.0.0-2.1.0.delta", "size": 1, "sha256": "\(other)" }],
+          "patches": [
+            {
+              "member": "food-2.db", "from": "2.0.0", "base": { "size": 120000000, "sha256": "\(other)" },
+              "result": { "size": 125000000, "sha256": "\(digest)" }, "file": "food.from-2.0.0.patch", "size": 1,
+              "sha256": "\(other)"
+            }
+          ],
           "databases": {
             "food": {
               "kind": "reference", "member": "food-2.db", "size": 130000000, "sha256": "\(digest)", "path": "food.db",
@@ -83,7 +89,13 @@ enum Sample {
             "file": "dailyvalue-2.1.0.tar.zst", "size": 87867032, "sha256": "\(digest)",
             "frames": { "packed": [87867032], "content": [170000000], "sha256": "\(digest)" },
           },
-          "deltas": [{ "from": "2.0.0", "file": "2.0.0-2.1.0.delta", "size": 1, "sha256": "\(other)" }],
+          "patches": [
+            {
+              "member": "food-2.db", "from": "2.0.0", "base": { "size": 120000000, "sha256": "\(other)" },
+              "result": { "size": 125000000, "sha256": "\(digest)" }, "file": "food.from-2.0.0.patch", "size": 1,
+              "sha256": "\(other)"
+            }
+          ],
           "databases": {
             "food": {
               "kind": "reference", "member": "food-2.db", "size": 130000000, "sha256": "\(digest)", "path": "food.db",
@@ -176,7 +188,8 @@ enum Sample {
               "version": "2.1.0", "sequence": 41, "channel": "beta",
               "manifest": { "file": "dailyvalue-2.1.0.json", "size": 2048, "sha256": "\(digest)" },
               "requires": { "app": ">=3.2 <5", "moult": ">=0.1", "from": "^1.4 || 2.0.0" },
-              "rollout": 10, "withdrawn": "shows wrong totals"
+              "rollout": 10, "withdrawn": "shows wrong totals",
+              "patches": [{ "from": "2.0.0", "file": "food.from-2.0.0.patch" }]
             }
           ]
         }

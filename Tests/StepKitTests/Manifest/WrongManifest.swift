@@ -36,5 +36,6 @@ enum BeyondSchema: String, CaseIterable {
     case framesFitTogether = "as many packed and content sizes as digests"
     case someVersionIsPossible = "less than the least"
     case databasesAreKnown = "no database of this release"
+    case membersAreKnown = "is no file of this release"
     case criticalFieldsAreKnown = "the manifest says that it is critical"
 }

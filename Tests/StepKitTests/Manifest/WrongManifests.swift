@@ -113,13 +113,18 @@ let wrongDrafts: [WrongManifest] = [
         says: "bundle.frames must have as many packed and content sizes as digests", beyond: .framesFitTogether),
 
     // Patches
-    .init(.draft, .set("/deltas", [:]), says: "deltas must be a list of objects, is an object"),
-    .init(.draft, .set("/deltas/0", 1), says: "deltas[0] must be an object, is a whole number"),
+    .init(.sealed, .set("/patches", [:]), says: "patches must be a list of objects, is an object"),
+    .init(.sealed, .set("/patches/0", 1), says: "patches[0] must be an object, is a whole number"),
     .init(
-        .draft, .set("/deltas/0/from", "2"),
-        says: "deltas[0].from \"2\" is not a version as SemVer has it. Write it as in 2.1.0."),
-    .init(.draft, .remove("/deltas/0/size"), says: "deltas[0].size is missing"),
-    .init(.draft, .set("/deltas/0/file", ".x"), says: "deltas[0].file \".x\" begins with '.'"),
+        .sealed, .set("/patches/0/member", "food-3.db"),
+        says: "patches[0].member \"food-3.db\" is no file of this release. Did you mean \"food-2.db\"?",
+        beyond: .membersAreKnown),
+    .init(.sealed, .remove("/patches/0/base/size"), says: "patches[0].base.size is missing"),
+    .init(
+        .sealed, .set("/patches/0/from", "2"),
+        says: "patches[0].from \"2\" is not a version as SemVer has it. Write it as in 2.1.0."),
+    .init(.sealed, .remove("/patches/0/size"), says: "patches[0].size is missing"),
+    .init(.sealed, .set("/patches/0/file", ".x"), says: "patches[0].file \".x\" begins with '.'"),
 
     // Databases
     .init(.draft, .remove("/databases"), says: "databases must name at least one database"),
@@ -426,7 +431,7 @@ let wrongSealed: [WrongManifest] = [
         says: "overlays is not known to this moult, and the manifest says that it is critical. Install a newer moult.",
         beyond: .criticalFieldsAreKnown),
     .init(
-        .sealed, .set("/databases/food/overlay", 1), .set("/critical", ["deltas", "databases.food.overlay"]),
+        .sealed, .set("/databases/food/overlay", 1), .set("/critical", ["patches", "databases.food.overlay"]),
         says: "databases.food.overlay is not known to this moult, and the manifest says that it is critical."
             + " Install a newer moult.", beyond: .criticalFieldsAreKnown),
     .init(

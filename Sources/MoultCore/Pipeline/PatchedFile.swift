@@ -1,0 +1,48 @@
+internal import MoultFiles
+internal import Synchronization
+
+/// The file that a patch makes, and its digest: pieces come on several threads in any order, and the digest grows in the
+/// order of the file, by whichever thread is free.
+final class PatchedFile: Sendable {
+    private struct State {
+        /// Where the pieces lie that are written and not yet digested.
+        var written: [Int: Range<Int>] = [:]
+        var next = 0
+        var isDigesting = false
+    }
+
+    private let file: Descriptor
+    private let state = Mutex(State())
+    /// Touched only by the thread that has set `isDigesting`.
+    private let digest = GrowingDigest()
+
+    init(_ file: consuming Descriptor) { self.file = file }
+
+    func add(_ bytes: UnsafeRawBufferPointer, piece: Int, at offset: Int) throws {
+        try file.write(bytes, at: offset)
+        // The disk begins at once, so that the sync at the end is short.
+        try file.startWriteback(at: offset, count: bytes.count)
+        state.withLock { $0.written[piece] = offset..<offset + bytes.count }
+        while let (number, range) = next() {
+            if number == piece {
+                try digest.update(bytes)
+            } else {
+                // Another thread wrote it and has gone on; its pages are in memory.
+                try MappedFile(file, range).withBytes { try digest.update($0) }
+            }
+            state.withLock { $0.isDigesting = false }
+        }
+    }
+
+    /// The piece that this thread has to digest; nil if another one is at it, or there is none yet.
+    private func next() -> (Int, Range<Int>)? {
+        state.withLock { state in
+            guard !state.isDigesting, let range = state.written.removeValue(forKey: state.next) else { return nil }
+            defer { state.next += 1 }
+            state.isDigesting = true
+            return (state.next, range)
+        }
+    }
+
+    func finish() throws -> String { try digest.finish() }
+}

@@ -1,0 +1,79 @@
+package import MoultBasics
+package import StepKit
+
+extension Plan {
+    /// A member that is made of what the store has already, without the bundle.
+    package struct Reuse: Sendable, Equatable {
+        package var member: String
+        /// What it is made of; nil if a patch needs nothing.
+        package var base: Base?
+        /// The patches that are applied one after the other; none if the base is the very content.
+        package var patches: [PatchFile]
+
+        package struct Base: Sendable, Equatable {
+            package var generation: String
+            package var member: String
+        }
+    }
+
+    /// A patch beside the manifest, or in the store's downloads.
+    package struct PatchFile: Sendable, Equatable {
+        package var file: String
+        package var path: String
+        package var size: Int
+        package var sha256: String
+        /// How many bytes of it must be fetched first.
+        package var missing: Int
+        /// What it makes.
+        package var result: Manifest.Content
+    }
+
+    /// The bytes of all patches.
+    package var patchBytes: Int { patches.reduce(0) { $0 + $1.size } }
+    package var patches: [PatchFile] { reuse.flatMap(\.patches) }
+
+    /// How many bytes must be fetched first.
+    package var missing: Int { (bundle?.missing ?? 0) + patches.reduce(0) { $0 + $1.missing } }
+
+    /// The members that must be unpacked from the bundle.
+    var bundled: [String] { members.filter { member in !reuse.contains { $0.member == member } } }
+}
+
+extension Plan.Reuse {
+    package var json: JSON {
+        .compact([
+            "member": .string(member),
+            "base": base.map { ["generation": .string($0.generation), "member": .string($0.member)] },
+            "patches": .array(
+                patches.map {
+                    .compact([
+                        "file": .string($0.file), "path": .string($0.path), "size": .size($0.size),
+                        "sha256": .string($0.sha256), "missing": $0.missing > 0 ? .size($0.missing) : nil,
+                        "result": $0.result.json,
+                    ])
+                }),
+        ])
+    }
+
+    init(_ fields: Fields) throws {
+        self.init(
+            member: try fields.string("member"),
+            base: try fields.optionalObject("base").map {
+                Base(generation: try $0.string("generation"), member: try $0.string("member"))
+            },
+            patches: try fields.objects("patches").map { part in
+                let result = try part.object("result")
+                return Plan.PatchFile(
+                    file: try part.string("file"), path: try part.string("path"), size: try part.count("size"),
+                    sha256: try part.string("sha256"), missing: try part.optionalCount("missing") ?? 0,
+                    result: .init(size: try result.count("size"), sha256: try result.string("sha256")))
+            })
+    }
+}
+
+extension Plan.Reuse {
+    /// Whether it is the base itself, under a second name or with shared blocks.
+    func isLinked(in release: Manifest) -> Bool {
+        patches.isEmpty && (release.content(of: member)?.size ?? 0) >= Sourcing.leastLinked
+    }
+}

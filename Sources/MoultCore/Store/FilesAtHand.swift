@@ -1,0 +1,41 @@
+internal import MoultFiles
+internal import StepKit
+
+/// The sealed files of all generations, by what they hold.
+struct FilesAtHand {
+    struct File {
+        let base: Plan.Reuse.Base
+        /// Whether it is the very file that was proven, by its inode, size and time of change.
+        let isSealed: Bool
+    }
+
+    private(set) var files: [Manifest.Content: File] = [:]
+
+    /// Looks at names and facts only; of several files with one content the installed one counts, then a sealed one.
+    init(in layout: StoreLayout, without avoided: Set<String>) throws {
+        let current = try Generation.currentName(layout)
+        let names = try Generation.names(layout).filter { !$0.hasPrefix(Generation.adopted) && $0 != current }
+        for name in (current.map { [$0] } ?? []) + names {
+            // A generation that cannot be read is nothing to build on, and no reason not to build.
+            guard let generation = try? Generation.load(name, in: layout), let seal = try? generation.seal() else {
+                continue
+            }
+            for database in generation.manifest.databases where database.place == .generation {
+                let base = Plan.Reuse.Base(generation: name, member: database.member)
+                guard !avoided.contains(base.description),
+                    let facts = try Files.facts(generation.path(database.member)), facts.kind == .file,
+                    facts.size == database.size
+                else { continue }
+                let isSealed = seal.entry(database.member)?.difference(to: facts) == nil
+                let content = Manifest.Content(size: database.size, sha256: database.sha256)
+                if files[content].map({ !$0.isSealed && isSealed }) ?? true {
+                    files[content] = File(base: base, isSealed: isSealed)
+                }
+            }
+        }
+    }
+}
+
+extension Plan.Reuse.Base: CustomStringConvertible {
+    package var description: String { "\(generation)/\(member)" }
+}

@@ -1,0 +1,43 @@
+/// The content of a file that nobody changes, in memory without being copied there.
+///
+/// The pages are the system's: it takes them back when it needs room.
+package struct MappedFile: ~Copyable {
+    private let start: UnsafeMutableRawPointer
+    private let size: Int
+
+    /// What addresses of parts of a file must be multiples of, on every machine that there is.
+    package static let alignment = 1 << 16
+
+    /// Maps a part of a file, which is not empty. With a `split` what is from there on comes first, then zeros up to the
+    /// next multiple of `alignment`, then what is before it. The part's beginning and the split are such multiples.
+    package init(_ file: borrowing Descriptor, _ part: Range<Int>, split: Int? = nil) throws {
+        let (number, path) = (file.number, file.path)
+        let middle = split ?? part.lowerBound
+        let ahead = Self.roundedUp(part.upperBound - middle)
+        let whole = split == nil ? part.count : ahead + middle - part.lowerBound
+        size = whole
+        start = try wrapped("cannot map \(path)") { () throws(Errno) in
+            guard let split else { return try Syscall.map(number, at: nil, part.lowerBound, part.count) }
+            let start = try Syscall.map(-1, at: nil, 0, whole)
+            do throws(Errno) {
+                _ = try Syscall.map(number, at: start, split, part.upperBound - split)
+                _ = try Syscall.map(number, at: start + ahead, part.lowerBound, split - part.lowerBound)
+            } catch {
+                // The first error is the one to tell.
+                try? Syscall.unmap(start, whole)
+                throw error
+            }
+            return start
+        }
+    }
+
+    package static func roundedUp(_ size: Int) -> Int { (size + alignment - 1) / alignment * alignment }
+
+    // Nothing can be done about a mapping that the system does not take back.
+    deinit { try? Syscall.unmap(start, size) }
+
+    /// Calls `body` with the content, which is valid during the call only.
+    package borrowing func withBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
+        try body(UnsafeRawBufferPointer(start: start, count: size))
+    }
+}

@@ -1,0 +1,60 @@
+internal import Glibc
+internal import MoultArchive
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultTrust
+package import StepKit
+
+/// Makes one patch: what turns one file into another, as a file of its own.
+package struct PatchMaking {
+    let threads: Int
+    let progress: @Sendable (_ done: Int, _ total: Int) throws -> Void
+
+    package init(threads: Int, progress: @escaping @Sendable (_ done: Int, _ total: Int) throws -> Void = { _, _ in }) {
+        (self.threads, self.progress) = (threads, progress)
+    }
+
+    /// Writes the patch to a new file, and proves it by applying it; `old` is nil for one that needs nothing.
+    package func make(from old: String?, to new: String, as path: String) throws -> Manifest.Content {
+        let target = SharedFile(try Descriptor(path, .create, mode: 0o644))
+        let total = try Files.factsThroughLinks(new)?.size ?? 0
+        let progress = progress
+        try PatchWriter(from: old.map { try Descriptor($0, .read) }, to: Descriptor(new, .read))
+            .write(threads: threads, progress: { try progress($0, total) }, output: { try target.write($0) })
+        try prove(path, from: old, to: new, size: total)
+        return Manifest.Content(
+            size: try Files.facts(path)?.size ?? 0, sha256: try SHA256.digest(ofFileAt: path).hex)
+    }
+
+    /// What every store will do is done once here.
+    private func prove(_ patch: String, from old: String?, to new: String, size: Int) throws {
+        let expected = SharedFile(try Descriptor(new, .read))
+        let reader = try PatchReader(
+            Descriptor(patch, .read), base: old.map { try Descriptor($0, .read) }, resultSize: size)
+        try reader.read(threads: threads) { _, offset, bytes in
+            guard try expected.has(bytes, at: offset) else {
+                throw MoultError(
+                    .packing, what: "the patch \(patch) does not make what it should", why: "byte \(offset) or behind",
+                    now: "Report this, and pack without a patch.")
+            }
+        }
+    }
+}
+
+/// A file that closures on several threads use.
+private final class SharedFile: Sendable {
+    private let file: Descriptor
+
+    init(_ file: consuming Descriptor) { self.file = file }
+
+    /// One thread at a time, as who calls it must see to.
+    func write(_ bytes: UnsafeRawBufferPointer) throws { try file.write(bytes) }
+
+    func has(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws -> Bool {
+        guard !bytes.isEmpty else { return true }
+        return try MappedFile(file, offset..<offset + bytes.count).withBytes {
+            guard let one = $0.baseAddress, let other = bytes.baseAddress else { return false }
+            return memcmp(one, other, bytes.count) == 0
+        }
+    }
+}

@@ -1,0 +1,117 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import StepKit
+
+/// Makes the patches of a release from older ones, and takes over theirs, so that a store may also come by several.
+struct ReleasePatches {
+    let options: PackOptions
+    /// Where the members of the release lie, and where patches are made.
+    let workshop: String
+    /// What the names of patches begin with.
+    let stem: String
+
+    /// What is listed in the manifest at most; older ones are left out.
+    private static let most = 64
+
+    /// A patch, and where its file is now.
+    struct Made {
+        let patch: Manifest.Patch
+        let path: String
+    }
+
+    /// The patches that pay, each once.
+    func make(for release: Manifest) throws -> [Made] {
+        var all: [Made] = []
+        var older: [Manifest] = []
+        for path in options.deltaFrom {
+            let subject = try Subject.open(path)
+            guard let before = subject.manifest, before.product == release.product,
+                before.version != release.version
+            else {
+                throw MoultError(
+                    .packing, what: "\(path) cannot be the base of a patch",
+                    why: subject.manifest == nil
+                        ? "it is not the manifest of a release" : "it is no other release of \(release.product)",
+                    now: "Name the sealed manifest of an older release, with its bundle beside it.")
+            }
+            older.append(before)
+            for made in try direct(from: subject, before, to: release) + inherited(from: before, at: path)
+            where !all.contains(where: { $0.patch.file == made.patch.file }) {
+                all.append(made)
+            }
+        }
+        if let first = older.first { all += try whole(release, none: older, from: first.version) }
+        return worthwhile(all, release, older)
+    }
+
+    private func direct(from subject: Subject, _ before: Manifest, to release: Manifest) throws -> [Made] {
+        try release.databases.compactMap { database in
+            guard database.place == .generation, let content = release.content(of: database.member),
+                let old = before.database(database.name), let base = before.content(of: old.member), base != content,
+                let path = subject.part(database.name)?.path
+            else { return nil }
+            let name = "\(stem).\(database.name).from-\(before.version).patch"
+            return try make(name, release, database.member, from: (path, base), before.version)
+        }
+    }
+
+    /// What no older release has anything of: new databases, and migrations, which generations do not keep.
+    private func whole(_ release: Manifest, none older: [Manifest], from version: Version) throws -> [Made] {
+        try release.databases.filter { $0.place == .generation }.flatMap { database in
+            let isNew = older.contains { $0.database(database.name) == nil }
+            return try ((isNew ? [database.member] : []) + database.migrations.map(\.member)).map { member in
+                let plain = member.split(separator: "/").joined(separator: ".")
+                return try make("\(stem).\(plain).patch", release, member, from: nil, version)
+            }
+        }
+    }
+
+    private func make(
+        _ name: String, _ release: Manifest, _ member: String, from base: (path: String, content: Manifest.Content)?,
+        _ version: Version
+    ) throws -> Made {
+        let path = "\(workshop)/\(name)"
+        try Files.remove(path)
+        let made = try PatchMaking(threads: options.threads).make(
+            from: base?.path, to: "\(workshop)/\(member)", as: path)
+        return Made(
+            patch: .init(
+                member: member, from: version, base: base?.content, file: name, size: made.size, sha256: made.sha256),
+            path: path)
+    }
+
+    /// The older release's own patches, as steps on the way; their files lie beside its manifest.
+    private func inherited(from before: Manifest, at manifest: String) throws -> [Made] {
+        try before.patches.compactMap { patch in
+            let path = "\(Files.directory(of: manifest))/\(patch.file)"
+            guard patch.base != nil, let result = before.result(of: patch),
+                try Files.factsThroughLinks(path)?.size == patch.size
+            else { return nil }
+            var step = patch
+            step.result = result
+            return Made(patch: step, path: path)
+        }
+    }
+
+    private func worthwhile(_ all: [Made], _ release: Manifest, _ older: [Manifest]) -> [Made] {
+        var trial = release
+        trial.patches = all.map(\.patch).filter { release.content(of: $0.member) != nil }
+        var kept: Set<String> = []
+        for before in older {
+            guard let patches = trial.patchesThatPay(from: before) else {
+                options.warn("a patch from \(before.version) would not be clearly smaller than the bundle: left out")
+                continue
+            }
+            kept.formUnion(patches.map(\.file))
+        }
+        // Of a step on the way only the file is known that it begins with.
+        for patch in trial.patches {
+            guard let base = patch.base, patch.result != nil, let bundle = release.bundle,
+                let way = trial.cheapestWay(to: patch.member, from: [base], cost: { $0.size }),
+                4 * way.cost <= 3 * bundle.size
+            else { continue }
+            kept.formUnion(way.patches.map(\.file))
+        }
+        return Array(all.filter { kept.contains($0.patch.file) }.prefix(Self.most))
+    }
+}

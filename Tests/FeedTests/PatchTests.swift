@@ -1,0 +1,227 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// Updates by patches: the smallest way is taken, and whatever is wrong with it, the bundle brings the release.
+@Suite(.timeLimit(.minutes(20))) struct PatchTests {
+    let patches: PatchBench
+    var bench: Bench { patches.bench }
+
+    init() throws { patches = try PatchBench() }
+
+    /// The way of a plan: how many patches there are, how many members are used again, whether the bundle is needed.
+    private func way(to version: String) throws -> String {
+        try patches.json(
+            "moult plan --json \(patches.manifest(version)) --store store",
+            "sum(len(r[\"patches\"]) for r in m.get(\"reuse\", [])), len(m.get(\"reuse\", [])), \"bundle\" in m"
+        )
+    }
+
+    @Test(arguments: [false, true])
+    func aReleaseComesByItsPatch(rebuilt: Bool) throws {
+        try patches.release("1.0.0", sequence: 1)
+        try patches.release("2.0.0", sequence: 2, from: ["1.0.0"], rebuilt: rebuilt)
+        try patches.store(with: "1.0.0")
+        #expect(try way(to: "2.0.0") == "1 2 False")
+        // What is not there cannot have been used.
+        try bench.must("rm rel/test-2.0.0.tar.zst")
+        let told = try bench.must("moult plan \(patches.manifest("2.0.0")) --store store || [ $? = 2 ]")
+        #expect(told.contains("instead of the bundle") && told.contains("by 1 patch of"))
+        #expect(told.contains("unchanged, the file of 1.0.0"))
+        try bench.must(
+            "moult apply -q \(patches.manifest("2.0.0")) --store store && moult verify -q --deep --store store")
+        #expect(try patches.has("2.0.0"))
+        try bench.must("moult rollback -q --store store && moult verify -q --deep --store store")
+        #expect(try patches.has("1.0.0"))
+    }
+
+    /// Two databases as zstd's own program sees them: as small, but for a twentieth.
+    @Test(arguments: [false, true])
+    func patchesAreAsSmallAsThoseOfZstd(rebuilt: Bool) throws {
+        try patches.release("1.0.0", sequence: 1)
+        try patches.release("2.0.0", sequence: 2, rebuilt: rebuilt)
+        let size = try patches.json("moult delta 1.0.0.food 2.0.0.food -o x.patch --json", "m[\"size\"]")
+        try bench.must("zstd -q -19 --long=31 --patch-from=1.0.0.food 2.0.0.food -o x.zst")
+        let (ours, theirs) = (Int(size) ?? 0, try Files.facts(bench.path("x.zst"))?.size ?? 0)
+        #expect(ours > 0 && Double(ours) <= 1.05 * Double(theirs), "\(ours) against \(theirs)")
+    }
+
+    @Test func severalPatchesLeadFurther() throws {
+        try patches.release("1.0.0", sequence: 1)
+        try patches.release("2.0.0", sequence: 2, from: ["1.0.0"])
+        try patches.release("3.0.0", sequence: 3, from: ["2.0.0"])
+        try patches.store(with: "1.0.0")
+        try bench.must("rm rel/test-2.0.0.tar.zst rel/test-3.0.0.tar.zst")
+        #expect(try way(to: "3.0.0") == "2 2 False")
+        try bench.must("moult apply -q \(patches.manifest("3.0.0")) --store store")
+        #expect(try patches.has("3.0.0"))
+    }
+
+    static let unfit: [(name: String, change: String, isTold: Bool)] = [
+        ("a wrong byte", "f = open('rel/' + p['file'], 'r+b'); f.seek(60); f.write(b'moult')", true),
+        ("a cut patch", "os.truncate('rel/' + p['file'], p['size'] - 9)", false),
+        (
+            "a cut patch that was sealed so",
+            "os.truncate('rel/' + p['file'], p['size'] - 9); p['size'] -= 9; p['sha256'] = digest(p['file'])", true
+        ),
+        (
+            "a patch that lies about its content's size",
+            "f = open('rel/' + p['file'], 'r+b'); f.seek(-13, 2); f.write(b'\\x01\\x02\\x03\\x00'); f.close(); p['sha256'] = digest(p['file'])",
+            true
+        ),
+        (
+            "a patch for another base",
+            "q = p['file'] + 'x'; os.rename('rel/' + p['file'], 'rel/' + q); p['base'] = dict(p['base']); p['file'] = q; os.system('moult delta 2.0.0.food 1.0.0.food -o rel/' + q); p['size'] = size(q); p['sha256'] = digest(q)",
+            true
+        ),
+        ("no patch", "os.remove('rel/' + p['file'])", false),
+        ("a base that nobody has", "p['base']['sha256'] = '0' * 64", false),
+    ]
+
+    @Test(arguments: unfit)
+    func whateverIsWrongTheBundleBringsIt(name: String, change: String, isTold: Bool) throws {
+        try patches.release("1.0.0", sequence: 1)
+        try patches.release("2.0.0", sequence: 2, from: ["1.0.0"])
+        try patches.store(with: "1.0.0")
+        try patches.edit("2.0.0", "p = m['patches'][0]; " + change)
+        let ended = try bench.run("moult apply \(patches.manifest("2.0.0")) --store store")
+        #expect(ended.status == 0, "\(name): \(ended.errors)")
+        #expect(ended.errors.contains("the update goes on without this patch") == isTold, "\(name): \(ended.errors)")
+        #expect(try patches.has("2.0.0"), "\(name)")
+        // The failed attempt left nothing, and no line of history.
+        #expect(try bench.must("ls store/.moult/transactions | grep -v CACHEDIR || true") == "")
+        #expect(try patches.json("moult history --json --store store", "len(m[\"entries\"])") == "2")
+    }
+
+    /// Whoever may write everywhere can change what is installed; it is noticed before it is built upon.
+    @Test(arguments: [true, false])
+    func aBaseThatWasChangedIsNotUsed(hasBundle: Bool) throws {
+        try patches.release("1.0.0", sequence: 1)
+        try patches.release("2.0.0", sequence: 2, from: ["1.0.0"])
+        try patches.store(with: "1.0.0")
+        try bench.must("printf x | dd of=$(readlink -f store/food.db) bs=1 seek=5000 conv=notrunc status=none")
+        if !hasBundle { try bench.must("rm rel/test-2.0.0.tar.zst") }
+        let ended = try bench.run("moult apply \(patches.manifest("2.0.0")) --store store")
+        #expect(ended.status == (hasBundle ? 0 : 1), "\(ended.errors)")
+        #expect(ended.errors.contains("is not what the manifest says"))
+        #expect(try patches.has("2.0.0") == hasBundle)
+    }
+
+    /// A base whose time of change is another one, but whose content is right, is read and used.
+    @Test func aBaseThatWasOnlyTouchedIsRead() throws {
+        try patches.release("1.0.0", sequence: 1)
+        try patches.release("2.0.0", sequence: 2, from: ["1.0.0"])
+        try patches.store(with: "1.0.0")
+        try bench.must("touch $(readlink -f store/food.db) && rm rel/test-2.0.0.tar.zst")
+        #expect(try way(to: "2.0.0") == "1 2 False")
+        try bench.must("moult apply -q \(patches.manifest("2.0.0")) --store store")
+        #expect(try patches.has("2.0.0"))
+    }
+
+    @Test func aPatchThatDoesNotPayIsLeftOut() throws {
+        try patches.release("1.0.0", sequence: 1)
+        try bench.must("sqlite3 food.db 'UPDATE food SET note = hex(randomblob(50))'; cp food.db codes.db")
+        try bench.must(
+            "sqlite3 codes.db 'ALTER TABLE food RENAME TO codes; UPDATE codes SET note = hex(randomblob(50))'")
+        try patches.release("2.0.0", sequence: 2, from: ["1.0.0"])
+        #expect(try bench.must("ls rel").contains(".patch") == false)
+    }
+
+    // MARK: what did not change
+
+    /// One file with two names, or with shared blocks; known again by its seal whatever name comes or goes.
+    @Test func aDatabaseThatDidNotChangeIsNeverCopied() throws {
+        try patches.release("1.0.0", sequence: 1)
+        try patches.release("2.0.0", sequence: 2)
+        try patches.release(
+            "3.0.0", sequence: 3,
+            more: "\"checks\": [{ \"on\": \"food\", \"sql\": \"SELECT 1\", \"expect\": \"= 2\" }],")
+        try patches.release("4.0.0", sequence: 4)
+        try patches.store(with: "1.0.0")
+        let inode = try bench.must("stat -Lc %i store/codes.db")
+        let shares = try bench.run("cp --reflink=always codes.db reflink").status == 0
+        try bench.must("moult apply -q \(patches.manifest("2.0.0")) --store store")
+        #expect(try bench.must("stat -Lc %i store/codes.db") == inode || shares)
+        func isSound(_ what: String) throws {
+            let ended = try bench.run("moult verify --deep --store store && moult status --store store")
+            #expect(ended.status == 0 && !ended.output.contains("changed"), "\(what): \(ended.output)\(ended.errors)")
+        }
+        try isSound("linked")
+        // A release that is refused has had its name for a while.
+        #expect(try bench.run("moult apply -q \(patches.manifest("3.0.0")) --store store").status != 0)
+        try isSound("refused")
+        try bench.must("moult rollback -q --store store && moult unhold -q --store store")
+        try isSound("rolled back")
+        try bench.must(
+            "moult apply -q \(patches.manifest("2.0.0")) --store store && moult apply -q \(patches.manifest("4.0.0")) --store store"
+        )
+        try bench.must("sleep 1; moult clean -q --keep 1 --store store")
+        try isSound("cleaned")
+        let still = try bench.must(
+            "strace -f -e trace=flock moult apply \(patches.manifest("4.0.0")) --store store 2>&1")
+        #expect(!still.contains("LOCK_EX"), "a no-op takes no lock")
+        // Written to by somebody who may: seen, although the file has had other names.
+        try bench.must("printf x | dd of=$(readlink -f store/codes.db) bs=1 seek=5000 conv=notrunc status=none")
+        #expect(try bench.run("moult verify --store store").status != 0)
+    }
+
+    // MARK: feeds
+
+    /// What a web server is asked for, and how many bytes it gives: the patch, and nothing of the bundle.
+    @Test func aFeedBringsThePatchAndNotTheBundle() throws {
+        try patches.release("1.0.0", sequence: 1)
+        try patches.release("2.0.0", sequence: 2, from: ["1.0.0"])
+        try bench.must("moult publish -q public \(patches.manifest("1.0.0"))")
+        let server = try patches.serve("public")
+        defer { server.program.stop() }
+        try bench.must("moult init -q store --product org.example.test --feed \(server.url)feed.json")
+        try bench.must("moult apply -q --store store --allow-unsigned; : > served")
+        let published = try bench.must("moult publish public \(patches.manifest("2.0.0"))")
+        #expect(published.contains(".from-1.0.0.patch"))
+        let size = try patches.json("cat \(patches.manifest("2.0.0"))", "m[\"patches\"][0][\"size\"]")
+        let missing = "sum(p.get(\"missing\", 0) for r in m[\"reuse\"] for p in r[\"patches\"])"
+        #expect(try patches.json("moult plan --json --store store --allow-unsigned", missing) == size)
+        try bench.must("moult apply -q --store store --allow-unsigned")
+        #expect(try patches.has("2.0.0"))
+        let served = try bench.must("cat served")
+        #expect(served.contains("/test-2.0.0.food.from-1.0.0.patch \(size)\n"), "\(served)")
+        #expect(!served.contains("tar.zst"), "\(served)")
+    }
+
+    @Test(arguments: ["head -c $(stat -c %s $f) /dev/urandom > x; mv x $f", "rm $f"])
+    func aPatchThatTheFeedLostIsMadeGoodByTheBundle(spoil: String) throws {
+        try patches.release("1.0.0", sequence: 1)
+        try patches.release("2.0.0", sequence: 2, from: ["1.0.0"])
+        try bench.must("moult publish -q public \(patches.manifest("1.0.0"))")
+        let server = try patches.serve("public")
+        defer { server.program.stop() }
+        try bench.must(
+            "moult init -q store --product org.example.test --feed \(server.url)feed.json && "
+                + "moult apply -q --store store --allow-unsigned")
+        try bench.must(
+            "moult publish -q public \(patches.manifest("2.0.0")) && for f in public/*.patch; do \(spoil); done")
+        let ended = try bench.run("moult apply --store store --allow-unsigned")
+        #expect(ended.status == 0 && ended.errors.contains("the update goes on without this patch"), "\(ended.errors)")
+        #expect(try patches.has("2.0.0"))
+    }
+
+    /// Patches from the last releases only; those that nobody needs any more go.
+    @Test func publishKeepsThePatchesOfTheLastReleases() throws {
+        try patches.release("1.0.0", sequence: 1)
+        try patches.release("2.0.0", sequence: 2, from: ["1.0.0"])
+        try patches.release("3.0.0", sequence: 3, from: ["2.0.0", "1.0.0"])
+        func files() throws -> String { try bench.must("cd public; ls | grep patch$ || true") }
+        for version in ["1.0.0", "2.0.0"] {
+            try bench.must("moult publish -q public \(patches.manifest(version)) --patches 1")
+        }
+        #expect(try files() == "test-2.0.0.food.from-1.0.0.patch\n")
+        try bench.must("moult publish -q public \(patches.manifest("3.0.0")) --patches 1")
+        #expect(try files() == "test-3.0.0.food.from-2.0.0.patch\n")
+        let listed = try patches.json(
+            "cat public/feed.json", "[p[\"file\"] for r in m[\"releases\"] for p in r.get(\"patches\", [])]")
+        #expect(listed == "['test-3.0.0.food.from-2.0.0.patch']")
+        #expect(try bench.must("moult publish public --patches 0").contains("test-3.0.0.food.from-2.0.0.patch"))
+        #expect(try files() == "")
+    }
+}

@@ -1,0 +1,126 @@
+import MoultArchive
+import MoultBasics
+import MoultFiles
+import Synchronization
+import Testing
+
+/// Patches: what one file has to become another, as zstd finds it.
+@Suite(.timeLimit(.minutes(20))) struct PatchTests {
+    let scratch: Scratch
+
+    init() throws { scratch = try Scratch() }
+
+    /// Bytes that do not compress, the same for the same seed.
+    private func noise(_ count: Int, seed: UInt64) -> [UInt8] {
+        var state = seed
+        return [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            for index in 0..<count {
+                state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+                buffer[index] = UInt8(truncatingIfNeeded: state >> 33)
+            }
+            filled = count
+        }
+    }
+
+    private func file(_ name: String, _ bytes: [UInt8]) throws -> String {
+        let path = scratch.path(name)
+        try Files.remove(path)
+        try Files.writeNew(bytes, to: path)
+        return path
+    }
+
+    private func make(_ old: String?, _ new: String, threads: Int = 2) throws -> String {
+        let output = Mutex<[UInt8]>([])
+        try PatchWriter(from: old.map { try Descriptor($0, .read) }, to: Descriptor(new, .read)).write(threads: threads)
+        {
+            bytes in output.withLock { $0 += Array(bytes) }
+        }
+        return try file("x.patch", output.withLock { $0 })
+    }
+
+    private func apply(_ patch: String, _ old: String?, size: Int) throws -> [UInt8] {
+        let result = Mutex([UInt8](repeating: 0, count: size))
+        try PatchReader(Descriptor(patch, .read), base: old.map { try Descriptor($0, .read) }, resultSize: size).read(
+            threads: 2
+        ) { _, offset, bytes in
+            let piece = Array(bytes)
+            result.withLock { $0.replaceSubrange(offset..<offset + piece.count, with: piece) }
+        }
+        return result.withLock { $0 }
+    }
+
+    /// Small and empty files, and such as have several pieces, of which each looks back at all of the old file.
+    @Test(arguments: [
+        (0, 10), (10, 0), (1, 1), (100_000, 100_000), (70_000, 300_000), (20 << 20, 36 << 20), (36 << 20, 20 << 20),
+    ])
+    func whatIsMadeIsTheNewFile(oldSize: Int, newSize: Int) throws {
+        let before = noise(oldSize, seed: 1)
+        // The same content elsewhere, and some of it new.
+        var after = Array(before.suffix(oldSize / 2) + before.prefix(oldSize / 2) + noise(newSize, seed: 2)).prefix(
+            newSize)
+        if newSize > 2000 { after.replaceSubrange(1000..<1100, with: noise(100, seed: 3)) }
+        let (old, new) = (try file("old", before), try file("new", Array(after)))
+        let patch = try make(oldSize == 0 ? nil : old, new)
+        #expect(try apply(patch, oldSize == 0 ? nil : old, size: newSize) == Array(after))
+        let size = try #require(try Files.facts(patch)?.size)
+        // What is new cannot be made smaller; all else is found, however far it was moved.
+        #expect(size < max(0, newSize - oldSize) + newSize / 50 + 2000, "\(size)")
+    }
+
+    @Test func theNumberOfThreadsDoesNotMatter() throws {
+        let before = noise(18 << 20, seed: 1)
+        let (old, new) = (try file("old", before), try file("new", Array(before.dropFirst(5000))))
+        let one = try Files.read(make(old, new, threads: 1), limit: 1 << 30)
+        #expect(try Files.read(make(old, new, threads: 3), limit: 1 << 30) == one)
+    }
+
+    /// Whatever byte is wrong, and wherever it ends: an error, or bytes that no digest fits.
+    @Test func aDamagedPatchNeverGivesTheNewFile() throws {
+        let before = noise(200_000, seed: 1)
+        let after = noise(500, seed: 2) + before + noise(500, seed: 3)
+        let (old, new) = (try file("old", before), try file("new", after))
+        let patch = try #require(try Files.read(make(old, new), limit: 1 << 20))
+        for place in stride(from: 0, to: patch.count, by: max(1, patch.count / 50)) {
+            var damaged = patch
+            damaged[place] ^= 0x10
+            let found = try? apply(file("damaged", damaged), old, size: after.count)
+            // The flag byte of the seek table has bits that say nothing.
+            #expect(found == nil || found == after && place >= patch.count - 30, "\(place)")
+            #expect(throws: MoultError.self, "\(place)") {
+                try apply(file("cut", Array(patch.prefix(place))), old, size: after.count)
+            }
+        }
+        #expect(throws: MoultError.self) { try apply(file("longer", patch + [0]), old, size: after.count) }
+    }
+
+    @Test func aWrongBaseOrSizeIsRefused() throws {
+        let before = noise(200_000, seed: 1)
+        let after = Array(before.dropFirst(10))
+        let (old, new) = (try file("old", before), try file("new", after))
+        let patch = try make(old, new)
+        let other = try file("other", noise(200_000, seed: 9))
+        for (base, size) in [(other, after.count), (old, after.count + 1)] {
+            #expect(throws: MoultError.self) { try apply(patch, base, size: size) }
+        }
+        let error = try #require(throws: MoultError.self) { try apply(patch, old, size: after.count - 1) }
+        #expect(error.why == "it is for files of other sizes")
+    }
+
+    /// Old files above 2 GiB: each piece looks back at what is around its place, as far as zstd can.
+    @Test(arguments: [1 << 20, 1 << 31, 3 << 30, 40 << 30])
+    func everyPieceReachesAsFarAsItCan(baseSize: Int) throws {
+        let layout = PatchLayout(baseSize: baseSize, resultSize: baseSize + 5000)
+        #expect(layout.pieces.reduce(0) { $0 + $1.count } == baseSize + 5000)
+        for piece in layout.pieces {
+            #expect(piece.base.count + piece.count <= 1 << 31)
+            #expect(piece.base.lowerBound >= 0 && piece.base.upperBound <= baseSize)
+            #expect(piece.base.lowerBound % MappedFile.alignment == 0)
+            if let split = piece.split {
+                #expect(split % MappedFile.alignment == 0 && piece.base.contains(split))
+                #expect(split > piece.base.lowerBound)
+            }
+            // What stands at the same place is there.
+            #expect(piece.base.contains(min(piece.offset, baseSize - 1)))
+        }
+    }
+}
