@@ -88,36 +88,57 @@ private final class PatchCompressor {
     func compress(
         _ piece: PatchLayout.Piece, base: borrowing Descriptor?, result: borrowing Descriptor, isOnly: Bool
     ) throws -> [UInt8] {
-        try check(ZSTD_CCtx_reset(context, ZSTD_reset_session_and_parameters))
-        try set(ZSTD_c_compressionLevel, 19)
-        try set(ZSTD_c_windowLog, piece.windowLog)
-        // So that a wrong base is noticed at once.
-        try set(ZSTD_c_checksumFlag, 1)
-        if !isOnly || piece.base.count > 32 << 20 { try settings(forFar: piece) }
-        return try piece.withBase(of: base) { base in
+        try piece.withBase(of: base) { base in
             try MappedFile(result, piece.offset..<piece.offset + piece.count).withBytes { content in
-                try check(ZSTD_CCtx_refPrefix(context, base.baseAddress, base.count))
-                return try [UInt8](unsafeUninitializedCapacity: ZSTD_compressBound(content.count)) { buffer, count in
-                    let size = ZSTD_compress2(
-                        context, buffer.baseAddress, buffer.count, content.baseAddress, content.count)
-                    try check(size)
-                    count = size
-                }
+                if isOnly, base.count <= Self.near { return try thorough(content, behind: base, piece.windowLog) }
+                // What lies near in the old file, searched thoroughly; or all of it, searched for long matches only.
+                // What is searched is always the end of the same prefix, so whoever decodes need not know.
+                let near = UnsafeRawBufferPointer(rebasing: base.suffix(Self.near))
+                let one = try thorough(content, behind: near, piece.windowLog)
+                let other = try far(content, behind: base, piece.windowLog)
+                return one.count <= other.count ? one : other
             }
         }
     }
 
-    /// What is alike far away is found by long distance matching, and only what is near is searched byte by byte:
-    /// searching an old file of hundreds of megabytes so for each piece would take hours.
-    private func settings(forFar piece: PatchLayout.Piece) throws {
+    /// As much as zstd can search thoroughly in a time that publishers wait for.
+    private static let near = 32 << 20
+
+    private func thorough(
+        _ content: UnsafeRawBufferPointer, behind base: UnsafeRawBufferPointer, _ windowLog: Int32
+    ) throws -> [UInt8] {
+        try begin(level: 19, windowLog)
+        return try compress(content, behind: base)
+    }
+
+    private func far(
+        _ content: UnsafeRawBufferPointer, behind base: UnsafeRawBufferPointer, _ windowLog: Int32
+    ) throws -> [UInt8] {
+        try begin(level: 12, windowLog)
         try set(ZSTD_c_enableLongDistanceMatching, 1)
         try set(ZSTD_c_ldmMinMatch, 32)
-        try set(ZSTD_c_ldmHashRateLog, 5)
-        try set(ZSTD_c_ldmHashLog, min(piece.windowLog - 5, 24))
-        // Higher strategies lose most of what was found far away.
-        try set(ZSTD_c_strategy, Int32(ZSTD_btlazy2.rawValue))
-        try set(ZSTD_c_hashLog, 20)
-        try set(ZSTD_c_chainLog, 20)
+        try set(ZSTD_c_ldmHashRateLog, 4)
+        try set(ZSTD_c_ldmHashLog, min(windowLog - 4, 24))
+        // Higher strategies lose what was found far away.
+        try set(ZSTD_c_strategy, Int32(ZSTD_lazy2.rawValue))
+        return try compress(content, behind: base)
+    }
+
+    private func begin(level: Int32, _ windowLog: Int32) throws {
+        try check(ZSTD_CCtx_reset(context, ZSTD_reset_session_and_parameters))
+        try set(ZSTD_c_compressionLevel, level)
+        try set(ZSTD_c_windowLog, windowLog)
+        // So that a wrong base is noticed at once.
+        try set(ZSTD_c_checksumFlag, 1)
+    }
+
+    private func compress(_ content: UnsafeRawBufferPointer, behind base: UnsafeRawBufferPointer) throws -> [UInt8] {
+        try check(ZSTD_CCtx_refPrefix(context, base.baseAddress, base.count))
+        return try [UInt8](unsafeUninitializedCapacity: ZSTD_compressBound(content.count)) { buffer, count in
+            let size = ZSTD_compress2(context, buffer.baseAddress, buffer.count, content.baseAddress, content.count)
+            try check(size)
+            count = size
+        }
     }
 
     private func set(_ parameter: ZSTD_cParameter, _ value: Int32) throws {
