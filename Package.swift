@@ -77,9 +77,15 @@ let package = Package(
                 "StepKit", "MoultFeed", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultArchive", "MoultTrust",
                 "MoultTransport", "MoultExam",
             ]),
+        // Steps that are executables of somebody else's
+        .target(
+            name: "MoultSteps",
+            dependencies: ["MoultCore", "StepKit", "MoultBasics", "MoultFiles", "MoultTrust", "CLinux"]),
         .target(
             name: "Moult",
-            dependencies: ["MoultCore", "MoultFeed", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite"]
+            dependencies: [
+                "MoultCore", "MoultSteps", "MoultFeed", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite",
+            ]
                 + steps.map { .target(name: "\($0)Step") }),
         .target(
             name: "MoultPublish",
@@ -89,8 +95,8 @@ let package = Package(
         .target(
             name: "MoultCommand",
             dependencies: [
-                "Moult", "MoultCore", "MoultPublish", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite",
-                "MoultArchive", "MoultTrust", "MoultFeed", "MoultExam", "CLinux",
+                "Moult", "MoultCore", "MoultSteps", "MoultPublish", "StepKit", "MoultBasics", "MoultFiles",
+                "MoultSQLite", "MoultArchive", "MoultTrust", "MoultFeed", "MoultExam", "CLinux",
             ]),
         .executableTarget(name: "MoultTool", dependencies: ["MoultCommand"]),
 
@@ -130,6 +136,12 @@ let package = Package(
             dependencies: [
                 "Moult", "MoultCore", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust",
                 "TestSupport",
+            ]),
+        .testTarget(
+            name: "MoultStepsTests",
+            dependencies: [
+                "MoultSteps", "Moult", "MoultCore", "MoultTool", "StepKit", "MoultBasics", "MoultFiles", "TestSupport",
+                "CLinux",
             ]),
         .testTarget(
             name: "ConsumersTests",

@@ -16,5 +16,14 @@ let package = Package(
         app("Phrasebook"),
         app("TenLines"),
         app("Trees", plugins: ["BuildDatabase"]),
+
+        // The command moult with a step of one's own
+        .systemLibrary(name: "SQLite3", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        .executableTarget(
+            name: "Masked",
+            dependencies: [
+                .product(name: "MoultCommand", package: "moult"), .product(name: "StepKit", package: "moult"),
+                "SQLite3",
+            ]),
     ]
 )

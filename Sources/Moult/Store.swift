@@ -4,6 +4,7 @@ internal import DeleteStep
 internal import MoultBasics
 package import MoultCore
 internal import MoultFiles
+internal import MoultSteps
 public import StepKit
 internal import VerifyStep
 internal import VersionCheckStep
@@ -99,7 +100,12 @@ public struct Store: Sendable {
 }
 
 extension StepSet {
-    /// The five built-in steps.
-    package static let builtIn = StepSet(
-        check: VersionCheckStep(), delete: DeleteStep(), copy: CopyStep(), attach: AttachStep(), verify: VerifyStep())
+    /// The five built-in steps; executables that a store's settings name come in beside them.
+    package static let builtIn = {
+        var set = StepSet(
+            check: VersionCheckStep(), delete: DeleteStep(), copy: CopyStep(), attach: AttachStep(),
+            verify: VerifyStep())
+        set.external = { ExternalStep($0) }
+        return set
+    }()
 }

@@ -6,7 +6,8 @@ internal import StepKit
 /// Everything that can be done to a store: each operation that writes takes the lock and settles first.
 package struct Orchestrator: Sendable {
     package let layout: StoreLayout
-    package let steps: StepSet
+    /// The steps of the command or app; those that the store's settings name come in where they are needed.
+    private let ownSteps: StepSet
     package let watcher: Watcher
     package let consumers: ConsumerOptions
 
@@ -14,12 +15,17 @@ package struct Orchestrator: Sendable {
         root: String, steps: StepSet, watcher: Watcher = Watcher(), consumers: ConsumerOptions = ConsumerOptions()
     ) throws {
         layout = try StoreLayout(root: root)
-        self.steps = steps
+        ownSteps = steps
         self.watcher = watcher
         self.consumers = consumers
     }
 
-    var planner: Planner { Planner(layout: layout, steps: steps, inProcess: consumers.inProcess) }
+    var planner: Planner {
+        get throws { Planner(layout: layout, steps: try steps, inProcess: consumers.inProcess) }
+    }
+
+    /// All steps that this store has.
+    package var steps: StepSet { get throws { try ownSteps.adding(Settings.read(layout).steps) } }
 
     /// What an update came to.
     package struct Result: Sendable {
@@ -128,7 +134,7 @@ package struct Orchestrator: Sendable {
 
     private func settler(mayRelease: Bool = true) throws -> Settler {
         Settler(
-            layout: layout, steps: steps, tell: watcher.tell, consumers: try allConsumers(),
+            layout: layout, steps: try steps, tell: watcher.tell, consumers: try allConsumers(),
             forceAfter: consumers.forceAfter, mayRelease: mayRelease)
     }
 
@@ -184,7 +190,7 @@ package struct Orchestrator: Sendable {
         let (start, stopwatch) = (ContinuousClock.now, Stopwatch())
         do {
             try Pipeline(
-                transaction: transaction, steps: steps, watcher: watcher, made: made, consumers: calls,
+                transaction: transaction, steps: try steps, watcher: watcher, made: made, consumers: calls,
                 stopwatch: stopwatch
             )
             .run()
@@ -192,6 +198,11 @@ package struct Orchestrator: Sendable {
             let reason = (error as? Pipeline.Unrested)?.reason ?? error
             // Nothing has failed that counts: it begins anew without the patch.
             if !(reason is PatchFault) { warning { try record(plan, since: start, stopwatch, failure: reason) } }
+            switch (reason as? MoultError)?.outcome {
+            case .stuck: break
+            case .undone: tidy(.undone, made, transaction)
+            default: tidy(.failed, made, transaction)
+            }
             throw leave(transaction, calls, error, because: reason)
         }
         var result = Result(plan: plan, settled: settled, generation: plan.to.generation)
@@ -209,6 +220,7 @@ package struct Orchestrator: Sendable {
             try record(plan, since: start, stopwatch, failure: nil)
             isRecorded = true
         }
+        tidy(.done, made, transaction)
         let failures = calls.reload(.installed, everybody: true)
         // What could not be recorded now, the next command makes good: it needs the journal for that.
         if isRecorded { warning { try transaction.remove() } }
@@ -221,6 +233,19 @@ package struct Orchestrator: Sendable {
             result.quarantine = try QuarantineShelf(layout: layout, settings: settings).enforceLimit()
         }
         return result
+    }
+
+    /// Lets steps that are not built in tidy up.
+    private func tidy(_ ending: Ending, _ made: Planner.Made, _ transaction: Transaction) {
+        warning {
+            let performer = Performer(
+                transaction: transaction, plan: made.plan, inodes: [:], installed: made.context.installed,
+                release: made.context.release)
+            let applier = Applier(
+                transaction: transaction, plan: made.plan, steps: try steps, context: made.context,
+                performer: performer, tell: watcher.tell)
+            for text in applier.clean(ending) { watcher.tell(.warning(text)) }
+        }
     }
 
     /// Tells consumers of a failure and removes what was staged, unless that is still needed; gives the error to tell.

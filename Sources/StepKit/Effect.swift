@@ -115,6 +115,9 @@ extension Effect {
         }
     }
 
+    /// Whether only its step knows how to do it.
+    public var isCustom: Bool { if case .custom = change { true } else { false } }
+
     /// The bytes that it stages on the store's file system.
     public var stagedBytes: Int {
         switch change {

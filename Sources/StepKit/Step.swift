@@ -32,6 +32,19 @@ public protocol Step: Sendable {
 
     /// Takes back one effect that was done, or was begun.
     func undo(_ effect: Effect, _ context: ApplyContext) throws
+
+    /// Tidies up when an update with effects of this step is over; what goes wrong here changes nothing any more.
+    func clean(_ ending: Ending, _ context: ApplyContext) throws
+}
+
+/// How an update came out.
+public enum Ending: String, Sendable, CaseIterable {
+    /// It is installed.
+    case done
+    /// It failed after the decision, and all of it was taken back.
+    case undone
+    /// It ended before anything was changed.
+    case failed
 }
 
 extension Step {
@@ -39,6 +52,7 @@ extension Step {
     public func prepare(_ effects: [Effect], _ context: PrepareContext) throws {}
     public func apply(_ effect: Effect, _ context: ApplyContext) throws { try context.changes.perform(effect) }
     public func undo(_ effect: Effect, _ context: ApplyContext) throws { try context.changes.revert(effect) }
+    public func clean(_ ending: Ending, _ context: ApplyContext) throws {}
 
     /// An effect of this step.
     public func effect(_ phase: Phase, _ database: String? = nil, _ change: Change) -> Effect {
@@ -80,6 +94,8 @@ public struct PlanContext: Sendable {
     public let store: any StoreView
     /// What was planned before this step was asked, by it and by others.
     public var planned: [Effect] = []
+    /// Tells what the plan shall say of how a step was kept from changing anything.
+    package var note: @Sendable (_ step: String, _ text: String) -> Void = { _, _ in }
 
     /// A context for planning; tests of steps make one themselves.
     public init(
@@ -236,11 +252,31 @@ public struct ApplyContext: Sendable {
     public let staging: String
     /// Does the changes of the closed list, journaled and undoable; refuses what is not in the plan.
     public let changes: any Changes
+    /// Keeps in the journal what is about to be done for an effect, before it is done.
+    public let intents: any Intents
 
     /// A context for applying; tests of steps make one themselves.
-    public init(plan: PlanContext, staging: String, changes: any Changes) {
-        (self.plan, self.staging, self.changes) = (plan, staging, changes)
+    public init(plan: PlanContext, staging: String, changes: any Changes, intents: any Intents = NoIntents()) {
+        (self.plan, self.staging, self.changes, self.intents) = (plan, staging, changes, intents)
     }
+}
+
+/// The part of the journal in which a step notes what it is about to do, so that an undo after a crash knows of it.
+public protocol Intents: Sendable {
+    /// Notes it; on disk when this returns.
+    func add(_ intent: JSON, for effect: Effect) throws
+    /// What was noted for an effect, also by a process that has crashed since; in order.
+    func all(for effect: Effect) throws -> [JSON]
+}
+
+/// No journal: for steps that are tried out.
+public struct NoIntents: Intents {
+    /// Keeps nothing.
+    public init() {}
+    /// Keeps nothing.
+    public func add(_ intent: JSON, for effect: Effect) {}
+    /// Nothing was kept.
+    public func all(for effect: Effect) -> [JSON] { [] }
 }
 
 /// The hands of the core.

@@ -12,15 +12,17 @@ package struct Releases {
     package let first: String
     package let second: String
 
-    /// With `inPlace` no archive takes part; `top` comes into the second manifest only.
-    package init(inPlace: Bool = false, format: ReleaseMaker.Format = .zst, top: [JSON.Member] = []) throws {
+    /// With `inPlace` no archive takes part; `top` comes into the second manifest only, `more` is SQL of its first database.
+    package init(
+        inPlace: Bool = false, format: ReleaseMaker.Format = .zst, top: [JSON.Member] = [], more: String = ""
+    ) throws {
         scratch = try Scratch()
         var manifests: [String] = []
         var product = ""
         for (index, version) in ["1.0.0", "2.0.0"].enumerated() {
             let maker = try ReleaseMaker(in: scratch.path("release-\(version)"))
             var sources: [ReleaseMaker.Source] = [
-                .reference("food", World.table("food", version), inPlace: inPlace),
+                .reference("food", World.table("food", version) + (index == 1 ? more : ""), inPlace: inPlace),
                 .reference("codes", World.table("codes", version), inPlace: inPlace),
             ]
             if !inPlace { sources.append(.user("user", "CREATE TABLE note(text);")) }

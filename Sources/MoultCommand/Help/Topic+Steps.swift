@@ -21,9 +21,14 @@ extension Topic {
             """,
             """
             A manifest may put steps of others before or after a built-in one, by the name under which this command \
-            has them:
+            has them, or under which moult.json names a program:
             """,
             .literal(#""steps": [ { "step": "acme.reindex", "after": "copy", "with": { } } ]"#),
             "moult steps lists what is there. A release that names a step which is not there is refused.",
+            """
+            A program is a step if it speaks the protocol of docs/step-protocol.md. It runs only while it is what moult \
+            steps trust has pinned, and confined: its plan can change nothing, and what it does can write only where \
+            moult.json lets it and its plan said so.
+            """,
         ])
 }

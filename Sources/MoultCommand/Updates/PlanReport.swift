@@ -38,6 +38,8 @@ struct PlanReport: Report {
         if let contents { DiffSummary(diff: contents).write(to: &page) }
         if !plan.calls.isEmpty { page.line() }
         for call in plan.calls { page.wrapped("consumer \(call.text)") }
+        if !plan.steps.isEmpty { page.line() }
+        for step in plan.steps { page.wrapped("step \(step.step): \(step.text)") }
         page.line()
         if let origin = plan.origin { page.origin(origin, missing: plan.missing) }
         page.wrapped(

@@ -1,45 +1,160 @@
+internal import Moult
 internal import MoultBasics
 internal import MoultCore
+internal import MoultFiles
+internal import MoultSteps
 internal import StepKit
 
-/// `moult steps`: the steps that this command has.
+/// `moult steps`: the steps that this command and a store have, which programs are trusted, and whether one is fit.
 enum StepsVerb {
+    static let action = Argument(
+        .choice("ACTION", of: ["list", "trust", "test"]), presence: .optional,
+        "What to do: list, as without it; trust, to pin a program as it is now; test, to try a program out")
+    static let subject = Argument(
+        .file("STEP"), presence: .optional, "The name of the step in moult.json, for trust; the program, for test")
+
     static let command = Command(
-        "steps", .besides, "list the steps that this moult has",
-        discussion: ["A manifest names other steps than the built-in ones, and says where they come in."],
-        usesStore: false,
-        examples: [.init("See what manifests can name:", "moult steps")],
+        "steps", .besides, "list the steps there are; trust or test a program that is one",
+        discussion: [
+            """
+            A manifest names other steps than the built-in ones, and says where they come in. What programs those are, \
+            and what they may do, is the operator's to say, under "steps" in moult.json; none is run before it is \
+            trusted, and none that has changed since.
+            """,
+            """
+            With test a program is tried out in a temporary directory: whether it keeps to protocol 1, whether its plan \
+            changes nothing, and whether what it does can be done twice, taken back, and broken off anywhere. In the \
+            texts of --with, {granted} stands for a directory to which it may write.
+            """,
+        ],
+        arguments: [action, subject],
+        options: [StepTrial.with, StepTrial.database, StepTrial.before, StepTrial.after, UpdateOptions.wait],
+        changesStore: true,
+        examples: [
+            .init("See what manifests can name, and what state programs are in:", "moult steps"),
+            .init("Trust the program of a step as it is now:", "moult steps trust acme.notify"),
+            .init(
+                "Try a program out before it is trusted:",
+                "moult steps test --with '{\"file\": \"{granted}/hook.jsonl\"}' ./notify"),
+        ],
+        exits: [
+            .init(.done, "done; test: it passed every check"),
+            .init(.failure(.failed), "test: it failed a check"),
+        ],
         run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
-        call.output.print(StepsReport(steps: call.steps.listed))
-        return .done
+        switch (call.value(action) ?? "list", call.value(subject)) {
+        case ("trust", let name?):
+            try trust(call, name)
+            return .done
+        case ("test", let program?): return try StepTrial.run(call, program)
+        case ("list", nil):
+            let steps = try all(call)
+            call.output.print(StepsReport(rows: try steps.map(StepRow.init)))
+            return .done
+        case ("list", _?): throw call.wrongUsage("list takes no step", why: "it lists all of them")
+        case (let action, _): throw call.wrongUsage("\(action) needs the argument STEP")
+        }
+    }
+
+    /// Those of the command, and those of the store if one is meant or is here.
+    private static func all(_ call: Call) throws -> [Listed] {
+        let own = call.steps.listed.map { Listed(step: $0.step, phase: $0.phase, settings: nil) }
+        let root: String
+        do { root = try call.store() } catch let error {
+            if error.code == .noStore { return own }
+            throw error
+        }
+        let settings = try Settings.read(StoreLayout(root: root)).steps
+        return own.map { listed in
+            var listed = listed
+            listed.settings = settings.first { $0.name == listed.step.name }
+            return listed
+        }
+            + settings.filter { one in !own.contains { $0.step.name == one.name } }.map {
+                Listed(step: ExternalStep($0), phase: nil, settings: $0)
+            }
+    }
+
+    private static func trust(_ call: Call, _ name: String) throws {
+        let orchestrator = try call.orchestrator()
+        guard let settings = try Settings.read(call.layout()).steps.first(where: { $0.name == name }),
+            let path = settings.executable
+        else {
+            throw MoultError(
+                .settings, what: "moult.json has no step \(name) with an executable",
+                now: "Write under \"steps\": \"\(name)\": { \"executable\": \"/path/of/it\" }")
+        }
+        let executable = try StepExecutable(path)
+        try orchestrator.trustStep(name, sha256: executable.sha256, wait: call.wait)
+        call.output.print(TrustReport(name: name, path: path, sha256: executable.sha256, before: settings.sha256))
+    }
+}
+
+/// One step of the list.
+struct Listed {
+    let step: any Step
+    let phase: Phase?
+    var settings: StepSettings?
+}
+
+/// What there is to say of one step.
+private struct StepRow {
+    let name: String
+    let phase: String
+    let source: String
+    let summary: String
+    let json: JSON
+
+    init(_ listed: Listed) throws {
+        let settings = listed.settings
+        name = listed.step.name
+        phase = listed.phase?.rawValue ?? settings?.use.map { "\($0.when.rawValue) \($0.phase.rawValue)" } ?? "any"
+        let state = try (listed.step as? ExternalStep).map { try ExternalState($0) }
+        let rule = settings?.isForbidden == true ? ", forbidden" : settings?.isRequired == true ? ", required" : ""
+        source = (state.map { "moult.json, \($0.word)" } ?? (listed.phase == nil ? "this command" : "built in")) + rule
+        summary = state.map { $0.description?.summary ?? $0.why ?? "" } ?? listed.step.summary
+        json = .compact([
+            "name": .string(name), "phase": .optional(listed.phase?.rawValue ?? settings?.use?.phase.rawValue),
+            "builtIn": .bool(listed.phase != nil), "summary": .string(summary),
+            "state": .optional(state?.word), "executable": .optional(settings?.executable),
+            "sha256": .optional(settings?.sha256), "version": .optional(state?.description?.version),
+            "parameters": state?.description?.parameters,
+            "required": settings?.isRequired == true ? true : nil,
+            "forbidden": settings?.isForbidden == true ? true : nil,
+        ])
     }
 }
 
 private struct StepsReport: Report {
-    let steps: [(step: any Step, phase: Phase?)]
+    let rows: [StepRow]
 
     func write(to page: inout Page) {
         var table = Table(.left, .left, .left, .left)
         table.header("STEP", "PHASE", "FROM", "WHAT IT DOES")
-        for (step, phase) in steps {
-            table.row(
-                "\(step.name)", "\(phase?.rawValue ?? "any")", phase == nil ? "this command" : "built in",
-                "\(step.summary)")
-        }
+        for row in rows { table.row("\(row.name)", "\(row.phase)", "\(row.source)", "\(row.summary)") }
         page.table(table)
     }
 
+    var json: JSON { ["steps": .array(rows.map(\.json))] }
+}
+
+private struct TrustReport: Report {
+    let name: String
+    let path: String
+    let sha256: String
+    let before: String?
+
+    func write(to page: inout Page) {
+        let what = before == sha256 ? "was trusted already" : "is trusted as it is now"
+        page.wrapped("\(name): \(path) \(what)")
+        page.wrapped("SHA-256 \(sha256)")
+    }
+
     var json: JSON {
-        [
-            "steps": .array(
-                steps.map { step, phase in
-                    .compact([
-                        "name": .string(step.name), "phase": .optional(phase?.rawValue), "builtIn": .bool(phase != nil),
-                        "summary": .string(step.summary),
-                    ])
-                })
-        ]
+        .compact([
+            "name": .string(name), "executable": .string(path), "sha256": .string(sha256), "before": .optional(before),
+        ])
     }
 }

@@ -12,7 +12,9 @@ struct Applier {
     var stopwatch = Stopwatch()
 
     private var apply: ApplyContext {
-        ApplyContext(plan: context, staging: transaction.directory, changes: performer)
+        ApplyContext(
+            plan: context, staging: transaction.directory, changes: performer,
+            intents: JournaledIntents(journal: transaction.journal))
     }
 
     /// Goes forward; throws at the first effect that fails.
@@ -35,6 +37,14 @@ struct Applier {
         for effect in effects.reversed() {
             try step(of: effect).undo(effect, apply)
             if effect.changesStore { tell(.done(.undo, effect)) }
+        }
+    }
+
+    /// Lets the steps that are not built in tidy up; gives what went wrong.
+    func clean(_ ending: Ending) -> [String] {
+        steps.others(of: plan).compactMap { step in
+            do { try step.clean(ending, apply) } catch { return "\(error)" }
+            return nil
         }
     }
 
@@ -90,5 +100,15 @@ struct Applier {
         MoultError(
             .stuck, .stuck, what: "the \(plan.title) failed and could not be undone", why: "\(failed)",
             now: "Mend that, then run: moult recover", cause: reason)
+    }
+}
+
+/// What steps note in the journal of the update.
+private struct JournaledIntents: Intents {
+    let journal: Journal
+
+    func add(_ intent: JSON, for effect: Effect) throws { try journal.intend(intent, for: effect) }
+    func all(for effect: Effect) throws -> [JSON] {
+        try journal.read().intents.filter { $0.effect == effect }.map(\.intent)
     }
 }

@@ -1,5 +1,6 @@
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultTrust
 internal import StepKit
 
 /// Completes the staged generation: the manifest as it was signed, and the record by which its files are known again.
@@ -9,6 +10,8 @@ struct GenerationSealer {
     let bytes: [UInt8]
     /// The serial of the feed by which it came.
     let feedSerial: Int?
+    /// The databases that steps were to change after they had been unpacked and proven.
+    let changed: Set<String>
 
     func finish() throws {
         let directory = transaction.generation
@@ -25,7 +28,9 @@ struct GenerationSealer {
                 throw MoultError(
                     .generation, what: "\(path) was not staged", why: "no step made it", now: "Report this.")
             }
-            entries.append(Seal.Entry(member: database.member, sha256: database.sha256, facts: facts))
+            let isPublished = !changed.contains(database.name) || database.place == .inPlace
+            let digest = try isPublished ? database.sha256 : SHA256.digest(ofFileAt: path).hex
+            entries.append(Seal.Entry(member: database.member, sha256: digest, facts: facts))
         }
         try Files.writeNew(bytes, to: "\(directory)/\(Generation.manifestName)", mode: 0o444)
         try Files.writeNew(

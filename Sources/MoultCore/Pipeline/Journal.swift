@@ -5,7 +5,7 @@ internal import StepKit
 /// The record that makes an update finish or undo itself after a crash: JSON Lines in the transaction's directory.
 ///
 ///     begin {plan}   releasing {consumer} …   draining {wal}   decided {inodes}
-///     attempt …   undoing {why}   undone   committed
+///     intent {effect, intent} …   attempt …   undoing {why}   undone   committed
 struct Journal {
     let path: String
 
@@ -22,6 +22,8 @@ struct Journal {
         /// The living files whose WAL mode is taken away for an exchange, and given back at the end.
         var wal: Set<String> = []
         var undoing: String?
+        /// What steps noted before they did it, for which effect.
+        var intents: [(effect: Effect, intent: JSON)] = []
         var isOver = false
     }
 
@@ -52,6 +54,11 @@ struct Journal {
     /// Not synced, and before the consumer is told: who may have let go is told to reload after a crash.
     func releasing(_ consumer: String) throws {
         try append(["record": "releasing", "consumer": .string(consumer)], sync: false)
+    }
+
+    /// Synced before the step may act on it.
+    func intend(_ intent: JSON, for effect: Effect) throws {
+        try append(["record": "intent", "effect": effect.json, "intent": intent])
     }
 
     /// Synced, so that a settling that kills the machine is counted.
@@ -96,6 +103,10 @@ struct Journal {
             }
         case "draining": state.wal.formUnion(json["wal"]?.array?.compactMap(\.string) ?? [])
         case "attempt": state.attempts += 1
+        case "intent":
+            if let effect = json["effect"], let intent = json["intent"] {
+                state.intents.append((try Effect(json: effect, source: path), intent))
+            }
         case "releasing": state.released += [json["consumer"]?.string ?? ""]
         case "undoing": state.undoing = json["why"]?.string ?? ""
         case "undone", "committed": state.isOver = true

@@ -80,7 +80,8 @@ struct Pipeline {
             stopwatch.begin(.prepare, "seal")
             try context.progress(.init("seal", done: 0, total: 0))
             try GenerationSealer(
-                transaction: transaction, manifest: release, bytes: made.bytes, feedSerial: plan.origin?.serial
+                transaction: transaction, manifest: release, bytes: made.bytes, feedSerial: plan.origin?.serial,
+                changed: Set(plan.effects.filter(\.isCustom).compactMap(\.database))
             )
             .finish()
         }

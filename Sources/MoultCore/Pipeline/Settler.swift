@@ -88,6 +88,7 @@ package struct Settler {
                 if state.undoing == nil { try transaction.journal.undoing("the operator said so") }
                 try applier.back(plan.effects)
                 try transaction.journal.end("undone")
+                for text in applier.clean(.undone) { tell(.warning(text)) }
                 return try ended(.undone)
             }
             // A later update may have gone over this one whose end a power cut forgot: then there is nothing left to do.
@@ -97,6 +98,7 @@ package struct Settler {
                 try applier.performer.finish()
             }
             try transaction.journal.end("committed")
+            for text in applier.clean(.done) { tell(.warning(text)) }
             return try ended(.finished)
         } catch { throw stuck(plan, error) }
     }

@@ -14,7 +14,10 @@ extension Plan {
                 "app": .optional(request.app?.description), "cacheRoot": .optional(request.cacheRoot),
             ]),
             "changes": .bool(changesStore), "effects": .array(effects.map(\.json)),
-            "consumers": .array(calls.map(\.json)), "needs": .size(needs),
+            "consumers": .array(calls.map(\.json)),
+            "steps": steps.isEmpty
+                ? nil : .array(steps.map { ["step": .string($0.step), "enforced": .string($0.text)] }),
+            "needs": .size(needs),
             "facts": .array(
                 facts.map { ["path": .string($0.path), "field": .string($0.field), "value": .string($0.value)] }),
             "warnings": .array(warnings.map { .string($0) }), "hold": hold?.json,
@@ -59,7 +62,10 @@ extension Plan {
                 app: try request.optionalString("app").flatMap { Version($0) },
                 cacheRoot: try request.optionalString("cacheRoot")),
             effects: try (fields.json("effects")?.array ?? []).map { try Effect(json: $0, source: source) },
-            calls: try fields.objects("consumers").map { try Call($0) }, needs: try fields.count("needs"),
+            calls: try fields.objects("consumers").map { try Call($0) },
+            steps: try fields.objects("steps").map {
+                Enforcement(step: try $0.string("step"), text: try $0.string("enforced"))
+            }, needs: try fields.count("needs"),
             facts: try fields.objects("facts").map {
                 Fact(path: try $0.string("path"), field: try $0.string("field"), value: try $0.string("value"))
             },

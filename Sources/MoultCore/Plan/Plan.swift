@@ -25,6 +25,8 @@ package struct Plan: Sendable, Equatable {
     package var effects: [Effect]
     /// The consumers that will be called, in the order in which they reload.
     package var calls: [Call] = []
+    /// How each step of somebody else's was kept from changing anything while it planned.
+    package var steps: [Enforcement] = []
     /// Bytes that staging needs on the store's file system.
     package var needs: Int
     /// What the plan relies on; if any of it has changed, the plan is stale.
@@ -37,6 +39,12 @@ package struct Plan: Sendable, Equatable {
         package var version: Version
         package var generation: String
         package init(version: Version, generation: String) { (self.version, self.generation) = (version, generation) }
+    }
+
+    package struct Enforcement: Sendable, Equatable {
+        package var step: String
+        package var text: String
+        package init(step: String, text: String) { (self.step, self.text) = (step, text) }
     }
 
     package struct Bundle: Sendable, Equatable {

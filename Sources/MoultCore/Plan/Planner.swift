@@ -162,11 +162,7 @@ struct Planner {
         _ incoming: Incoming, generation: String, _ policy: Policy
     ) throws -> Made {
         try NotBuilt.refuse(manifest)
-        if purpose != .reset, let use = steps.missing(for: manifest) {
-            throw MoultError(
-                .notBuilt, .refused, what: "the release needs the step \(use.step)", why: "this moult does not have it",
-                now: didYouMean(use.step, among: steps.names) ?? "See which there are with: moult steps")
-        }
+        if purpose != .reset { try steps.prove(manifest) }
         let view = RecordingView(layout: layout)
         let installed = try Generation.current(layout)
         view.note(try .read(layout.current, "target"))
@@ -187,12 +183,15 @@ struct Planner {
                 follow: policy.follow, allowDowngrade: policy.allowDowngrade, app: policy.appVersion,
                 cacheRoot: policy.cacheRoot),
             effects: [], needs: 0, facts: [], warnings: manifest.warnings, hold: nil)
+        let notes = Notes()
+        context.note = { notes.add($0, $1) }
         for phase in Phase.allCases {
             for step in steps.steps(of: phase, for: manifest, purpose) {
                 plan.effects += try step.plan(context)
                 context.planned = plan.effects
             }
         }
+        plan.steps = notes.all
         let consumers = try Settings.read(layout).consumers
         plan.calls = plan.calls(of: consumers + inProcess, from: installed?.manifest, to: manifest)
         plan.warnings += try Warnings.of(manifest, in: context)
@@ -225,7 +224,9 @@ struct Planner {
             return Plan.PatchFile(
                 file: patch.file, path: path, size: patch.size, sha256: patch.sha256, missing: missing, result: result)
         }
-        plan.reuse = try sourcing.reuse(for: plan.members, bundle: cost(of: bundle, plan))
+        // A file that a step will change must be this release's own, and not the one of a kept generation by another name.
+        let isChanged = plan.effects.contains { $0.isCustom && $0.database != nil }
+        plan.reuse = try isChanged ? [] : sourcing.reuse(for: plan.members, bundle: cost(of: bundle, plan))
         for patch in plan.patches where directory != nil { view.note(try .read(patch.path, "size")) }
         if !plan.bundled.isEmpty { try addBundle(bundle, to: &plan, view) }
     }
@@ -268,6 +269,16 @@ struct Planner {
         plan.bundle = Plan.Bundle(path: path, size: bundle.size)
         view.note(try .read(path, "size"))
         view.note(try .read(path, "modified"))
+    }
+
+    /// What steps tell while they plan; on the one thread that plans.
+    private final class Notes: @unchecked Sendable {
+        // Unchecked: a step plans on the thread that asked it.
+        private(set) var all: [Plan.Enforcement] = []
+        func add(_ step: String, _ text: String) {
+            let note = Plan.Enforcement(step: step, text: text)
+            if !all.contains(note) { all.append(note) }
+        }
     }
 
     /// Sortable by time, and unlike any other.

@@ -22,7 +22,8 @@ struct FilesAtHand {
             }
             for database in generation.manifest.databases where database.place == .generation {
                 let base = Plan.Reuse.Base(generation: name, member: database.member)
-                guard !avoided.contains(base.description),
+                // What a step has changed is not what the manifest says any more.
+                guard !avoided.contains(base.description), seal.entry(database.member)?.sha256 == database.sha256,
                     let facts = try Files.facts(generation.path(database.member)), facts.kind == .file,
                     facts.size == database.size
                 else { continue }

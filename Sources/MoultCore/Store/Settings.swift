@@ -27,6 +27,8 @@ package struct Settings: Sendable, Equatable {
     package var feed: FeedSettings?
     /// Who is told before and after databases change, in the order in which they reload.
     package var consumers: [Consumer] = []
+    /// The steps that are not built in, and what they may do.
+    package var steps: [StepSettings] = []
     /// Seconds for which a finished update waits for readers to leave the generation before.
     package var waitForReaders = 0
 
@@ -104,10 +106,7 @@ package struct Settings: Sendable, Equatable {
         }
         consumers = try Consumer.read(fields)
         waitForReaders = try fields.optionalCount("waitForReaders") ?? waitForReaders
-        for name in ["steps"] where fields.json(name) != nil {
-            throw fields.fail(
-                name, "is not built into this moult (\(moultVersion)) yet", now: "Remove it from \(source).")
-        }
+        steps = try StepSettings.read(fields)
         try fields.refuseUnknown()
     }
 
@@ -118,6 +117,14 @@ package struct Settings: Sendable, Equatable {
                 now: "Make one with: moult init \(layout.root) --product NAME")
         }
         return try Settings(parsing: bytes, source: layout.settings)
+    }
+
+    /// The member `steps` as the operator wrote it, and one step of it; nil if that is not there.
+    static func stepsAsWritten(_ layout: StoreLayout, _ name: String) throws -> (steps: JSON, step: JSON)? {
+        let bytes = try Files.read(layout.settings, limit: 1 << 20) ?? []
+        guard let steps = try JSON(parsing: bytes, as: .draft, source: layout.settings)["steps"], let step = steps[name]
+        else { return nil }
+        return (steps, step)
     }
 
     /// Sets or takes out one member and leaves the rest of the file's content as the operator wrote it.

@@ -59,7 +59,7 @@ package struct Verifier: Sendable {
                 finding: entry == nil ? "it was never sealed" : entry?.difference(to: facts).map { "\(file) \($0)" }),
             Check(subject: database.name, method: "sidecars", finding: try sidecar(path, file)),
         ]
-        if deep, facts != nil { checks += try read(database, file) }
+        if deep, facts != nil { checks += try read(database, file, sealed: entry?.sha256) }
         return checks
     }
 
@@ -73,13 +73,15 @@ package struct Verifier: Sendable {
         return nil
     }
 
-    private func read(_ database: Database, _ file: String) throws -> [Check] {
+    /// What a step changed before it was sealed has the digest of the seal, and not that of the manifest.
+    private func read(_ database: Database, _ file: String, sealed: String?) throws -> [Check] {
         let digest = try SHA256.digest(ofFileAt: file).hex
+        let expected = sealed ?? database.sha256
+        let source = expected == database.sha256 ? "the manifest" : "the seal"
         return [
             Check(
                 subject: database.name, method: "digest",
-                finding: digest == database.sha256
-                    ? nil : "SHA-256 is \(digest), and the manifest says \(database.sha256)"),
+                finding: digest == expected ? nil : "SHA-256 is \(digest), and \(source) says \(expected)"),
             Check(subject: database.name, method: "integrity_check", finding: integrity(database, file)),
         ]
     }

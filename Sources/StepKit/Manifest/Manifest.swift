@@ -140,5 +140,9 @@ public struct Manifest: Sendable, Equatable {
         public var phase: Phase
         /// What the step is given.
         public var with: JSON
+
+        package init(step: String, when: When, phase: Phase, with: JSON) {
+            (self.step, self.when, self.phase, self.with) = (step, when, phase, with)
+        }
     }
 }

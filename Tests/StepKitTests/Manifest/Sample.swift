@@ -158,6 +158,15 @@ enum Sample {
             { "name": "web", "systemd": "shop-web.service" },
           ],
           "waitForReaders": 30,
+          "steps": {
+            "acme.notify": {
+              "executable": "/usr/lib/acme/notify", "sha256": "\(digest)", "after": "verify",
+              "with": { "directory": "/var/spool/hooks" }, "writable": ["/var/spool/hooks"], "network": "local",
+              "timeout": 10, "prepareTimeout": 600, "required": true,
+            },
+            "acme.report": { "executable": "/usr/lib/acme/report", "before": "verify" },
+            "acme.old": { "forbidden": true },
+          },
           "hold": { "release": "2.1.0", "reason": "shows wrong totals", "since": "2026-11-20T10:00:00Z" },
           "feed": {
             "url": "https://example.org/feed.json", "mirrors": ["/srv/mirror/feed.json"], "channel": "beta",
@@ -166,7 +175,7 @@ enum Sample {
           "keys": {
             "threshold": 2,
             "trusted": [
-              { "id": "0807060504030201", "key": "RWQBAgMEBQYHCA8QERITFBUWFxgZGhscHR4fICEiIyQlJicoKSorLC0u",
+              { "id": "1807060504030201", "key": "RWQBAgMEBQYHGA8QERITFBUWFxgZGhscHR4fICEiIyQlJicoKSorLC0u",
                 "notAfter": "2027-11-20T10:00:00Z" },
               { "key": "RWQBAgMEBQYHCQ8QERITFBUWFxgZGhscHR4fICEiIyQlJicoKSorLC0u" },
               { "key": "RWQBAgMEBQYHCg8QERITFBUWFxgZGhscHR4fICEiIyQlJicoKSorLC0u" },

@@ -11,11 +11,7 @@ import Testing
         let sample = try form.sample()
         var places = 0
         for path in [""] + sample.paths where sample.at(path)?.members != nil {
-            guard var declared = try schema.names(at: path) else { continue }
-            // The settings know these only to say that they are not built in yet.
-            if form == .settings, path.isEmpty {
-                declared.formUnion(["steps"])
-            }
+            guard let declared = try schema.names(at: path) else { continue }
             let refusal = form.refusal(sample.edited([.set("\(path)/zzzzqqqq", 1)])) ?? ""
             let known = "zzzzqqqq is not a known field. Known here: \(declared.sorted().joined(separator: ", "))."
             #expect(refusal.hasSuffix(known), "\(path): \(refusal)")

@@ -1,0 +1,3 @@
+import MoultCommand
+
+MoultCommand.run(steps: [MaskColumn()])

@@ -1,0 +1,67 @@
+internal import MoultBasics
+internal import MoultCore
+internal import MoultFiles
+internal import MoultSteps
+internal import StepKit
+
+/// `moult steps test`: tries a program out.
+enum StepTrial {
+    static let with = Option("with", value: .text("JSON"), "For test: the parameters that a manifest would give it")
+    static let database = Option(
+        "database", value: .file("FILE"), repeats: true,
+        "For test: a sample database, staged under its name without .db")
+    static let before = Option(
+        "before", value: .choice("PHASE", of: Phase.allCases.map(\.rawValue)), "For test: where it would come in")
+    static let after = Option(
+        "after", value: .choice("PHASE", of: Phase.allCases.map(\.rawValue)),
+        "For test: where it would come in; else after copy")
+
+    static func run(_ call: Call, _ program: String) throws -> ExitCode {
+        var options = ConformanceKit.Options(executable: try Files.absolute(program))
+        options.own = call.steps.listed.first { $0.phase == nil && $0.step.name == program }?.step
+        if let text = call.value(with) {
+            let json = try JSON(parsing: Array(text.utf8), as: .draft, source: "--with")
+            guard json.members != nil else { throw call.wrongUsage("--with is an object, not \(json.kind)") }
+            options.with = json
+        }
+        options.databases = try call.values(database).map { path in
+            guard try Files.factsThroughLinks(path)?.kind == .file else {
+                throw call.wrongUsage("there is no database at \(path)")
+            }
+            let name = Files.name(of: path)
+            let stem = name.hasSuffix(".db") ? String(name.dropLast(3)) : name
+            if let fault = PlainName.fault(stem) { throw call.wrongUsage("\"\(stem)\" \(fault)") }
+            return (name: stem, path: try Files.absolute(path))
+        }
+        switch (call.value(before), call.value(after)) {
+        case (let phase?, nil): (options.when, options.phase) = (.before, Phase(rawValue: phase) ?? .copy)
+        case (nil, let phase?): options.phase = Phase(rawValue: phase) ?? .copy
+        case (nil, nil): break
+        case (_?, _?): throw call.wrongUsage("--before and --after cannot both be given", why: "name one")
+        }
+        let checks = try ConformanceKit(options) { check in
+            call.output.event(
+                "check",
+                [
+                    "check": .string(check.name), "passed": .bool(check.finding == nil),
+                    "finding": .optional(check.finding), "note": .optional(check.note),
+                ])
+            call.output.lines { page in
+                let symbols = page.terminal.symbols
+                let sign: StyledText = check.finding == nil ? "\(symbols.tick, .good)" : "\(symbols.cross, .bad)"
+                page.wrapped(sign + " \(check.name)" + (check.note.map { " (\($0))" } ?? ""))
+                if let finding = check.finding { page.wrapped("\(finding)", indent: 4) }
+            }
+        }.run()
+        let failed = checks.filter { $0.finding != nil }.count
+        call.output.event("result", ["checks": .size(checks.count), "failed": .size(failed)])
+        call.output.lines { page in
+            page.line()
+            page.wrapped(
+                failed == 0
+                    ? "\(counted(checks.count, "check")) passed"
+                    : "\(failed) of \(counted(checks.count, "check")) failed")
+        }
+        return failed == 0 ? .done : .failure(.failed)
+    }
+}

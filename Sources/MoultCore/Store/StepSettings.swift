@@ -1,0 +1,84 @@
+package import MoultBasics
+package import StepKit
+
+/// What the operator has decided about a step that is not built in: which program it is, and what it may do.
+package struct StepSettings: Sendable, Equatable {
+    package var name: String
+    /// The program; nil for a step that the command or the app brings itself.
+    package var executable: String?
+    /// The digest of the program that is trusted; nil until somebody has said so.
+    package var sha256: String?
+    /// Where it comes in, whatever the manifest says; nil where the manifest decides.
+    package var use: Manifest.StepUse?
+    /// Parameters of the operator's, which count more than those of the manifest.
+    package var with: [JSON.Member] = []
+    /// The directories and files below which it may write when it is applied.
+    package var writable: [String] = []
+    package var network = Network.none
+    /// Seconds for each message, and for one that prepares.
+    package var timeout = 60
+    package var prepareTimeout = 3600
+    /// A release that does not use it is refused.
+    package var isRequired = false
+    /// A release that uses it is refused.
+    package var isForbidden = false
+
+    package enum Network: Sendable, Equatable {
+        case none
+        /// Sockets of this machine only, such as that of the system's log.
+        case local
+        case all
+    }
+
+    package init(name: String, executable: String? = nil) { (self.name, self.executable) = (name, executable) }
+
+    static func read(_ fields: Fields) throws -> [StepSettings] {
+        try fields.named("steps").map { name, part in
+            if let fault = PlainName.fault(name) { throw fields.fail("steps.\(name)", "\"\(name)\" \(fault)") }
+            let step = try StepSettings(name, part)
+            try part.refuseUnknown()
+            return step
+        }
+    }
+
+    private init(_ name: String, _ fields: Fields) throws {
+        self.init(name: name, executable: try fields.optionalString("executable"))
+        if let executable, !executable.hasPrefix("/") { throw fields.fail("executable", "must be an absolute path") }
+        sha256 = try fields.optionalString("sha256")
+        if let sha256, sha256.utf8.count != 64 || !sha256.utf8.allSatisfy(Self.isHex) {
+            throw fields.fail("sha256", "must be 64 hexadecimal digits in lower case")
+        }
+        let before = try fields.word("before", Phase.self)
+        let after = try fields.word("after", Phase.self)
+        if before != nil, after != nil { throw fields.fail("after", "and before exclude each other") }
+        let parameters = fields.json("with") ?? .object([])
+        guard let members = parameters.members else {
+            throw fields.fail("with", "must be an object, is \(parameters.kind)")
+        }
+        with = members
+        use = (before ?? after).map {
+            Manifest.StepUse(step: name, when: before == nil ? .after : .before, phase: $0, with: parameters)
+        }
+        writable = try fields.optionalStrings("writable") ?? []
+        for path in writable where !path.hasPrefix("/") || path.utf8.count < 2 {
+            throw fields.fail("writable", "must be absolute paths, has \"\(path)\"")
+        }
+        switch fields.json("network") {
+        case nil, false: network = .none
+        case true: network = .all
+        case "local": network = .local
+        case let other?: throw fields.fail("network", "must be true, false or \"local\", is \(other.kind)")
+        }
+        timeout = try fields.optionalCount("timeout") ?? timeout
+        prepareTimeout = try fields.optionalCount("prepareTimeout") ?? prepareTimeout
+        if timeout < 1 { throw fields.fail("timeout", "must be at least 1 second") }
+        if prepareTimeout < 1 { throw fields.fail("prepareTimeout", "must be at least 1 second") }
+        isRequired = try fields.optionalBool("required") ?? false
+        isForbidden = try fields.optionalBool("forbidden") ?? false
+        if isRequired, isForbidden { throw fields.fail("forbidden", "and required exclude each other") }
+    }
+
+    private static func isHex(_ byte: UInt8) -> Bool {
+        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte)
+    }
+}

@@ -1,0 +1,176 @@
+package import MoultBasics
+internal import MoultCore
+internal import MoultFiles
+internal import MoultTrust
+package import StepKit
+
+/// Tries a step out, in a directory of its own: whether it keeps to the protocol, and to its promises.
+package struct ConformanceKit {
+    /// What the step is tried with.
+    package struct Options: Sendable {
+        package var executable: String
+        /// A step of this very command, instead of a program.
+        package var own: (any Step)?
+        /// Its parameters; in texts `{granted}` stands for a directory that it may write to.
+        package var with: JSON = .object([])
+        /// Sample databases, by the names that the manifest would have.
+        package var databases: [(name: String, path: String)] = []
+        package var when = Manifest.StepUse.When.after
+        package var phase = Phase.copy
+        package var timeout = 30
+
+        package init(executable: String) { self.executable = executable }
+    }
+
+    /// One thing that was tried.
+    package struct Check: Sendable, Equatable {
+        package let name: String
+        /// What is wrong; nil if nothing is.
+        package let finding: String?
+        /// What else there is to say.
+        package let note: String?
+
+        package var json: JSON {
+            .compact([
+                "check": .string(name), "passed": .bool(finding == nil), "finding": .optional(finding),
+                "note": .optional(note),
+            ])
+        }
+    }
+
+    private let options: Options
+    private let report: (Check) -> Void
+
+    /// `report` gets each check when it is done.
+    package init(_ options: Options, report: @escaping (Check) -> Void = { _ in }) {
+        (self.options, self.report) = (options, report)
+    }
+
+    package func run() throws -> [Check] {
+        try Files.withScratchDirectory { directory in
+            let trial = Trial(
+                options: options, directory: try PathRules.resolved(directory) ?? directory, report: report)
+            try trial.run()
+            return trial.checks
+        }
+    }
+}
+
+/// The state of a store and a transaction as a step finds them, as far as a step can tell.
+final class Trial {
+    let options: ConformanceKit.Options
+    let directory: String
+    let report: (ConformanceKit.Check) -> Void
+    private(set) var checks: [ConformanceKit.Check] = []
+
+    init(options: ConformanceKit.Options, directory: String, report: @escaping (ConformanceKit.Check) -> Void) {
+        (self.options, self.directory, self.report) = (options, directory, report)
+    }
+
+    var store: String { "\(directory)/store" }
+    var staging: String { "\(store)/.moult/transactions/trial" }
+    var generation: String { "\(staging)/generation" }
+    var granted: String { "\(directory)/granted" }
+
+    /// Does one check; false if it failed, and then what builds on it is not tried.
+    @discardableResult
+    func check(_ name: String, _ body: () throws -> String?) -> Bool {
+        let check: ConformanceKit.Check
+        do { check = .init(name: name, finding: nil, note: try body()) } catch let error as StepConversation.Misbehaving
+        {
+            check = .init(name: name, finding: error.what.text, note: nil)
+        } catch let error as Finding {
+            check = .init(name: name, finding: error.text, note: nil)
+        } catch {
+            let error = error as? MoultError
+            check = .init(
+                name: name, finding: error.map(Self.text) ?? "it failed",
+                note: nil)
+        }
+        checks.append(check)
+        report(check)
+        return check.finding == nil
+    }
+
+    private static func text(_ error: MoultError) -> String {
+        error.why.map { why in "\(error.what): \(why)" } ?? error.what
+    }
+
+    /// What a check found.
+    struct Finding: Error {
+        let text: String
+        init(_ text: String) { self.text = text }
+    }
+
+    func makeStore() throws {
+        for path in [
+            store, "\(store)/.moult", "\(store)/.moult/generations", "\(store)/.moult/transactions", staging,
+            generation, granted,
+        ] {
+            try Files.makeDirectory(path)
+        }
+        try Files.writeNew(
+            Array("{ \"moult\": 1, \"product\": \"org.example.trial\" }\n".utf8), to: "\(store)/moult.json")
+        for database in options.databases {
+            try Files.copy(database.path, to: "\(generation)/\(database.name).db", mode: 0o600)
+        }
+    }
+
+    /// Every file of the databases is staged anew, as it was given.
+    func restage() throws {
+        try Files.removeTree(generation)
+        try Files.makeDirectory(generation)
+        for database in options.databases {
+            try Files.copy(database.path, to: "\(generation)/\(database.name).db", mode: 0o600)
+        }
+    }
+
+    func manifest() throws -> Manifest {
+        var databases = try options.databases.map { database in
+            JSON.Member(
+                database.name,
+                [
+                    "kind": "reference", "member": .string("\(database.name).db"),
+                    "size": .size(try Files.factsThroughLinks(database.path)?.size ?? 0),
+                    "sha256": .string(try SHA256.digest(ofFileAt: database.path).hex),
+                ])
+        }
+        let none = String(repeating: "0", count: 64)
+        if databases.isEmpty {
+            // A release has one at least.
+            let sample: JSON = ["kind": "reference", "member": "sample.db", "size": 0, "sha256": .string(none)]
+            databases.append(JSON.Member("sample", sample))
+        }
+        var use: JSON = ["step": .string(options.own?.name ?? "trial"), "with": parameters]
+        use = use.setting(options.when.rawValue, to: .string(options.phase.rawValue))
+        let json: JSON = [
+            "manifest": 1, "product": "org.example.trial", "version": "1.0.0", "sequence": 1,
+            "bundle": ["file": "trial-1.0.0.tar.zst", "size": 1, "sha256": .string(none)],
+            "databases": .object(databases), "steps": [use],
+        ]
+        return try Manifest(parsing: Array(json.line.utf8), as: .sealed, source: "the trial's manifest")
+    }
+
+    var parameters: JSON { Self.replacing(options.with, "{granted}", by: granted) }
+
+    private static func replacing(_ json: JSON, _ token: String, by text: String) -> JSON {
+        switch json {
+        case .string(let value): .string(replaced(value, token, text))
+        case .array(let values): .array(values.map { replacing($0, token, by: text) })
+        case .object(let members): .object(members.map { .init($0.name, replacing($0.value, token, by: text)) })
+        default: json
+        }
+    }
+
+    private static func replaced(_ value: String, _ token: String, _ text: String) -> String {
+        value.split(separator: token, omittingEmptySubsequences: false).joined(separator: text)
+    }
+
+    /// What lies in the granted directory, by content: times may differ.
+    func content() throws -> [String: String] {
+        try Footprint([granted]).entries.reduce(into: [:]) { found, entry in
+            let digest = entry.value.kind == .file ? try SHA256.digest(ofFileAt: entry.key).hex : ""
+            found[entry.key] = "\(entry.value.kind) \(digest)"
+        }
+    }
+}

@@ -1,0 +1,79 @@
+internal import CLinux
+internal import Glibc
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultTrust
+
+/// The program of a step: read once into a sealed file in memory, so that what was hashed is what runs.
+///
+/// A descriptor of the file itself could be rewritten between hashing and running. Scripts run from the same copy: the
+/// interpreter is given `/dev/fd/3`.
+package final class StepExecutable: Sendable {
+    package let path: String
+    package let sha256: String
+    package let isScript: Bool
+    let number: Int32
+
+    private static let largest = 256 << 20
+
+    /// Reads it; throws if it is not a regular file that only root or this user may change.
+    package init(_ path: String) throws {
+        func refused(_ why: String, _ now: String) -> MoultError {
+            MoultError(.stepTrust, .refused, what: "\(path) may not be run as a step", why: why, now: now)
+        }
+        guard let facts = try Files.factsThroughLinks(path) else {
+            throw refused("there is no such file", "Install it there, or correct \"executable\" in moult.json.")
+        }
+        guard facts.kind == .file else { throw refused("it is no regular file", "Name the program itself.") }
+        let file = try Descriptor(path, .read)
+        let opened = try file.facts()
+        guard opened.kind == .file, opened.owner == 0 || opened.owner == geteuid() else {
+            throw refused("user \(opened.owner) owns it, who is neither root nor this user", "chown it.")
+        }
+        guard opened.mode & 0o022 == 0 else {
+            throw refused("others may write to it (mode \(String(opened.mode, radix: 8)))", "chmod go-w \(path)")
+        }
+        guard opened.mode & 0o111 != 0 else { throw refused("it is not executable", "chmod +x \(path)") }
+        guard opened.size <= Self.largest else { throw refused("it is larger than 256 MiB", "Make it smaller.") }
+        number = moult_memfd_sealable()
+        guard number >= 0 else { throw Errno(moult_errno()).error("cannot make a file in memory") }
+        self.path = path
+        let copy = number
+        var hash = try SHA256()
+        var start: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 1 << 18)
+        do {
+            while true {
+                let count = try buffer.withUnsafeMutableBytes { try file.read(into: $0) }
+                if count == 0 { break }
+                if start.isEmpty { start = Array(buffer.prefix(min(2, count))) }
+                try buffer.withUnsafeBytes { bytes in
+                    let part = UnsafeRawBufferPointer(rebasing: bytes[..<count])
+                    try hash.update(part)
+                    try StepExecutable.write(part, to: copy)
+                }
+            }
+            guard moult_seal_memfd(number) == 0 else {
+                throw Errno(moult_errno()).error("cannot seal a copy of \(path)")
+            }
+        } catch {
+            Glibc.close(number)
+            throw error
+        }
+        sha256 = try hash.finish().hex
+        isScript = start == Array("#!".utf8)
+    }
+
+    private static func write(_ bytes: UnsafeRawBufferPointer, to number: Int32) throws {
+        var rest = bytes
+        while !rest.isEmpty {
+            let count = Glibc.write(number, rest.baseAddress, rest.count)
+            if count < 0, moult_errno() == EINTR { continue }
+            guard count > 0 else { throw Errno(moult_errno()).error("cannot copy the program into memory") }
+            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+        }
+    }
+
+    // Nothing was written that could still fail.
+    deinit { Glibc.close(number) }
+}

@@ -1,0 +1,37 @@
+internal import MoultBasics
+internal import MoultCore
+internal import MoultFiles
+
+/// In which state the program of a step is.
+package struct ExternalState {
+    /// `trusted`, `not trusted`, `changed`, `missing`, `unfit`, or `rules only` where the settings name no program.
+    package let word: String
+    /// Why it is not run.
+    package let why: String?
+    /// What it says of itself, if it may be run.
+    package let description: StepDescription?
+
+    package init(_ step: ExternalStep) throws {
+        guard let path = step.settings.executable else {
+            (word, why, description) = ("rules only", "no program is named", nil)
+            return
+        }
+        guard try Files.factsThroughLinks(path) != nil else {
+            (word, why, description) = ("missing", "\(path) is not there", nil)
+            return
+        }
+        do {
+            let executable = try step.trusted()
+            description = try Files.withScratchDirectory { scratch in
+                var conversation = step.conversation(executable, Confinement(plans: true), scratch)
+                return try Planning.describe(&conversation)
+            }
+            (word, why) = ("trusted", nil)
+        } catch let error as MoultError {
+            let isPinned = step.settings.sha256 != nil
+            word = error.code == .stepTrust ? (isPinned ? "changed" : "not trusted") : "unfit"
+            why = error.why ?? error.what
+            description = nil
+        }
+    }
+}

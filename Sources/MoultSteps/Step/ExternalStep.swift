@@ -1,0 +1,147 @@
+internal import MoultBasics
+package import MoultCore
+internal import MoultFiles
+package import StepKit
+internal import Synchronization
+
+/// A step that is an executable of somebody else's: each message to it is a process of its own, confined.
+package struct ExternalStep: PlacedStep {
+    let settings: StepSettings
+    /// Where it comes in; nil until the pipeline knows.
+    var use: Manifest.StepUse?
+    private let program = Program()
+
+    /// What is read of the executable once, and not again for the next message.
+    private final class Program: Sendable {
+        let executable = Mutex<StepExecutable?>(nil)
+    }
+
+    package init(_ settings: StepSettings) { self.settings = settings }
+
+    package var name: String { settings.name }
+    package var summary: String { "runs \(settings.executable ?? "nothing")" }
+
+    package func placed(by use: Manifest.StepUse) -> any Step {
+        var step = self
+        step.use = use
+        return step
+    }
+
+    /// The sealed copy of the program, if it is the one that the operator trusts.
+    package func trusted() throws -> StepExecutable {
+        try program.executable.withLock { known in
+            if let known { return known }
+            let executable = try StepExecutable(settings.executable ?? "")
+            guard let pinned = settings.sha256 else {
+                throw refused("nobody has said yet that \(executable.path) is trusted")
+            }
+            guard executable.sha256 == pinned else {
+                throw refused(
+                    "\(executable.path) has changed since it was trusted: its SHA-256 is \(executable.sha256.prefix(8))…, not \(pinned.prefix(8))…"
+                )
+            }
+            known = executable
+            return executable
+        }
+    }
+
+    private func refused(_ why: String) -> MoultError {
+        MoultError(
+            .stepTrust, .refused, what: "the step \(name) is not run", why: why,
+            now: "If that program is right: moult steps trust \(name)")
+    }
+
+    // MARK: the passes
+
+    package func plan(_ context: PlanContext) throws -> [Effect] {
+        let executable = try trusted()
+        try refuseGrants(on: context.store.root)
+        let (effects, level) = try Files.withScratchDirectory { scratch in
+            var conversation = conversation(executable, Confinement(plans: true), scratch)
+            let description = try Planning.describe(&conversation)
+            let with = parameters(context, use?.phase)
+            if let schema = description.parameters,
+                let fault = ParameterSchema(schema).fault(in: with, at: "with")
+            {
+                throw MoultError(
+                    .stepRefused, .refused, what: "the step \(name) does not take these parameters",
+                    why: visible(fault),
+                    now: "See what it takes: moult steps --json")
+            }
+            return try Planning(step: self, context: context, with: with).ask(conversation)
+        }
+        context.note(name, level)
+        return effects
+    }
+
+    package func prepare(_ effects: [Effect], _ context: PrepareContext) throws {
+        guard effects.contains(where: \.isCustom) else { return }
+        try Preparing(step: self, effects: effects, context: context).run(trusted())
+    }
+
+    package func apply(_ effect: Effect, _ context: ApplyContext) throws {
+        guard effect.isCustom else { return }
+        try Applying(step: self, effect: effect, context: context).run("apply", trusted())
+    }
+
+    package func undo(_ effect: Effect, _ context: ApplyContext) throws {
+        guard effect.isCustom else { return }
+        try Applying(step: self, effect: effect, context: context).run("undo", trusted())
+    }
+
+    package func clean(_ ending: Ending, _ context: ApplyContext) throws {
+        let executable = try trusted()
+        let own = own(context.staging)
+        try Files.withScratchDirectory { scratch in
+            let writable = try Files.facts(own) == nil ? [] : [own]
+            let conversation = conversation(executable, Confinement(writable: writable), scratch)
+            let effects = context.plan.planned.filter { $0.step == name }
+            _ = try conversation.ask(
+                "clean",
+                .object([
+                    .init("transaction", .string(Files.name(of: context.staging))),
+                    .init("ending", .string(ending.rawValue)), .init("effects", .array(effects.map(\.json))),
+                    .init("context", contextJSON(context.plan, nil)),
+                ]))
+        }
+    }
+
+    // MARK: parts
+
+    func conversation(_ executable: StepExecutable, _ confinement: Confinement, _ scratch: String) -> StepConversation {
+        StepConversation(
+            step: name, executable: executable, confinement: confinement, scratch: scratch, seconds: settings.timeout)
+    }
+
+    var sockets: Confinement.Sockets {
+        switch settings.network {
+        case .none: .none
+        case .local: .local
+        case .all: .all
+        }
+    }
+
+    /// Its own directory in a transaction, which lasts from its prepare to the end of the update.
+    func own(_ staging: String) -> String { "\(staging)/steps/\(name)" }
+
+    /// The manifest's parameters, and over them the operator's.
+    func parameters(_ context: PlanContext, _ phase: Phase?) -> JSON {
+        let use =
+            use ?? settings.use
+            ?? context.release.steps.first { $0.step == name && (phase == nil || $0.phase == phase) }
+        return settings.with.reduce(use?.with ?? .object([])) { $0.setting($1.name, to: $1.value) }
+    }
+
+    /// Nothing that is granted may hold what only the core writes: the kernel cannot leave a part out.
+    private func refuseGrants(on root: String) throws {
+        let store = try PathRules.resolved(root) ?? root
+        for path in settings.writable {
+            let granted = try PathRules.resolved(path) ?? path
+            guard PathRules.isInside(store, granted) || PathRules.isInside(granted, "\(store)/.moult") else { continue }
+            throw MoultError(
+                .stepTrust, .refused, what: "the step \(name) is not run",
+                why: "moult.json lets it write to \(path), and the store's own files are there",
+                now: "Grant a directory beside the store.")
+        }
+    }
+}

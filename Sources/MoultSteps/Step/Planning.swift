@@ -1,0 +1,87 @@
+internal import MoultBasics
+internal import MoultCore
+internal import MoultFiles
+internal import StepKit
+
+/// Asks a step what it would do, in a process that cannot change anything; and looks afterwards whether it has.
+struct Planning {
+    let step: ExternalStep
+    let context: PlanContext
+    let with: JSON
+
+    static func describe(_ conversation: inout StepConversation) throws -> StepDescription {
+        let answer = try conversation.ask("describe", ["protocols": [1]])
+        do { return try StepDescription(answer.result) } catch let error as StepConversation.Misbehaving {
+            throw error.what.error(conversation.step, "describe")
+        }
+    }
+
+    func ask(_ conversation: StepConversation) throws -> (effects: [Effect], level: String) {
+        let before = try footprint()
+        let answer = try conversation.ask("plan", ["context": step.contextJSON(context, with)])
+        if let touched = try footprint().changes(since: before).first {
+            throw Misbehaviour.outsideThePlan("\(touched) changed while it planned").error(step.name, "plan")
+        }
+        let level = Confinement.level(Confinement.landlock ?? 0, mountsReadOnly: answer.mountsAreReadOnly)
+        do {
+            return (try Self.effects(answer.result, of: step.name, phase: step.use?.phase ?? .copy, step), level)
+        } catch let error as StepConversation.Misbehaving {
+            throw error.what.error(step.name, "plan")
+        }
+    }
+
+    /// What only moult writes: apps may write to their living databases at any time.
+    private func footprint() throws -> Footprint {
+        let root = context.store.root
+        return try Footprint(["\(root)/moult.json", "\(root)/.moult/current", "\(root)/.moult/generations"])
+    }
+
+    /// An external step plans what only it can do, and may say what it has found. The other changes are the core's: they
+    /// belong together, and a second one of a kind would break the first.
+    static func effects(_ answer: JSON, of name: String, phase: Phase, _ step: ExternalStep?) throws -> [Effect] {
+        func wrong(_ why: String) -> StepConversation.Misbehaving { .init(.wrongAnswer(why)) }
+        guard let list = answer["effects"]?.array else { throw wrong("\"effects\" must be a list") }
+        guard list.count <= 1000 else { throw wrong("it plans more than 1000 effects") }
+        return try list.map { json in
+            let whole = json.setting("step", to: .string(name)).setting("phase", to: .string(phase.rawValue))
+            var effect: Effect
+            do { effect = try Effect(json: whole, source: "its plan") } catch { throw wrong("\(error)") }
+            switch effect.change {
+            case .confirm(let text): effect.change = .confirm(visible(text))
+            case .keep(let why): effect.change = .keep(why: visible(why))
+            case .custom(let kind, let text, let with):
+                effect.change = .custom(name: visible(kind), text: visible(text), with: with)
+                if let step { _ = try step.writes(of: effect) }
+            default:
+                throw wrong(
+                    "it plans \"\(json["change"]?["do"]?.string ?? "")\", which only the core does; what a step may plan is confirm, keep and custom"
+                )
+            }
+            return effect
+        }
+    }
+}
+
+extension ExternalStep {
+    /// The paths that an effect says it writes to, each of them granted by the operator.
+    func writes(of effect: Effect) throws -> [String] {
+        guard case .custom(_, _, let with) = effect.change, let list = with["writes"] else { return [] }
+        func wrong(_ why: String) -> StepConversation.Misbehaving { .init(.wrongAnswer(why)) }
+        guard let texts = list.array?.map(\.string) else { throw wrong("\"writes\" must be a list of paths") }
+        return try texts.map { text in
+            guard let text, text.hasPrefix("/") else { throw wrong("\"writes\" must have absolute paths") }
+            guard let path = try PathRules.resolvedForWriting(text) else {
+                throw StepConversation.Misbehaving(.outsideThePlan("\(visible(text)) has no directory to be in"))
+            }
+            let isGranted = try settings.writable.contains { granted in
+                PathRules.isInside(path, try PathRules.resolvedForWriting(granted) ?? granted)
+            }
+            guard isGranted else {
+                throw StepConversation.Misbehaving(
+                    .outsideThePlan(
+                        "it wants to write to \(visible(text)), which moult.json does not grant (\"writable\")"))
+            }
+            return path
+        }
+    }
+}

@@ -1,0 +1,57 @@
+package import MoultBasics
+
+extension MoultError.Code {
+    /// A step of somebody else's did not do what the protocol says.
+    package static let step = Self(640)
+    /// A step of somebody else's said that it cannot do what it was asked for.
+    package static let stepRefused = Self(641)
+    /// The program of a step may not be run.
+    package static let stepTrust = Self(642)
+}
+
+/// What a step can do wrong while it is asked for something; each is a failure, and never an answer.
+package enum Misbehaviour: Equatable, Sendable {
+    case strayOutput(String)
+    case strayReply(String)
+    case lineTooLong
+    case tooMuchOutput
+    case silence(seconds: Int)
+    case tooLong(seconds: Int)
+    case exitWithoutResult
+    case resultThenStatus(Int32)
+    case twoResults
+    case moreAfterResult(String)
+    case signal(Int32)
+    case status(Int32)
+    case wrongAnswer(String)
+    case outsideThePlan(String)
+
+    /// What was seen, for people.
+    package var text: String {
+        switch self {
+        case .strayOutput(let line): "it printed what is no JSON object: \(Self.quoted(line))"
+        case .strayReply(let line): "it printed a reply that the protocol does not have: \(Self.quoted(line))"
+        case .lineTooLong: "it printed a line of more than 1 MiB"
+        case .tooMuchOutput: "it printed more than 16 MiB"
+        case .silence(let seconds): "it said nothing for \(seconds) s, and was ended"
+        case .tooLong(let seconds): "it took longer than \(seconds) s, and was ended"
+        case .exitWithoutResult: "it ended with status 0 and without a result"
+        case .resultThenStatus(let status): "it gave a result, and ended with status \(status) all the same"
+        case .twoResults: "it gave two results"
+        case .moreAfterResult(let line): "it went on after its result: \(Self.quoted(line))"
+        case .signal(let signal): "signal \(signal) ended it"
+        case .status(let status): "it ended with status \(status) and without a result"
+        case .wrongAnswer(let why): "its result is not as it must be: \(why)"
+        case .outsideThePlan(let what): "it went beyond its plan: \(what)"
+        }
+    }
+
+    private static func quoted(_ line: String) -> String { "“\(visible(String(line.prefix(120))))”" }
+
+    func error(_ step: String, _ message: String, said: String = "") -> MoultError {
+        MoultError(
+            .step, what: "the step \(step) failed at \(message)",
+            why: said.isEmpty ? text : "\(text); on standard error: \(said)",
+            now: "Tell the step's author. It can be tried with: moult steps test EXECUTABLE")
+    }
+}
