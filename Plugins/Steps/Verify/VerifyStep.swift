@@ -60,6 +60,22 @@ public struct VerifyStep: Step {
         for (proof, report) in zip(proofs, reports) { try proof.prove(report) }
     }
 
+    /// What a step of somebody else's has changed since is examined once more, as it is now.
+    public func prepare(_ effects: [Effect], _ context: PrepareContext) throws {
+        let changed = Set(context.plan.planned.filter(\.isCustom).compactMap(\.database))
+        let proofs = try context.plan.release.databases.compactMap { database -> Proof? in
+            let path = "\(context.stagedGeneration)/\(database.member)"
+            guard changed.contains(database.name), database.kind.isSealed, database.place == .generation,
+                try Files.facts(path) != nil
+            else { return nil }
+            return Proof(
+                database: database, path: path, release: context.plan.release, old: try old(database, context.plan))
+        }
+        guard !proofs.isEmpty else { return }
+        let reports = try Examiner.present().examine(proofs.map(\.exam), scratch: "\(context.staging)/exam-again")
+        for (proof, report) in zip(proofs, reports) { try proof.prove(report) }
+    }
+
     /// The file of the same database that is in service now, to compare with.
     private func old(_ database: Database, _ context: PlanContext) throws -> String? {
         guard let generation = context.installedGeneration, let before = context.installed?.database(database.name),
