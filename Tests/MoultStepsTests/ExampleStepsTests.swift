@@ -38,12 +38,10 @@ import Testing
     @Test(arguments: ExampleSteps.allCases) func survivesCrashes(_ example: ExampleSteps) throws {
         let moult = try BuiltMoult.path()
         let points: [(call: String, number: Int)] = [
-            ("mkdir", 2), ("mkdir", 6), ("mkdir", 8), ("fsync", 1), ("fsync", 5), ("fsync", 8), ("fsync", 9),
-            ("fsync", 10),
-            ("fsync", 11), ("fsync", 12), ("fsync", 13), ("fsync", 14), ("renameat2", 1), ("renameat2", 3),
-            ("renameat2", 4),
-            ("renameat2", 5), ("rename", 1), ("unlink", 1), ("unlink", 3), ("rmdir", 2), ("rmdir", 5), ("execveat", 1),
-            ("fork", 1), ("wait4", 1), ("wait4", 3), ("wait4", 4), ("memfd_create", 1),
+            ("mkdir", 2), ("mkdir", 8), ("fsync", 1), ("fsync", 8), ("fsync", 10), ("fsync", 12), ("fsync", 14),
+            ("renameat2", 1), ("renameat2", 4), ("rename", 1), ("unlink", 1), ("rmdir", 5), ("execveat", 1),
+            ("fork", 1),
+            ("wait4", 1), ("wait4", 4), ("memfd_create", 1),
         ]
         var fired = 0
         var endings: Set<Settler.Result.Ending> = []
@@ -67,7 +65,7 @@ import Testing
             #expect(try world.world.versions() == ["2.0.0"], note)
             #expect(try example.fault(in: world, installed: "2.0.0") == nil, note)
         }
-        #expect(fired >= 15)
+        #expect(fired >= 10)
         #expect(endings.isSuperset(of: [.cleaned, .finished]))
     }
 }

@@ -9,6 +9,8 @@ from typing import Callable
 
 import releases
 
+NOTIFY = os.path.join(os.path.dirname(__file__), "../../Examples/steps/notify")
+
 
 @dataclass(frozen=True)
 class Flow:
@@ -55,17 +57,32 @@ def with_rows(name, file, *statements, wal=False):
     return begin
 
 
+def settle_on(world, **settings):
+    """Writes settings into a store's moult.json."""
+    path = os.path.join(world.store, "moult.json")
+    with open(path) as file:
+        known = json.load(file)
+    with open(path, "w") as out:
+        json.dump(known | settings, out)
+
+
 def following(feed, name):
     """A release, and the address and key of a feed that has a newer one."""
     def begin(world):
         install(name)(world)
-        path = os.path.join(world.store, "moult.json")
-        settings = json.load(open(path))
         releases = world.tools.releases
-        settings |= {"feed": {"url": releases.feeds[feed]}, "keys": {"trusted": [{"key": releases.key}]}}
-        with open(path, "w") as out:
-            json.dump(settings, out)
+        settle_on(world, feed={"url": releases.feeds[feed]}, keys={"trusted": [{"key": releases.key}]})
     return begin
+
+
+def telling(world):
+    """A release, and a step that somebody else wrote: it leaves a message for each update."""
+    install("plain-1.0.0")(world)
+    hooks = os.path.join(world.store, "hooks")
+    os.mkdir(hooks)
+    settle_on(world, steps={"example.notify": {
+        "executable": NOTIFY, "after": "verify", "with": {"directory": hooks}, "writable": [hooks]}})
+    world.must("steps", "trust", "example.notify", "-q")
 
 
 def rolled_forward(world):
@@ -119,6 +136,11 @@ FLOWS = [
         "version": ("1.0.0", "2.0.0"), FOOD: ([("1.0.0",)], [("2.0.0",)]),
         "user.db: SELECT text FROM note": ([("rye",), ("bread",)],) * 2,
         "user.db: PRAGMA user_version": ([(1,)], [(2,)])}),
+    Flow("patch", install("patch-1.0.0"), ["apply", "{patch-2.0.0}"],
+         {"version": ("1.0.0", "2.0.0"), "food.db: SELECT release FROM food WHERE id = 7": ([("1.0.0",)], [("2.0.0",)]),
+          "same.db: SELECT count(*) FROM same": ([(1200,)],) * 2}),
+    Flow("external step", telling, ["apply", "{plain-2.0.0}"],
+         {"version": ("1.0.0", "2.0.0"), FOOD: ([("1.0.0",)], [("2.0.0",)])}),
     Flow("feed fetch", following("one", "plain-1.0.0"), ["apply"],
          {"version": ("1.0.0", "2.0.0"), FOOD: ([("1.0.0",)], [("2.0.0",)])}, varies=True),
     Flow("chain of two releases", following("chain", "chain-1.0.0"), ["apply"],

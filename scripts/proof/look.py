@@ -1,6 +1,8 @@
 """What is in a store, found out without moult and without changing it."""
 import hashlib, json, os, re, shutil, sqlite3, stat, tempfile
 
+# What an update is called, and what it set aside.
+UPDATE = re.compile(r"\d{14}-[0-9a-f]{8}")
 SIDECARS = ("-wal", "-journal")
 
 
@@ -91,7 +93,7 @@ def files(store):
                 continue
             facts = os.lstat(path)
             kind = "link to " + os.readlink(path) if stat.S_ISLNK(facts.st_mode) else oct(facts.st_mode)
-            found.add(f"{re.sub('quarantine/[^/]*-', 'quarantine/ID-', relative)} {kind}")
+            found.add(f"{UPDATE.sub('ID', relative)} {kind}")
     return found
 
 

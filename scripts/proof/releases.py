@@ -23,6 +23,12 @@ def reference(name, version, kibibytes=8):
         (f"INSERT INTO {name} VALUES(?, ?, ?)", rows)]
 
 
+def edition(version):
+    """Rows that stay from release to release, but for one."""
+    script, rows = reference("food", "any", 1600)
+    return script, rows + [("UPDATE food SET release = ? WHERE id = 7", [(version,)])]
+
+
 PANTRY = "CREATE TABLE food(id INTEGER PRIMARY KEY, name TEXT NOT NULL, editable INTEGER NOT NULL DEFAULT 0);"
 NOTE = {
     1: "CREATE TABLE note(id INTEGER PRIMARY KEY, text TEXT NOT NULL); PRAGMA user_version = 1;",
@@ -75,6 +81,11 @@ class Releases:
         self.pair("cache", lambda v: {
             "food": ("reference", reference("food", v), {}), "thumbs": ("cache", (THUMBS, ()), {}),
         })
+        # Few rows differ, and one database not at all: the release comes by its patch.
+        self.pair("patch", lambda v: {
+            "food": ("reference", edition(v), {}), "same": ("reference", reference("same", "any", 1200), {}),
+        }, second=["--delta-from", self.manifest("patch-1.0.0")])
+        os.remove(os.path.join(self.directory, "patch-2.0.0", "proof-2.0.0.tar.zst"))
         self.pair("chain", lambda v: {"food": ("reference", reference("food", v, 64), {})})
         self.pack("chain-3.0.0", "3.0.0", 3, {"food": ("reference", reference("food", "3.0.0", 64), {})}, {},
                   requires={"from": ">=2"})
@@ -100,11 +111,11 @@ class Releases:
         with open(os.path.join(self.directory, "proof.pub")) as file:
             return file.read().splitlines()[1]
 
-    def pair(self, name, databases, files={}):
-        for sequence, version in enumerate(("1.0.0", "2.0.0"), 1):
-            self.pack(f"{name}-{version}", version, sequence, databases(version), files)
+    def pair(self, name, databases, files={}, second=()):
+        self.pack(f"{name}-1.0.0", "1.0.0", 1, databases("1.0.0"), files)
+        self.pack(f"{name}-2.0.0", "2.0.0", 2, databases("2.0.0"), files, second)
 
-    def pack(self, name, version, sequence, databases, files, **top):
+    def pack(self, name, version, sequence, databases, files, options=(), **top):
         work = os.path.join(self.directory, f"{name}.draft")
         os.makedirs(work)
         for path, text in files.items():
@@ -118,7 +129,7 @@ class Releases:
         with open(os.path.join(work, "draft.json"), "w") as out:
             json.dump({"manifest": 1, "product": PRODUCT, "version": version, "sequence": sequence,
                        "databases": entries, **top}, out)
-        run(self.moult, "pack", "-q", "--level", "1", "draft.json", "-o", os.path.join(self.directory, name), cwd=work)
+        run(self.moult, "pack", "-q", "--level", "1", *options, "draft.json", "-o", os.path.join(self.directory, name), cwd=work)
 
     def stream(self, name):
         """The same release with a bundle of other tools: no frames, unpacked as a stream."""

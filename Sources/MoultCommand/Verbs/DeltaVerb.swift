@@ -17,7 +17,7 @@ enum DeltaVerb {
         discussion: [
             """
             The patch is what zstd finds to be new, with the old file before it; it is proven by being applied. Releases \
-            with patches are made by “moult pack --delta-from”, and stores take them by themselves.
+            with patches are made by `moult pack --delta-from`, and stores take them by themselves.
             """
         ],
         arguments: [old, new], options: [output, database], usesStore: false,
