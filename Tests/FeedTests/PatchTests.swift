@@ -148,6 +148,13 @@ import Testing
             #expect(ended.status == 0 && !ended.output.contains("changed"), "\(what): \(ended.output)\(ended.errors)")
         }
         try isSound("linked")
+        if !shares {
+            // As a crash leaves it that comes after a name was given and before the time of that was recorded.
+            try bench.must("f=$(readlink -f store/codes.db); ln $f named && rm -f named")
+            #expect(try bench.run("moult verify --store store").status != 0)
+            try bench.must("moult recover -q --store store")
+            try isSound("settled")
+        }
         // A release that is refused has had its name for a while.
         #expect(try bench.run("moult apply -q \(patches.manifest("3.0.0")) --store store").status != 0)
         try isSound("refused")

@@ -87,7 +87,8 @@ def files(store):
             path = os.path.join(directory, name)
             relative = os.path.relpath(path, store)
             # What was seen of a feed is known from the generations, too; a cut transfer waits there to be gone on with.
-            if relative.startswith((".moult/feed", ".moult/downloads")):
+            # That a proven file got a second name, and so another ctime, stays true whatever becomes of the update.
+            if relative.startswith((".moult/feed", ".moult/downloads", ".moult/links.json")):
                 continue
             if relative.endswith((".db-wal", ".db-shm")) and "/" not in relative or relative == ".moult/history.jsonl":
                 continue
@@ -98,7 +99,8 @@ def files(store):
 
 
 def settings(store):
-    parsed = json.load(open(os.path.join(store, "moult.json")))
+    with open(os.path.join(store, "moult.json")) as file:
+        parsed = json.loads(file.read().replace(store, "STORE"))
     parsed.get("hold", {}).pop("since", None)
     return parsed
 

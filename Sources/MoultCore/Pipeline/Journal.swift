@@ -9,6 +9,8 @@ internal import StepKit
 struct Journal {
     let path: String
 
+    private static let largest = 1 << 26
+
     init(in directory: String) { path = "\(directory)/journal.jsonl" }
 
     /// What the records say.
@@ -72,15 +74,26 @@ struct Journal {
 
     private func append(_ record: JSON, sync: Bool = true) throws {
         let file = try Descriptor(path, .append, mode: 0o600)
+        try dropTornLine(file)
         try file.write(Array((record.line + "\n").utf8))
         if sync { try file.sync() }
         try file.close()
     }
 
+    /// What comes after a line that a crash or a full disk tore must not become a part of it.
+    private func dropTornLine(_ file: borrowing Descriptor) throws {
+        let size = try file.facts().size
+        var last: UInt8 = 0
+        if size > 0 { _ = try withUnsafeMutableBytes(of: &last) { try file.read(into: $0, at: size - 1) } }
+        if size == 0 || last == UInt8(ascii: "\n") { return }
+        let bytes = try Files.read(path, limit: Self.largest) ?? []
+        try file.truncate(to: bytes.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0)
+    }
+
     /// Reads what is there; a last line that a crash tore counts as not written.
     func read() throws -> State {
         var state = State()
-        guard let bytes = try Files.read(path, limit: 1 << 26) else { return state }
+        guard let bytes = try Files.read(path, limit: Self.largest) else { return state }
         for line in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: true) {
             let json: JSON
             do { json = try JSON(parsing: Array(line), source: path) } catch {
