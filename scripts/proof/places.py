@@ -1,5 +1,5 @@
 """Where a store lies while it is struck: a plain directory, or a file system of its own whose power can be cut."""
-import os, shutil, stat, subprocess, tempfile
+import os, shutil, stat, subprocess, tempfile, time
 
 
 def remove(path):
@@ -39,8 +39,16 @@ class Mounted:
 
     def restart(self):
         """After a power cut: the file system is mounted again, with what had reached the disk."""
-        must("umount", self.path)
-        must("mount", "-o", "loop", self.image, self.path)
+        for _ in range(400):
+            must("umount", self.path)
+            must("mount", "-o", "loop", self.image, self.path)
+            try:
+                os.listdir(self.path)
+                return
+            except OSError:
+                # A step of another trial has mounts of its own, and keeps the one that was shut down until it ends.
+                time.sleep(0.02)
+        raise OSError(f"{self.image} stays shut down")
 
 
 def why_not(kind):
