@@ -57,6 +57,7 @@ import Testing
         }
         let scratch = try Scratch()
         let reports = try Examiner.process(BuiltMoult.path()).examine(exams, scratch: scratch.path("aside"))
+        withExtendedLifetime(all) {}
         #expect(reports.map(\.answers) == (1...7).map { [.text("\($0)")] })
         #expect(try Files.list(scratch.path) == [])
     }
