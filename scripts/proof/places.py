@@ -43,7 +43,9 @@ class Mounted:
             must("umount", self.path)
             must("mount", "-o", "loop", self.image, self.path)
             try:
-                os.listdir(self.path)
+                probe = os.path.join(self.path, ".mounted")
+                open(probe, "w").close()
+                os.remove(probe)
                 return
             except OSError:
                 # A step of another trial has mounts of its own, and keeps the one that was shut down until it ends.
