@@ -80,7 +80,9 @@ let package = Package(
         // Steps that are executables of somebody else's
         .target(
             name: "MoultSteps",
-            dependencies: ["MoultCore", "StepKit", "MoultBasics", "MoultFiles", "MoultTrust", "CLinux"]),
+            dependencies: [
+                "MoultCore", "StepKit", "MoultBasics", "MoultFiles", "MoultGuard", "MoultTrust", "CLinux",
+            ]),
         .target(
             name: "Moult",
             dependencies: [

@@ -45,9 +45,19 @@ typedef struct {
     int number;
 } moult_call;
 
-// The calls that nobody in here may make, one by one; a null name at the end. Those from 424 on have the same number on
-// every processor. The second list is for a process that starts nothing and makes nothing by name.
-static inline moult_call moult_denied_call(int alone, int index) {
+// Which calls are denied besides those that nobody in here may make.
+enum {
+    MOULT_DENY_ALONE = 1,  // for a process that starts nothing and makes nothing by name
+    MOULT_DENY_LEAVING = 2,  // nobody leaves the process group, by which all of it is ended
+    MOULT_DENY_LASTING = 4,  // nor are files locked, or things left of the old kind of shared memory
+};
+
+// Which sockets may be made.
+enum { MOULT_SOCKETS_NONE = 0, MOULT_SOCKETS_LOCAL = 1, MOULT_SOCKETS_ALL = 2 };
+
+// The calls of one list, 0 for what is denied always, one by one; a null name at the end. Those from 424 on have the same
+// number on every processor.
+static inline moult_call moult_denied_call(int list, int index) {
 #define CALL(name) {#name, SYS_##name}
     static const moult_call always[] = {
         // Landlock does not look at owners, modes, times and attributes.
@@ -83,7 +93,7 @@ static inline moult_call moult_denied_call(int alone, int index) {
 #endif
         {NULL, 0},
     };
-    static const moult_call besides[] = {
+    static const moult_call alone[] = {
         CALL(execve), CALL(execveat), CALL(kill), CALL(tkill), CALL(mkdirat), CALL(symlinkat), CALL(linkat),
         CALL(renameat2), CALL(truncate), CALL(fallocate), CALL(socketpair), CALL(memfd_create),
 #ifdef SYS_renameat
@@ -94,15 +104,30 @@ static inline moult_call moult_denied_call(int alone, int index) {
 #endif
         {NULL, 0},
     };
+    static const moult_call leaving[] = {CALL(setsid), CALL(setpgid), {NULL, 0}};
+    static const moult_call lasting[] = {
+        CALL(flock), CALL(shmget), CALL(semget), CALL(msgget), CALL(mq_open), CALL(truncate), CALL(socketpair), {NULL, 0},
+    };
 #undef CALL
-    return alone ? besides[index] : always[index];
+    switch (list) {
+    case MOULT_DENY_ALONE: return alone[index];
+    case MOULT_DENY_LEAVING: return leaving[index];
+    case MOULT_DENY_LASTING: return lasting[index];
+    default: return always[index];
+    }
+}
+
+static inline int moult_is_socket_call(int number) {
+    return number == SYS_socket || number == SYS_connect || number == SYS_bind || number == SYS_listen
+        || number == SYS_accept || number == SYS_accept4;
 }
 
 enum { MOULT_FILTER_CAPACITY = 512 };
 
 // Writes the program that answers "not permitted" to denied calls; the number of its instructions. A process that is
-// alone (its own number; else 0) sends signals to itself only, and starts nothing.
-static inline int moult_filter(struct sock_filter *out, int alone) {
+// alone has the number `own`: it sends signals to itself only, and starts nothing.
+static inline int moult_filter(struct sock_filter *out, int lists, int sockets, int own) {
+    const int alone = lists & MOULT_DENY_ALONE;
     int n = 0;
     const struct sock_filter deny = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
 #define PUT(...) out[n++] = (struct sock_filter)__VA_ARGS__
@@ -124,11 +149,15 @@ static inline int moult_filter(struct sock_filter *out, int alone) {
     PUT(BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000u, 0, 1));
     out[n++] = deny;
 #endif
-    for (int list = 0; list <= (alone != 0); list++)
+    for (int list = 0; list <= MOULT_DENY_LASTING; list = list ? list << 1 : 1) {
+        if (list && !(lists & list)) continue;
         for (int i = 0; moult_denied_call(list, i).name; i++) {
-            UNLESS(moult_denied_call(list, i).number, 1);
+            int number = moult_denied_call(list, i).number;
+            if (sockets != MOULT_SOCKETS_NONE && moult_is_socket_call(number)) continue;
+            UNLESS(number, 1);
             out[n++] = deny;
         }
+    }
     // What its arguments decide. glibc asks clone3 first, whose arguments cannot be seen, and then clone.
     UNLESS(435 /* clone3 */, 1);
     PUT(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS));
@@ -141,6 +170,13 @@ static inline int moult_filter(struct sock_filter *out, int alone) {
         PUT(BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 0x7e020080u /* CLONE_NEW* */, 0, 1));
     out[n++] = deny;
     LOAD(nr);
+    if (sockets == MOULT_SOCKETS_LOCAL) {
+        UNLESS(SYS_socket, 4);
+        LOAD(args[0]);
+        PUT(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 1 /* AF_UNIX */, 1, 0));
+        out[n++] = deny;
+        LOAD(nr);
+    }
     UNLESS(SYS_prlimit64, 5);
     LOAD(args[2]);
     UNLESS(0, 2);
@@ -162,7 +198,7 @@ static inline int moult_filter(struct sock_filter *out, int alone) {
         LOAD(nr);
         UNLESS(SYS_tgkill, 3);
         LOAD(args[0]);
-        PUT(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)alone, 1, 0));
+        PUT(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)own, 1, 0));
         out[n++] = deny;
     }
     PUT(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
@@ -214,6 +250,23 @@ static inline int moult_confine(const moult_confinement *how) {
 
 // --- a program that is confined before it begins
 
+// In a child after fork: no handler of its parent's, and nothing blocked.
+static inline void moult_usual_signals(void) {
+    for (int signal = 1; signal < 65; signal++) {
+        struct sigaction usual = {.sa_handler = SIG_DFL};
+        sigaction(signal, &usual, NULL);
+    }
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+// Every descriptor but the first three goes when the program begins.
+static inline void moult_close_others_on_exec(void) {
+    if (syscall(436 /* close_range */, 3u, ~0u, 4u /* CLOEXEC */) != 0)
+        for (int fd = 3; fd < 4096; fd++) fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
 typedef struct {
     const char *program;  // with its directory
     char *const *arguments;
@@ -245,18 +298,10 @@ static inline pid_t moult_spawn_confined(const moult_program *what, moult_spawn_
     pid_t child = fork();
     if (child == 0) {
         int part = 5;
-        for (int signal = 1; signal < 65; signal++) {
-            struct sigaction usual = {.sa_handler = SIG_DFL};
-            sigaction(signal, &usual, NULL);
-        }
-        sigset_t none;
-        sigemptyset(&none);
-        sigprocmask(SIG_SETMASK, &none, NULL);
+        moult_usual_signals();
         if (what->is_group && setpgid(0, 0) != 0) goto failed;
         if (dup2(what->input, 0) < 0 || dup2(what->output, 1) < 0 || dup2(what->errors, 2) < 0) goto failed;
-        // Every other descriptor goes when the program begins.
-        if (syscall(436 /* close_range */, 3u, ~0u, 4u /* CLOEXEC */) != 0)
-            for (int fd = 3; fd < 4096; fd++) fcntl(fd, F_SETFD, FD_CLOEXEC);
+        moult_close_others_on_exec();
         part = 6;
         if (what->directory && chdir(what->directory) != 0) goto failed;
         part = moult_confine(&what->confinement);

@@ -27,83 +27,6 @@ static inline ssize_t moult_write_quietly(int fd, const void *bytes, size_t coun
     return written;
 }
 
-// Which sockets a step may make.
-enum { MOULT_SOCKETS_NONE = 0, MOULT_SOCKETS_LOCAL = 1, MOULT_SOCKETS_ALL = 2 };
-
-static inline int moult_is_socket_call(int number) {
-    return number == SYS_socket || number == SYS_connect || number == SYS_bind || number == SYS_listen
-        || number == SYS_accept || number == SYS_accept4;
-}
-
-// The program of seccomp for a step; the number of its instructions. Nobody leaves the process group, which is how all
-// of it is ended. A plan must not lock files either, nor leave things of the old kind of shared memory.
-static inline int moult_step_filter(struct sock_filter *out, int sockets, int plans) {
-    int n = 0;
-    const struct sock_filter deny = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
-#define PUT(...) out[n++] = (struct sock_filter)__VA_ARGS__
-#define LOAD(field) PUT(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field)))
-#define UNLESS(value, skipped) PUT(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)(value), 0, skipped))
-#define DENY(number) do { UNLESS(number, 1); out[n++] = deny; } while (0)
-    LOAD(arch);
-#if defined(__x86_64__)
-    PUT(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0));
-#else
-    PUT(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_AARCH64, 1, 0));
-#endif
-    PUT(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
-    LOAD(nr);
-#ifdef __x86_64__
-    // The same calls under other numbers.
-    PUT(BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000u, 0, 1));
-    out[n++] = deny;
-#endif
-    for (int i = 0; moult_denied_call(0, i).name; i++) {
-        int number = moult_denied_call(0, i).number;
-        if (sockets == MOULT_SOCKETS_NONE || !moult_is_socket_call(number)) DENY(number);
-    }
-    DENY(SYS_setsid);
-    DENY(SYS_setpgid);
-    if (plans) {
-        DENY(SYS_flock);
-        DENY(SYS_shmget);
-        DENY(SYS_semget);
-        DENY(SYS_msgget);
-        DENY(SYS_mq_open);
-        DENY(SYS_truncate);
-        DENY(SYS_socketpair);
-    }
-    // What its arguments decide. glibc asks clone3 first, whose arguments cannot be seen, and then clone.
-    UNLESS(435 /* clone3 */, 1);
-    PUT(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS));
-    UNLESS(SYS_clone, 4);
-    LOAD(args[0]);
-    PUT(BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 0x7e020080u /* CLONE_NEW* */, 0, 1));
-    out[n++] = deny;
-    LOAD(nr);
-    if (sockets == MOULT_SOCKETS_LOCAL) {
-        UNLESS(SYS_socket, 4);
-        LOAD(args[0]);
-        PUT(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 1 /* AF_UNIX */, 1, 0));
-        out[n++] = deny;
-        LOAD(nr);
-    }
-    UNLESS(SYS_ioctl, 7);
-    LOAD(args[1]);
-    // Flags and attributes of files; input for a terminal.
-    PUT(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x40086602u /* FS_IOC_SETFLAGS */, 4, 0));
-    PUT(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x401c5820u /* FS_IOC_FSSETXATTR */, 3, 0));
-    PUT(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x40087602u /* FS_IOC_SETVERSION */, 2, 0));
-    PUT(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x5412u /* TIOCSTI */, 1, 0));
-    PUT(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x541cu /* TIOCLINUX */, 0, 1));
-    out[n++] = deny;
-    PUT(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
-#undef PUT
-#undef LOAD
-#undef UNLESS
-#undef DENY
-    return n;
-}
-
 typedef struct {
     int program;    // the sealed copy
     int is_script;  // its interpreter opens it once more: it stays open, as descriptor 3
@@ -137,13 +60,7 @@ static inline int moult_mount_read_only(const char *directory) {
 // In the child: calls nothing that is unsafe after fork, and does not come back.
 static inline void moult_become_step(const moult_step *what, pid_t parent, int report) {
     int part = 9;
-    for (int signal = 1; signal < 65; signal++) {
-        struct sigaction usual = {.sa_handler = SIG_DFL};
-        sigaction(signal, &usual, NULL);
-    }
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
+    moult_usual_signals();
     // It ends with the thread that waits for it, and with all that it has started with this process.
     if (setpgid(0, 0) != 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) goto failed;
     part = 5;
@@ -152,8 +69,7 @@ static inline void moult_become_step(const moult_step *what, pid_t parent, int r
         if (safe[i] >= 0 && (safe[i] = fcntl(safe[i], F_DUPFD_CLOEXEC, 10)) < 0) goto failed;
     report = safe[0];
     if (dup2(safe[4], 0) < 0 || dup2(safe[5], 1) < 0 || dup2(safe[6], 2) < 0) goto failed;
-    if (syscall(436 /* close_range */, 3u, ~0u, 4u /* CLOEXEC */) != 0)
-        for (int fd = 3; fd < 4096; fd++) fcntl(fd, F_SETFD, FD_CLOEXEC);
+    moult_close_others_on_exec();
     if (what->is_script && dup2(safe[1], 3) < 0) goto failed;
     // When nobody can write to the pipe any more, the kernel kills the whole group.
     if (dup2(safe[2], 4) < 0 || fcntl(4, F_SETOWN, -getpid()) != 0 || fcntl(4, 10 /* F_SETSIG */, SIGKILL) != 0

@@ -5,8 +5,8 @@ package import MoultFiles
 
 /// What a process may do that works on what strangers made: read, write where it is told to, and no more than so much.
 ///
-/// Whatever else it may do: it changes no owner, mode, time or attribute of any file, speaks to no network and to no
-/// process besides its own, mounts nothing, and gets no rights that it did not have. What of that the kernel can enforce
+/// Whatever else it may do: it changes no owner, mode, time or attribute of any file, speaks to no network, unless
+/// `sockets` says so, and to no process besides its own, mounts nothing, and gets no rights that it did not have. What of that the kernel can enforce
 /// says `Guard.level`.
 package struct Guard: Sendable {
     package enum Reading: Sendable, Equatable {
@@ -20,6 +20,26 @@ package struct Guard: Sendable {
     /// Directories beneath which it may make, change and remove files; or files that it may write to.
     package var writing: [String]
     package var limits: Limits
+    package var sockets = Sockets.none
+    package var besides: Besides = []
+
+    package enum Sockets: Int32, Sendable {
+        case none
+        /// Those of this machine, by a name in the file system.
+        case local
+        case all
+    }
+
+    /// What a process that may start others can be kept from besides.
+    package struct Besides: OptionSet, Sendable {
+        package let rawValue: Int32
+        package init(rawValue: Int32) { self.rawValue = rawValue }
+
+        /// To leave its process group, by which all of it is ended.
+        package static let leaving = Self(rawValue: Int32(MOULT_DENY_LEAVING))
+        /// To lock files, and to make what lasts and is no file.
+        package static let lasting = Self(rawValue: Int32(MOULT_DENY_LASTING))
+    }
 
     /// What it may use; nil is no limit.
     package struct Limits: Sendable, Equatable {
@@ -59,13 +79,22 @@ package struct Guard: Sendable {
     private func confinement(alone: pid_t?) throws -> Confinement {
         let level = Self.level
         return Confinement(
-            ruleset: level.landlock > 0 ? try Rules(version: level.landlock).ruleset(reading, writing) : nil,
-            filter: level.hasSeccomp ? Self.filter(alone: alone ?? 0) : [], limits: kernelLimits)
+            ruleset: level.landlock > 0 ? try ruleset() : nil, filter: level.hasSeccomp ? filter(alone: alone) : [],
+            limits: kernelLimits)
     }
 
-    private static func filter(alone: pid_t) -> [UInt64] {
-        [UInt64](unsafeUninitializedCapacity: Int(MOULT_FILTER_CAPACITY)) { buffer, count in
-            count = buffer.withMemoryRebound(to: sock_filter.self) { Int(moult_filter($0.baseAddress, alone)) }
+    /// The rules of Landlock, for who starts a program in a way of its own; the descriptor is the caller's to close.
+    package func ruleset() throws -> Int32 {
+        try Rules(version: Self.level.landlock).ruleset(reading, writing, sockets)
+    }
+
+    /// The program of seccomp, an instruction each.
+    package func filter(alone: Int32? = nil) -> [UInt64] {
+        let lists = besides.rawValue | (alone == nil ? 0 : Int32(MOULT_DENY_ALONE))
+        return [UInt64](unsafeUninitializedCapacity: Int(MOULT_FILTER_CAPACITY)) { buffer, count in
+            count = buffer.withMemoryRebound(to: sock_filter.self) {
+                Int(moult_filter($0.baseAddress, lists, sockets.rawValue, alone ?? 0))
+            }
         }
     }
 

@@ -18,7 +18,8 @@ struct Rules {
         static let readDirectory = Self(rawValue: 1 << 3)
         /// To remove, and to make files, directories, links and pipes; not devices and sockets.
         static let change = Self(rawValue: 1 << 4 | 1 << 5 | 1 << 7 | 1 << 8 | 1 << 10 | 1 << 12)
-        static let devicesAndSockets = Self(rawValue: 1 << 6 | 1 << 9 | 1 << 11)
+        static let sockets = Self(rawValue: 1 << 9)
+        static let devices = Self(rawValue: 1 << 6 | 1 << 11)
         /// To move between directories: from version 2 on, and always denied before.
         static let refer = Self(rawValue: 1 << 13)
         /// From version 3 on, and not looked at before.
@@ -27,12 +28,13 @@ struct Rules {
         static let ioctl = Self(rawValue: 1 << 15)
 
         static let read: Self = [.readFile, .readDirectory]
-        static let write: Self = [.writeFile, .change, .refer, .truncate]
-        static let ofFiles: Self = [.execute, .writeFile, .readFile, .truncate]
+        static let write: Self = [.writeFile, .change, .refer, .truncate, .ioctl]
+        static let ofFiles: Self = [.execute, .writeFile, .readFile, .truncate, .ioctl]
     }
 
-    private var known: Rights {
-        var rights: Rights = [.execute, .read, .writeFile, .change, .devicesAndSockets]
+    /// All that changes something, as far as the kernel knows it.
+    private var changes: Rights {
+        var rights: Rights = [.writeFile, .change, .sockets, .devices]
         if version >= 2 { rights.insert(.refer) }
         if version >= 3 { rights.insert(.truncate) }
         if version >= 5 { rights.insert(.ioctl) }
@@ -40,18 +42,23 @@ struct Rules {
     }
 
     /// A descriptor of the rules; whoever asks closes it.
-    func ruleset(_ reading: Guard.Reading, _ writing: [String]) throws -> Int32 {
+    func ruleset(_ reading: Guard.Reading, _ writing: [String], _ sockets: Guard.Sockets) throws -> Int32 {
+        // What may all be read and executed is not looked at.
+        let handled = reading == .everything ? changes : changes.union([.execute, .read])
         // No port may be bound or connected to; no socket without a name, no process outside is to be reached.
-        let ruleset = moult_landlock_create(known.rawValue, version >= 4 ? 3 : 0, version >= 6 ? 3 : 0)
+        let scopes: UInt64 = sockets == .all ? 2 : 3
+        let ruleset = moult_landlock_create(
+            handled.rawValue, version >= 4 && sockets != .all ? 3 : 0, version >= 6 ? scopes : 0)
         guard ruleset >= 0 else { throw Errno(moult_errno()).error("cannot make rules of Landlock") }
+        func allow(_ rights: Rights, at path: String) throws {
+            try self.allow(rights.intersection(handled), at: path, ruleset)
+        }
         do {
-            switch reading {
-            case .everything: try allow([.execute, .read], at: "/", ruleset)
-            case .only(let paths): for path in paths { try allow(.read, at: path, ruleset) }
-            }
-            for path in writing { try allow([.execute, .read, .write], at: path, ruleset) }
+            if case .only(let paths) = reading { for path in paths { try allow(.read, at: path) } }
+            let named: Rights = sockets == .none ? [] : .sockets
+            for path in writing { try allow([.execute, .read, .write, named], at: path) }
             // Where programs put what nobody wants to read.
-            if reading == .everything { try allow([.readFile, .writeFile, .truncate], at: "/dev/null", ruleset) }
+            if reading == .everything { try allow([.writeFile, .truncate, .ioctl], at: "/dev/null") }
             return ruleset
         } catch {
             Glibc.close(ruleset)
@@ -64,8 +71,7 @@ struct Rules {
         guard place >= 0 else { throw Errno(moult_errno()).error("cannot open \(path)") }
         defer { Glibc.close(place) }
         let isDirectory = try Files.factsThroughLinks(path)?.kind == .directory
-        var rights = isDirectory ? rights : rights.intersection(.ofFiles)
-        rights.formIntersection(known)
+        let rights = isDirectory ? rights : rights.intersection(.ofFiles)
         guard moult_landlock_allow(ruleset, place, rights.rawValue) == 0 else {
             throw Errno(moult_errno()).error("cannot make a rule of Landlock for \(path)")
         }

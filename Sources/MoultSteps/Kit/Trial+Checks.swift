@@ -68,7 +68,7 @@ extension Trial {
 
     private func conversation(_ program: StepExecutable, _ scratch: String, _ name: String) -> StepConversation {
         StepConversation(
-            step: name, executable: program, confinement: Confinement(plans: true), scratch: scratch,
+            step: name, executable: program, rights: StepRights(plans: true), scratch: scratch,
             seconds: options.timeout)
     }
 

@@ -9,7 +9,7 @@ internal import MoultFiles
 package struct StepConversation {
     let step: String
     let executable: StepExecutable
-    let confinement: Confinement
+    let rights: StepRights
     /// Its own directory, in which it runs.
     let scratch: String
     /// Seconds that it has in all; for one that prepares: since it last said something.
@@ -48,8 +48,8 @@ package struct StepConversation {
         let mountsAreReadOnly: Bool
     }
 
-    package init(step: String, executable: StepExecutable, confinement: Confinement, scratch: String, seconds: Int) {
-        (self.step, self.executable, self.confinement) = (step, executable, confinement)
+    package init(step: String, executable: StepExecutable, rights: StepRights, scratch: String, seconds: Int) {
+        (self.step, self.executable, self.rights) = (step, executable, rights)
         (self.scratch, self.seconds) = (scratch, seconds)
     }
 
@@ -60,7 +60,7 @@ package struct StepConversation {
     }
 
     func send(_ line: [UInt8], as message: String) throws -> Answer {
-        let process = try StepProcess(executable, name: step, confinement: confinement, scratch: scratch)
+        let process = try StepProcess(executable, name: step, rights: rights, scratch: scratch)
         var state = State(pending: line + extra)
         do {
             try converse(process, &state)

@@ -2,6 +2,7 @@ internal import CLinux
 internal import Glibc
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultGuard
 
 /// A process of a step that was started; killed with its group at the end of its life.
 final class StepProcess {
@@ -15,12 +16,13 @@ final class StepProcess {
     private var status: Int32?
 
     init(
-        _ executable: StepExecutable, name: String, confinement: Confinement, scratch: String
+        _ executable: StepExecutable, name: String, rights: StepRights, scratch: String
     ) throws {
-        let ruleset = try confinement.ruleset(scratch: scratch)
+        let enforced = try rights.enforced(scratch: scratch)
+        let ruleset = try enforced.ruleset()
         defer { Glibc.close(ruleset) }
-        var filter = [sock_filter](repeating: sock_filter(), count: Int(MOULT_FILTER_CAPACITY))
-        let count = moult_step_filter(&filter, confinement.sockets.rawValue, confinement.plans ? 1 : 0)
+        let filter = enforced.filter()
+        let filterCount = filter.count
         // RLIMIT_CORE: no core of what may have read a user's data.
         let limits = [moult_limit(resource: 4, soft: 0, hard: 0)]
         var ends: [[Int32]] = []
@@ -37,7 +39,7 @@ final class StepProcess {
         defer { for word in words + settings { free(word) } }
         var readOnly: Int32 = 0
         var failure = moult_step_said()
-        pid = filter.withUnsafeBufferPointer { filter in
+        pid = filter.withUnsafeBytes { filter in
             limits.withUnsafeBufferPointer { limits in
                 scratch.withCString { directory in
                     words.withUnsafeBufferPointer { words in
@@ -45,11 +47,13 @@ final class StepProcess {
                             var start = moult_step(
                                 program: executable.number, is_script: executable.isScript ? 1 : 0,
                                 arguments: words.baseAddress, environment: settings.baseAddress, directory: directory,
-                                mounts_read_only: confinement.plans ? 1 : 0, input: ends[0][0], output: ends[1][1],
+                                mounts_read_only: rights.plans ? 1 : 0, input: ends[0][0], output: ends[1][1],
                                 errors: ends[2][1], lifeline: ends[3][0],
                                 confinement: moult_confinement(
-                                    ruleset: ruleset, filter: filter.baseAddress, filter_count: count,
-                                    limits: limits.baseAddress, limit_count: Int32(limits.count)))
+                                    ruleset: ruleset,
+                                    filter: filter.assumingMemoryBound(to: sock_filter.self).baseAddress,
+                                    filter_count: Int32(filterCount), limits: limits.baseAddress,
+                                    limit_count: Int32(limits.count)))
                             return moult_start_step(&start, &readOnly, &failure)
                         }
                     }

@@ -33,7 +33,7 @@ struct Applying {
         try Files.withScratchDirectory { scratch in
             let mine = try Files.facts(own) == nil ? [] : [own]
             var conversation = step.conversation(
-                executable, Confinement(writable: mine + grants, sockets: step.sockets), scratch)
+                executable, StepRights(writable: mine + grants, sockets: step.sockets), scratch)
             conversation.onIntent = { intent in
                 if let path = intent["path"]?.string {
                     guard let place = try PathRules.resolvedForWriting(path),

@@ -23,7 +23,7 @@ package struct ExternalState {
         do {
             let executable = try step.trusted()
             description = try Files.withScratchDirectory { scratch in
-                var conversation = step.conversation(executable, Confinement(plans: true), scratch)
+                var conversation = step.conversation(executable, StepRights(plans: true), scratch)
                 return try Planning.describe(&conversation)
             }
             (word, why) = ("trusted", nil)

@@ -57,7 +57,7 @@ package struct ExternalStep: PlacedStep {
         let executable = try trusted()
         try refuseGrants(on: context.store.root)
         let (effects, level) = try Files.withScratchDirectory { scratch in
-            var conversation = conversation(executable, Confinement(plans: true), scratch)
+            var conversation = conversation(executable, StepRights(plans: true), scratch)
             let description = try Planning.describe(&conversation)
             let with = parameters(context, use?.phase)
             if let schema = description.parameters,
@@ -94,7 +94,7 @@ package struct ExternalStep: PlacedStep {
         let own = own(context.staging)
         try Files.withScratchDirectory { scratch in
             let writable = try Files.facts(own) == nil ? [] : [own]
-            let conversation = conversation(executable, Confinement(writable: writable), scratch)
+            let conversation = conversation(executable, StepRights(writable: writable), scratch)
             let effects = context.plan.planned.filter { $0.step == name }
             _ = try conversation.ask(
                 "clean",
@@ -108,12 +108,12 @@ package struct ExternalStep: PlacedStep {
 
     // MARK: parts
 
-    func conversation(_ executable: StepExecutable, _ confinement: Confinement, _ scratch: String) -> StepConversation {
+    func conversation(_ executable: StepExecutable, _ rights: StepRights, _ scratch: String) -> StepConversation {
         StepConversation(
-            step: name, executable: executable, confinement: confinement, scratch: scratch, seconds: settings.timeout)
+            step: name, executable: executable, rights: rights, scratch: scratch, seconds: settings.timeout)
     }
 
-    var sockets: Confinement.Sockets {
+    var sockets: StepRights.Sockets {
         switch settings.network {
         case .none: .none
         case .local: .local

@@ -22,7 +22,7 @@ struct Planning {
         if let touched = try footprint().changes(since: before).first {
             throw Misbehaviour.outsideThePlan("\(touched) changed while it planned").error(step.name, "plan")
         }
-        let level = Confinement.level(Confinement.landlock ?? 0, mountsReadOnly: answer.mountsAreReadOnly)
+        let level = StepRights.level(mountsReadOnly: answer.mountsAreReadOnly)
         do {
             return (try Self.effects(answer.result, of: step.name, phase: step.use?.phase ?? .copy, step), level)
         } catch let error as StepConversation.Misbehaving {

@@ -14,12 +14,12 @@ struct Preparing {
         let own = step.own(context.staging)
         try Files.ensureDirectory("\(context.staging)/steps", mode: 0o700)
         try Files.ensureDirectory(own, mode: 0o700)
-        let mine = Set(staged.map(\.name))
-        let writable = [own] + (mine.isEmpty ? [] : [context.stagedGeneration])
+        let staged = try staged()
+        let writable = [own] + (staged.isEmpty ? [] : [context.stagedGeneration])
         let before = try Footprint([context.stagedGeneration])
         try Files.withScratchDirectory { scratch in
             var conversation = step.conversation(
-                executable, Confinement(writable: writable, sockets: step.sockets), scratch)
+                executable, StepRights(writable: writable, sockets: step.sockets), scratch)
             conversation.seconds = step.settings.prepareTimeout
             conversation.countsSilence = true
             let last = Mutex(PrepareContext.Progress(step.name, done: 0, total: 0))
@@ -31,12 +31,12 @@ struct Preparing {
             // Telling the same again asks whether it shall stop.
             conversation.stop = { try context.progress(last.withLock { $0 }) }
             conversation.onLog = { context.warn("\(step.name): \(visible($0))") }
-            _ = try conversation.ask("prepare", message(own))
+            _ = try conversation.ask("prepare", message(own, staged))
         }
-        try compare(with: before)
+        try compare(with: before, mine: staged.map(path))
     }
 
-    private func message(_ own: String) -> JSON {
+    private func message(_ own: String, _ staged: [Database]) -> JSON {
         [
             "transaction": .string(Files.name(of: context.staging)),
             "context": step.contextJSON(context.plan, step.parameters(context.plan, effects.first?.phase)),
@@ -51,23 +51,22 @@ struct Preparing {
     private func path(_ database: Database) -> String { "\(context.stagedGeneration)/\(database.member)" }
 
     /// The sealed databases that it may change: they are unpacked and not yet proven.
-    private var staged: [Database] {
+    private func staged() throws -> [Database] {
         let isProven = step.use?.phase == .verify && step.use?.when == .after
         let isUnpacked = (step.use?.phase ?? .copy) > .copy || step.use?.phase == .copy && step.use?.when == .after
         guard isUnpacked, !isProven else { return [] }
         let named = Set(effects.filter(\.isCustom).compactMap(\.database))
-        return context.plan.release.databases.filter { database in
+        return try context.plan.release.databases.filter { database in
             guard named.contains(database.name), database.kind.isSealed, database.place == .generation else {
                 return false
             }
             // From a kept generation nothing is staged.
-            return (try? Files.facts(path(database))) != .some(nil)
+            return try Files.facts(path(database)) != nil
         }
     }
 
-    private func compare(with before: Footprint) throws {
+    private func compare(with before: Footprint, mine: [String]) throws {
         func failed(_ what: String) -> MoultError { Misbehaviour.outsideThePlan(what).error(step.name, "prepare") }
-        let mine = staged.map(path)
         let after = try Footprint([context.stagedGeneration])
         for changed in after.changes(since: before) where changed != context.stagedGeneration {
             guard mine.contains(changed) else { throw failed("it changed \(changed)") }
