@@ -12,7 +12,7 @@ public struct Fields {
     public typealias Failure = (_ place: String, _ why: String, _ now: String?) -> MoultError
 
     // The names asked for so far; a class, so that reading a field needs no `inout`.
-    private final class Known { var names: Set<String> = [] }
+    private final class Known { var names: [String] = [] }
 
     /// Reads an object; anything else is an error.
     public init(_ json: JSON, at place: String = "", failure: @escaping Failure) throws {
@@ -33,7 +33,7 @@ public struct Fields {
 
     /// The member's raw value, nil if it is not there.
     public func json(_ name: String) -> JSON? {
-        known.names.insert(name)
+        known.names.append(name)
         return members.first { $0.name == name }?.value
     }
 
@@ -134,7 +134,7 @@ public struct Fields {
     /// Refuses members that nobody asked for, with the known name that is nearest, or all of them if none is near.
     public func refuseUnknown() throws {
         guard let first = unknown.first else { return }
-        let names = known.names.sorted()
+        let names = Set(known.names).sorted()
         throw error(
             first.path, "is not a known field",
             didYouMean(first.name, among: names) ?? "Known here: \(names.joined(separator: ", ")).")

@@ -63,7 +63,13 @@ private struct JSONParser {
 
     private mutating func object() throws -> JSON {
         var members: [JSON.Member] = []
+        // Only of an object with many members: few are compared sooner than they are put into a set.
         var names: Set<String> = []
+        func isTaken(_ name: String) -> Bool {
+            if members.count < 16 { return members.contains { $0.name == name } }
+            if names.isEmpty { names = Set(members.map(\.name)) }
+            return !names.insert(name).inserted
+        }
         try list(until: UInt8(ascii: "}")) { parser in
             guard parser.peek == UInt8(ascii: "\"") else {
                 throw parser.error("a member's name in double quotes should stand here")
@@ -71,7 +77,7 @@ private struct JSONParser {
             let start = parser.position
             let name = try parser.string()
             // Two members of one name mean different things to different readers; a signed text must mean one thing.
-            guard names.insert(name).inserted else {
+            guard !isTaken(name) else {
                 parser.position = start
                 throw parser.error("the member \"\(name)\" stands here a second time")
             }

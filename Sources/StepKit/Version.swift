@@ -19,22 +19,32 @@ public struct Version: Sendable, Hashable, CustomStringConvertible {
 
     /// Reads `2.1.0`, `2.1.0-rc.1`, `2.1.0+5`; nil for anything that SemVer does not allow, and for a major, minor or
     /// patch of more than 18 digits.
-    public init?(_ text: String) {
-        var rest = Substring(text)
-        func identifiers(after mark: Character) -> [Substring]? {
+    public init?(_ text: String) { self.init(text.utf8[...]) }
+
+    // By bytes: a feed has thousands of versions, and all that counts here is ASCII.
+    init?(_ text: Substring.UTF8View) {
+        var rest = text
+        func identifiers(after mark: UInt8) -> [Substring.UTF8View]? {
             guard let at = rest.firstIndex(of: mark) else { return [] }
-            let parts = rest[rest.index(after: at)...].split(separator: ".", omittingEmptySubsequences: false)
+            let parts = Self.parts(rest[rest.index(after: at)...])
             rest = rest[..<at]
-            return parts.allSatisfy { !$0.isEmpty && $0.utf8.allSatisfy(Self.isIdentifier) } ? parts : nil
+            return parts.allSatisfy { !$0.isEmpty && $0.allSatisfy(Self.isIdentifier) } ? parts : nil
         }
-        guard let build = identifiers(after: "+"), let prerelease = identifiers(after: "-"),
-            prerelease.allSatisfy({ Self.isNumber($0) || !$0.utf8.allSatisfy(Self.isDigit) })
+        guard let build = identifiers(after: UInt8(ascii: "+")), let prerelease = identifiers(after: UInt8(ascii: "-")),
+            prerelease.allSatisfy({ Self.isNumber($0) || !$0.allSatisfy(Self.isDigit) })
         else { return nil }
-        let numbers = rest.split(separator: ".", omittingEmptySubsequences: false).map(Self.number)
+        let numbers = Self.parts(rest).map(Self.number)
         guard numbers.count == 3, let major = numbers[0], let minor = numbers[1], let patch = numbers[2] else {
             return nil
         }
-        self.init(major, minor, patch, prerelease: prerelease.map { String($0) }, build: build.map { String($0) })
+        self.init(
+            major, minor, patch, prerelease: prerelease.map { String(Substring($0)) },
+            build: build.map { String(Substring($0)) })
+    }
+
+    /// What the points separate.
+    static func parts(_ text: Substring.UTF8View) -> [Substring.UTF8View] {
+        text.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
     }
 
     static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
@@ -43,13 +53,14 @@ public struct Version: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Digits without leading zeros, as SemVer wants a number.
-    private static func isNumber(_ text: some StringProtocol) -> Bool {
-        !text.isEmpty && text.utf8.allSatisfy(isDigit) && (text.utf8.count == 1 || text.utf8.first != 0x30)
+    private static func isNumber(_ text: Substring.UTF8View) -> Bool {
+        !text.isEmpty && text.allSatisfy(isDigit) && (text.first != 0x30 || text.dropFirst().isEmpty)
     }
 
     /// Such a number of at most 18 digits: it fits, and so does the next one, which ranges need.
-    static func number(_ text: some StringProtocol) -> Int? {
-        isNumber(text) && text.utf8.count <= 18 ? Int(text) : nil
+    static func number(_ text: Substring.UTF8View) -> Int? {
+        guard isNumber(text), text.count <= 18 else { return nil }
+        return text.reduce(0) { $0 * 10 + Int($1 - 0x30) }
     }
 
     public var description: String {
@@ -68,7 +79,7 @@ extension Version {
         if mine != theirs { return mine < theirs }
         if prerelease.isEmpty || other.prerelease.isEmpty { return !prerelease.isEmpty && other.prerelease.isEmpty }
         for (a, b) in zip(prerelease, other.prerelease) where a != b {
-            switch (Self.isNumber(a), Self.isNumber(b)) {
+            switch (Self.isNumber(a.utf8[...]), Self.isNumber(b.utf8[...])) {
             // As numbers of any length.
             case (true, true) where a.utf8.count != b.utf8.count: return a.utf8.count < b.utf8.count
             case (true, false): return true

@@ -19,9 +19,15 @@ public struct VersionRange: Sendable, Equatable, CustomStringConvertible {
     public init?(_ text: String) {
         description = text
         var alternatives: [[Bound]] = []
-        for part in text.split(separator: "||", omittingEmptySubsequences: false) {
-            guard let bounds = Self.bounds(part) else { return nil }
-            alternatives.append(bounds)
+        // Between two signs of `||` stands nothing.
+        let parts = text.utf8.split(separator: UInt8(ascii: "|"), omittingEmptySubsequences: false)
+        for (index, part) in parts.enumerated() {
+            if index.isMultiple(of: 2) {
+                guard let bounds = Self.bounds(part) else { return nil }
+                alternatives.append(bounds)
+            } else if !part.isEmpty || index == parts.count - 1 {
+                return nil
+            }
         }
         self.alternatives = alternatives
     }
@@ -46,39 +52,44 @@ public struct VersionRange: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    private static func bounds(_ text: Substring) -> [Bound]? {
-        let terms = joinOperators(text.split(separator: " "))
-        guard let terms, !terms.isEmpty else { return nil }
+    private typealias Text = Substring.UTF8View
+
+    private static func bounds(_ text: Text) -> [Bound]? {
+        guard let terms = terms(text), !terms.isEmpty else { return nil }
         var bounds: [Bound] = []
-        for term in terms {
-            guard let more = self.term(term) else { return nil }
+        for (sign, version) in terms {
+            guard let more = self.term(sign, version) else { return nil }
             bounds += more
         }
         return bounds
     }
 
     /// `>= 1.4` is the same as `>=1.4`; but `> =1.4` and an operator at the end are nothing.
-    private static func joinOperators(_ words: [Substring]) -> [String]? {
-        var terms: [String] = []
-        var pending = ""
-        for word in words {
-            if !pending.isEmpty, word.first.map(isSign) == true { return nil }
-            if word.allSatisfy(isSign) {
-                pending = String(word)
+    private static func terms(_ text: Text) -> [(sign: Text, version: Text)]? {
+        var terms: [(sign: Text, version: Text)] = []
+        var pending: Text?
+        for word in text.split(separator: UInt8(ascii: " ")) {
+            let sign = word.prefix(while: isSign)
+            if pending != nil, !sign.isEmpty { return nil }
+            let version = word[sign.endIndex...]
+            if version.isEmpty {
+                pending = sign
             } else {
-                terms.append(pending + word)
-                pending = ""
+                terms.append((pending ?? sign, version))
+                pending = nil
             }
         }
-        return pending.isEmpty ? terms : nil
+        return pending == nil ? terms : nil
     }
 
-    private static func isSign(_ character: Character) -> Bool { "<>=^~".contains(character) }
+    private static func isSign(_ byte: UInt8) -> Bool { "<>=^~".utf8.contains(byte) }
 
-    private static func term(_ text: String) -> [Bound]? {
-        if text == "*" { return [Bound(relation: .atLeast, version: Version(0, 0, 0), named: false)] }
-        let sign = text.prefix(while: isSign)
-        guard let (low, given) = partial(text.dropFirst(sign.count)) else { return nil }
+    private static func term(_ sign: Text, _ text: Text) -> [Bound]? {
+        let sign = String(Substring(sign))
+        if sign.isEmpty, text.elementsEqual("*".utf8) {
+            return [Bound(relation: .atLeast, version: Version(0, 0, 0), named: false)]
+        }
+        guard let (low, given) = partial(text) else { return nil }
         let named = !low.prerelease.isEmpty
         func atLeast(_ version: Version) -> Bound { Bound(relation: .atLeast, version: version, named: named) }
         func below(_ version: Version) -> Bound { Bound(relation: .below, version: version, named: named) }
@@ -113,9 +124,9 @@ public struct VersionRange: Sendable, Equatable, CustomStringConvertible {
     }
 
     /// A version of which the last numbers may be missing, and how many were given.
-    private static func partial(_ text: Substring) -> (Version, given: Int)? {
-        if let version = Version(String(text)) { return (version, 3) }
-        let numbers = text.split(separator: ".", omittingEmptySubsequences: false).map(Version.number)
+    private static func partial(_ text: Text) -> (Version, given: Int)? {
+        if let version = Version(text) { return (version, 3) }
+        let numbers = Version.parts(text).map(Version.number)
         guard (1...2).contains(numbers.count), let major = numbers[0] else { return nil }
         guard numbers.count == 2 else { return (Version(major, 0, 0), 1) }
         guard let minor = numbers[1] else { return nil }
