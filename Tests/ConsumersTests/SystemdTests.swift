@@ -14,7 +14,10 @@ import Testing
         try shop.store.update(to: shop.release(1))
     }
 
-    private static let canRun = geteuid() == 0 && access("/usr/bin/systemd", X_OK) == 0
+    /// Below `chroot` there is no mount that could be made private, and so no room for a manager of its own.
+    private static let canRun =
+        geteuid() == 0 && access("/usr/bin/systemd", X_OK) == 0
+        && (try? Shell.run(["unshare", "--mount", "true"]).status) == 0
 
     /// Says what systemd does with it, and has the living database open while it runs.
     private var unit: String {
@@ -55,7 +58,7 @@ import Testing
     }
 
     /// Stopped before the living database is exchanged, and started after.
-    @Test(.enabled(if: canRun, "needs root and systemd")) func isStoppedAndStarted() throws {
+    @Test(.enabled(if: canRun, "needs root, systemd and a mount namespace")) func isStoppedAndStarted() throws {
         try shop.set(consumers: ["name": "web", "systemd": "web.service"])
         let ended = try underSystemd(
             "systemctl start web && \(apply(2)) && systemctl is-active web && systemctl stop web && \(apply(3)) && ! systemctl is-active web"
@@ -67,7 +70,7 @@ import Testing
     }
 
     /// For sealed databases it is only told to read again.
-    @Test(.enabled(if: canRun, "needs root and systemd")) func isReloaded() throws {
+    @Test(.enabled(if: canRun, "needs root, systemd and a mount namespace")) func isReloaded() throws {
         try shop.set(consumers: ["name": "web", "systemd": "web.service", "databases": ["food"]])
         let ended = try underSystemd("systemctl start web && \(apply(2, living: false)) && systemctl is-active web")
         #expect(ended.status == 0, "\(ended)")
@@ -75,7 +78,7 @@ import Testing
     }
 
     /// A unit that is not there is nobody who could hold anything, but its reload is told as failed.
-    @Test(.enabled(if: canRun, "needs root and systemd")) func aUnitThatIsNotThere() throws {
+    @Test(.enabled(if: canRun, "needs root, systemd and a mount namespace")) func aUnitThatIsNotThere() throws {
         try shop.set(consumers: ["name": "web", "systemd": "nothere.service"])
         let ended = try underSystemd(apply(2))
         #expect(ended.status == 0, "\(ended)")

@@ -105,9 +105,9 @@ struct Probe {
         case "exec": withPath { call(SYS_execve, $0) }
         case "fork": call(SYS_clone, Int(SIGCHLD))
         case "clone3": call(435)
-        case "namespace": call(SYS_clone, 0x1000_0000)
+        case "namespace": call(SYS_clone, 0x0400_0000)
         case "thread": thread()
-        case "unshare": call(SYS_unshare, 0x1000_0000)
+        case "unshare": call(SYS_unshare, 0x0400_0000)
         case "setns": call(SYS_setns, -1)
         case "mount": call(SYS_mount)
         case "umount": call(SYS_umount2)

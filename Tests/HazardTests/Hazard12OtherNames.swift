@@ -143,9 +143,10 @@ import Testing
         let table = lab.scratch.path("mountinfo")
         let lines = ["1 0 254:0 / / rw - ext4 /dev/vda rw", "2 1 0:40 / /tmp rw - nfs4 server:/x rw", ""]
         try Files.writeNew(Array(lines.joined(separator: "\n").utf8), to: table)
+        // Below `chroot` only what is a mount can be made private.
         let doctor =
-            "mount --bind \(table) /proc/$$/mountinfo && exec \(try BuiltMoult.path()) doctor --store \(lab.store.directory)"
-        let ended = try Shell.run(["unshare", "--mount", "sh", "-c", doctor])
+            "mount --make-private /proc && mount --bind \(table) /proc/$$/mountinfo && exec \(try BuiltMoult.path()) doctor --store \(lab.store.directory)"
+        let ended = try Shell.run(["unshare", "--mount", "--propagation", "unchanged", "sh", "-c", doctor])
         #expect(ended.output.contains("/tmp is a nfs4 file system"), "\(ended)")
         let here = try Shell.run([BuiltMoult.path(), "doctor", "--store", lab.store.directory])
         #expect(!here.output.contains("file system"))

@@ -56,7 +56,7 @@ import Testing
             yield "shmget", lambda: call("shmget", 4321, 4096, 0o1600)
             yield "mount", lambda: call("mount", b"none", directory.encode(), b"tmpfs", 0, None)
             yield "umount", lambda: call("umount2", directory.encode(), 2)
-            yield "unshare", lambda: call("unshare", 0x10000000)
+            yield "unshare", lambda: call("unshare", 0x04000000)
             yield "chroot", lambda: os.chroot(directory)
             yield "ptrace", lambda: call("ptrace", 16, os.getppid(), None, None)
             yield "io_uring", lambda: number(425, 4, ctypes.create_string_buffer(256))

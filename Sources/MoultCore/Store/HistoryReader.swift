@@ -44,7 +44,7 @@ package final class HistoryReader {
 
     private func line() throws -> ArraySlice<UInt8>? {
         while true {
-            if let end = block.lastIndex(of: UInt8(ascii: "\n")) {
+            if let end = lastEnd {
                 let line = block[(end + 1)...]
                 block = block[..<end]
                 return line
@@ -58,11 +58,21 @@ package final class HistoryReader {
         }
     }
 
+    /// Where the line before the last one that is known ends.
+    private var lastEnd: Int? {
+        block.withUnsafeBytes { bytes in
+            var end = bytes.count - 1
+            while end >= 0, bytes[end] != UInt8(ascii: "\n") { end -= 1 }
+            return end < 0 ? nil : block.startIndex + end
+        }
+    }
+
     private func readBefore() throws {
         guard block.count <= Self.longestLine else {
             throw MoultError(.store, what: "cannot read \(path)", why: "it has a line of more than 16 MiB")
         }
-        let count = min(Self.blockSize, position)
+        // More each time, or a long line would be copied over and over.
+        let count = min(max(Self.blockSize, block.count), position)
         var bytes = [UInt8](repeating: 0, count: count)
         var done = 0
         while done < count {
