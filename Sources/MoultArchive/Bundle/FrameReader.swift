@@ -66,7 +66,7 @@ package final class FrameReader: Sendable {
 final class FrameDecoder {
     private let context: OpaquePointer
     private let packed: UnsafeMutableRawBufferPointer
-    private let content: UnsafeMutableRawBufferPointer
+    let content: UnsafeMutableRawBufferPointer
 
     init(packedSize: Int, contentSize: Int) throws {
         guard let context = ZSTD_createDCtx() else { throw Refusal(.archiveLibrary, "zstd cannot start", now: nil) }
@@ -81,13 +81,22 @@ final class FrameDecoder {
         content.deallocate()
     }
 
-    /// `prefix` is what the frame looks back at, if it was compressed so; it must stay until the call has returned.
-    func decode(
-        _ frame: Frame, from file: borrowing Descriptor, at offset: Int,
-        behind prefix: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)
-    ) throws -> UnsafeRawBufferPointer {
+    func decode(_ frame: Frame, from file: borrowing Descriptor, at offset: Int) throws -> UnsafeRawBufferPointer {
+        try decode(load(frame, from: file, at: offset), at: offset, contentSize: frame.contentSize)
+    }
+
+    /// The frame as it lies in the file, until the next one is loaded.
+    func load(_ frame: Frame, from file: borrowing Descriptor, at offset: Int) throws -> UnsafeRawBufferPointer {
         let packed = UnsafeMutableRawBufferPointer(rebasing: packed[..<frame.packedSize])
         try fill(packed, from: file, at: offset)
+        return UnsafeRawBufferPointer(packed)
+    }
+
+    /// `prefix` is what the frame looks back at, if it was compressed so; it must stay until the call has returned.
+    func decode(
+        _ packed: UnsafeRawBufferPointer, at offset: Int, contentSize: Int,
+        behind prefix: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)
+    ) throws -> UnsafeRawBufferPointer {
         // One frame and nothing behind it: zstd would decode several in a row.
         guard ZSTD_findFrameCompressedSize(packed.baseAddress, packed.count) == packed.count else {
             throw Refusal(.archiveFrames, "the frame at \(offset) does not end where it should")
@@ -98,15 +107,14 @@ final class FrameDecoder {
             throw Refusal(.archiveLibrary, "zstd says: \(String(cString: ZSTD_getErrorName(referred)))", now: nil)
         }
         let count = ZSTD_decompressDCtx(
-            context, content.baseAddress, frame.contentSize, packed.baseAddress, packed.count)
+            context, content.baseAddress, contentSize, packed.baseAddress, packed.count)
         guard ZSTD_isError(count) == 0 else {
             throw Refusal(
                 .archiveDamaged,
                 "the frame at \(offset) is damaged: zstd says: \(String(cString: ZSTD_getErrorName(count)))")
         }
-        guard count == frame.contentSize else {
-            throw Refusal(
-                .archiveFrames, "the frame at \(offset) has \(count) bytes, listed are \(frame.contentSize)")
+        guard count == contentSize else {
+            throw Refusal(.archiveFrames, "the frame at \(offset) has \(count) bytes, listed are \(contentSize)")
         }
         return UnsafeRawBufferPointer(rebasing: content[..<count])
     }

@@ -1,7 +1,7 @@
 internal import CLzma
 internal import Glibc
 
-/// How a stream of a 7z archive is packed, with the properties that say how much memory it takes.
+/// How a stream of a 7z archive, or a piece of a patch, is packed, with the properties that say how much memory it takes.
 struct LzmaCoder {
     enum Method { case copy, lzma1, lzma2 }
 
@@ -43,7 +43,7 @@ struct LzmaCoder {
     }
 
     /// Lends the coder to liblzma in its own form.
-    private func withFilters<Result>(_ body: (UnsafePointer<lzma_filter>) -> Result) throws -> Result {
+    func withFilters<Result>(_ body: (UnsafePointer<lzma_filter>) throws -> Result) throws -> Result {
         var filters = [lzma_filter(), lzma_filter()]
         filters[0].id = method == .lzma1 ? moult_lzma_filter_1 : moult_lzma_filter_2
         filters[1].id = moult_lzma_filter_end
@@ -51,6 +51,6 @@ struct LzmaCoder {
             throw Refusal.damaged("its LZMA properties are not valid")
         }
         defer { free(filters[0].options) }
-        return body(filters)
+        return try body(filters)
     }
 }

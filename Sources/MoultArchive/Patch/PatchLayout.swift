@@ -1,14 +1,15 @@
 internal import MoultFiles
 
-/// How a patch is divided: the new file in pieces, each a zstd frame of its own that looks back at the old file.
+/// How a patch is divided: the new file in pieces, each a frame of its own that is made of the old file.
 ///
+/// A frame has the differences to the old file, all of which is at hand; or it is zstd's, and looks back at a part of it.
 /// The sizes of both files determine it, so whoever makes and whoever applies a patch come to the same.
 package struct PatchLayout: Hashable, Sendable {
     package struct Piece: Hashable, Sendable {
         /// Where in the new file it lies.
         package let offset: Int
         package let count: Int
-        /// The part of the old file that it looks back at: all of it, if zstd can look back so far.
+        /// The part of the old file that zstd looks back at: all of it, if it can look back so far.
         package let base: Range<Int>
         /// What is from there on comes first, so that what is most alike is nearest; nil if nothing is moved.
         package let split: Int?
@@ -42,6 +43,19 @@ package struct PatchLayout: Hashable, Sendable {
     }
 
     var contentSizes: [Int] { pieces.map(\.count) }
+
+    /// Calls `body` with all of the old file, which is empty for a patch without one.
+    static func withWhole<Result>(
+        of file: borrowing Descriptor?, _ body: (UnsafeRawBufferPointer) throws -> Result
+    ) throws -> Result {
+        switch file {
+        case .some(let file):
+            let size = try file.facts().size
+            if size > 0 { return try MappedFile(file, 0..<size).withBytes(body) }
+        case .none: break
+        }
+        return try body(UnsafeRawBufferPointer(start: nil, count: 0))
+    }
 }
 
 extension PatchLayout.Piece {

@@ -49,21 +49,38 @@ package final class PatchReader: Sendable {
         let packed = frames.reduce(1) { max($0, $1.packedSize) }
         let content = frames.reduce(1) { max($0, $1.contentSize) }
         let (layout, frames, offsets) = (layout, frames, offsets)
-        let threads = max(1, min(threads, decoderMemoryLimit / (packed + content)))
+        // The columns of differences, and what LZMA needs for as many.
+        let threads = max(1, min(threads, decoderMemoryLimit / (packed + content + 2 * DifferenceFrame.mostColumns)))
         try reading(file.path) {
             try withoutActuallyEscaping(onPiece) { onPiece in
                 try Workers.run(jobs: frames.count, threads: threads) {
                     let decoder = try FrameDecoder(packedSize: packed, contentSize: content)
                     return { index in
                         let piece = layout.pieces[index]
-                        try piece.withBase(of: self.base) { base in
-                            let bytes = try decoder.decode(
-                                frames[index], from: self.file, at: offsets[index], behind: base)
-                            try onPiece(index, piece.offset, bytes)
-                        }
+                        let frame = try decoder.load(frames[index], from: self.file, at: offsets[index])
+                        try onPiece(index, piece.offset, self.decode(frame, piece, offsets[index], by: decoder))
                     }
                 }
             }
         }
+    }
+
+    /// The content is the decoder's, until it decodes again.
+    private func decode(
+        _ frame: UnsafeRawBufferPointer, _ piece: PatchLayout.Piece, _ offset: Int, by decoder: FrameDecoder
+    ) throws -> UnsafeRawBufferPointer {
+        guard let columns = try DifferenceFrame.decode(frame) else {
+            return try piece.withBase(of: base) {
+                try decoder.decode(frame, at: offset, contentSize: piece.count, behind: $0)
+            }
+        }
+        let content = UnsafeMutableRawBufferPointer(rebasing: decoder.content[..<piece.count])
+        try PatchLayout.withWhole(of: base) { old in
+            try columns.withUnsafeBytes { columns in
+                var reader = try DifferenceReader(columns, old: old, start: piece.offset)
+                try reader.read(into: content)
+            }
+        }
+        return UnsafeRawBufferPointer(content)
     }
 }

@@ -1,9 +1,8 @@
-internal import CZstd
 internal import MoultBasics
 package import MoultFiles
 internal import Synchronization
 
-/// Makes patches: what turns an old file into a new one, in as few bytes as zstd finds.
+/// Makes patches: what turns an old file into a new one, in few bytes.
 package final class PatchWriter: Sendable {
     private let base: Descriptor?
     private let result: Descriptor
@@ -25,25 +24,35 @@ package final class PatchWriter: Sendable {
         threads: Int, progress: @Sendable (_ done: Int) throws -> Void = { _ in },
         output: @Sendable (UnsafeRawBufferPointer) throws -> Void
     ) throws {
-        let layout = layout
         let frames = try packing {
-            try withoutActuallyEscaping(output) { output in
-                let queue = FrameQueue(output: output)
-                try withoutActuallyEscaping(progress) { progress in
-                    try Workers.run(jobs: layout.pieces.count, threads: threads) {
-                        let compressor = try PatchCompressor()
-                        return { index in
-                            let piece = layout.pieces[index]
-                            let packed = try compressor.compress(
-                                piece, base: self.base, result: self.result, isOnly: layout.pieces.count == 1)
-                            try queue.add(packed, at: index, contentSize: piece.count, progress)
-                        }
-                    }
+            try PatchLayout.withWhole(of: base) { base in
+                let old = base.isEmpty ? nil : OldContent(base)
+                return try withoutActuallyEscaping(output) { output in
+                    let queue = FrameQueue(output: output)
+                    try withoutActuallyEscaping(progress) { try compress(old, threads, into: queue, $0) }
+                    return queue.frames
                 }
-                return queue.frames
             }
         }
         try SeekTable.encode(frames).withUnsafeBytes { try output($0) }
+    }
+
+    private func compress(
+        _ old: OldContent?, _ threads: Int, into queue: FrameQueue, _ progress: @escaping @Sendable (Int) throws -> Void
+    ) throws {
+        let layout = layout
+        try Workers.run(jobs: layout.pieces.count, threads: threads) {
+            let compressor = try PatchCompressor(old)
+            return { index in
+                let piece = layout.pieces[index]
+                let packed = try piece.withBase(of: self.base) { near in
+                    try MappedFile(self.result, piece.offset..<piece.offset + piece.count).withBytes {
+                        try compressor.compress($0, of: piece, behind: near)
+                    }
+                }
+                try queue.add(packed, at: index, contentSize: piece.count, progress)
+            }
+        }
     }
 }
 
@@ -70,84 +79,6 @@ private final class FrameQueue: Sendable {
                 state.done += next.contentSize
                 try progress(state.done)
             }
-        }
-    }
-}
-
-/// zstd's compressing handle with the settings of patches.
-private final class PatchCompressor {
-    private let context: OpaquePointer
-
-    init() throws {
-        guard let context = ZSTD_createCCtx() else { throw Refusal(.archiveLibrary, "zstd cannot start", now: nil) }
-        self.context = context
-    }
-
-    deinit { ZSTD_freeCCtx(context) }
-
-    func compress(
-        _ piece: PatchLayout.Piece, base: borrowing Descriptor?, result: borrowing Descriptor, isOnly: Bool
-    ) throws -> [UInt8] {
-        try piece.withBase(of: base) { base in
-            try MappedFile(result, piece.offset..<piece.offset + piece.count).withBytes { content in
-                if isOnly, base.count <= Self.near { return try thorough(content, behind: base, piece.windowLog) }
-                // What lies near in the old file, searched thoroughly; or all of it, searched for long matches only.
-                // What is searched is always the end of the same prefix, so whoever decodes need not know.
-                let near = UnsafeRawBufferPointer(rebasing: base.suffix(Self.near))
-                let one = try thorough(content, behind: near, piece.windowLog)
-                let other = try far(content, behind: base, piece.windowLog)
-                return one.count <= other.count ? one : other
-            }
-        }
-    }
-
-    /// As much as zstd can search thoroughly in a time that publishers wait for.
-    private static let near = 32 << 20
-
-    private func thorough(
-        _ content: UnsafeRawBufferPointer, behind base: UnsafeRawBufferPointer, _ windowLog: Int32
-    ) throws -> [UInt8] {
-        try begin(level: 19, windowLog)
-        return try compress(content, behind: base)
-    }
-
-    private func far(
-        _ content: UnsafeRawBufferPointer, behind base: UnsafeRawBufferPointer, _ windowLog: Int32
-    ) throws -> [UInt8] {
-        try begin(level: 12, windowLog)
-        try set(ZSTD_c_enableLongDistanceMatching, 1)
-        try set(ZSTD_c_ldmMinMatch, 32)
-        try set(ZSTD_c_ldmHashRateLog, 4)
-        try set(ZSTD_c_ldmHashLog, min(windowLog - 4, 24))
-        // Higher strategies lose what was found far away.
-        try set(ZSTD_c_strategy, Int32(ZSTD_lazy2.rawValue))
-        return try compress(content, behind: base)
-    }
-
-    private func begin(level: Int32, _ windowLog: Int32) throws {
-        try check(ZSTD_CCtx_reset(context, ZSTD_reset_session_and_parameters))
-        try set(ZSTD_c_compressionLevel, level)
-        try set(ZSTD_c_windowLog, windowLog)
-        // So that a wrong base is noticed at once.
-        try set(ZSTD_c_checksumFlag, 1)
-    }
-
-    private func compress(_ content: UnsafeRawBufferPointer, behind base: UnsafeRawBufferPointer) throws -> [UInt8] {
-        try check(ZSTD_CCtx_refPrefix(context, base.baseAddress, base.count))
-        return try [UInt8](unsafeUninitializedCapacity: ZSTD_compressBound(content.count)) { buffer, count in
-            let size = ZSTD_compress2(context, buffer.baseAddress, buffer.count, content.baseAddress, content.count)
-            try check(size)
-            count = size
-        }
-    }
-
-    private func set(_ parameter: ZSTD_cParameter, _ value: Int32) throws {
-        try check(ZSTD_CCtx_setParameter(context, parameter, value))
-    }
-
-    private func check(_ result: Int) throws {
-        guard ZSTD_isError(result) == 0 else {
-            throw Refusal(.archiveLibrary, "zstd says: \(String(cString: ZSTD_getErrorName(result)))", now: nil)
         }
     }
 }

@@ -1,0 +1,42 @@
+/// A part of a piece of the new file that stands in the old one, too, all of it or nearly.
+struct Cover: Hashable {
+    /// So many bytes before it are new.
+    let literals: Int
+    /// Where it begins in the piece.
+    let place: Int
+    let count: Int
+    /// What is to be added to a place in the piece to come to the old file.
+    let shift: Int
+}
+
+/// Which shifts are likely next: whoever makes and whoever applies a patch guess the same.
+///
+/// A database that changed where it stands goes back to the shift that it had, or goes on where it was in the old file.
+struct ShiftGuesses {
+    static let count = 5
+
+    private var recent: (Int, Int, Int)
+    /// Where in the old file the last two covers ended.
+    private var ends: (Int, Int)
+
+    init(start: Int) {
+        recent = (start, start, start)
+        ends = (start, start)
+    }
+
+    func guess(_ number: Int, at place: Int) -> Int {
+        switch number {
+        case 0: recent.0
+        case 1: recent.1
+        case 2: recent.2
+        case 3: ends.0 &- place
+        default: ends.1 &- place
+        }
+    }
+
+    mutating func note(_ shift: Int, end: Int) {
+        ends = (end, ends.0)
+        if shift == recent.0 { return }
+        recent = shift == recent.1 ? (shift, recent.0, recent.2) : (shift, recent.0, recent.1)
+    }
+}

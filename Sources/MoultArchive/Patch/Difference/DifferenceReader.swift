@@ -1,0 +1,133 @@
+internal import Glibc
+
+/// Makes a piece of the new file of its columns and the old file; believes neither.
+struct DifferenceReader {
+    private var columns: [ColumnReader] = []
+    private let old: UnsafeRawBufferPointer
+    private var guesses: ShiftGuesses
+    /// What is left of the bytes that agree, and of those that do not.
+    private var (equal, unequal) = (0, 0)
+    private var isEqualNext = true
+
+    /// The columns must stay for as long as this does.
+    init(_ bytes: UnsafeRawBufferPointer, old: UnsafeRawBufferPointer, start: Int) throws {
+        self.old = old
+        guesses = ShiftGuesses(start: start)
+        var rest = ColumnReader(bytes)
+        let sizes = try DifferenceWriter.Column.allCases.map { _ in try rest.number() }
+        columns = try sizes.map { ColumnReader(try rest.take($0)) }
+        guard rest.isEmpty else { throw Refusal.difference }
+    }
+
+    /// Fills the piece, which must be exactly as large as what is told.
+    mutating func read(into piece: UnsafeMutableRawBufferPointer) throws {
+        var place = 0
+        while place < piece.count {
+            let literals = try number(.literals, most: piece.count - place)
+            try copy(take(.bytes, literals), to: piece, place)
+            place += literals
+            if place == piece.count { break }
+            let count = try number(.counts, most: piece.count - place)
+            guard count > 0 else { throw Refusal.difference }
+            let from = try shift(at: place, count) + place
+            try read(UnsafeRawBufferPointer(rebasing: old[from..<from + count]), into: piece, place)
+            place += count
+        }
+        // The last number of equal bytes is followed by nothing.
+        if isEqualNext { equal = try number(.equal, most: 0) }
+        guard equal == 0, unequal == 0, columns.allSatisfy(\.isEmpty) else { throw Refusal.difference }
+    }
+
+    private mutating func shift(at place: Int, _ count: Int) throws -> Int {
+        guard let told = try take(.guesses, 1).first else { throw Refusal.difference }
+        let (number, isOff) = (Int(told & ~DifferenceWriter.isOff), told & DifferenceWriter.isOff != 0)
+        guard number < ShiftGuesses.count else { throw Refusal.difference }
+        var shift = guesses.guess(number, at: place)
+        if isOff {
+            let off = try self.number(.offsets, most: .max)
+            shift &+= off >> 1 ^ -(off & 1)
+        }
+        let from = shift &+ place
+        guard from >= 0, from <= old.count - count else { throw Refusal.difference }
+        guesses.note(shift, end: from + count)
+        return shift
+    }
+
+    /// A cover: the old bytes, with additions where they differ.
+    private mutating func read(
+        _ source: UnsafeRawBufferPointer, into piece: UnsafeMutableRawBufferPointer, _ begin: Int
+    ) throws {
+        var done = 0
+        while done < source.count {
+            let part: Int
+            if equal > 0 {
+                part = min(equal, source.count - done)
+                copy(UnsafeRawBufferPointer(rebasing: source[done..<done + part]), to: piece, begin + done)
+                equal -= part
+            } else if unequal > 0 {
+                part = min(unequal, source.count - done)
+                let additions = try take(.additions, part)
+                for at in 0..<part { piece[begin + done + at] = source[done + at] &+ additions[at] }
+                unequal -= part
+            } else if isEqualNext {
+                equal = try number(.equal, most: .max)
+                isEqualNext = false
+                continue
+            } else {
+                unequal = try number(.unequal, most: .max)
+                // Else it would go round for ever.
+                guard unequal > 0 else { throw Refusal.difference }
+                isEqualNext = true
+                continue
+            }
+            done += part
+        }
+    }
+
+    private func copy(_ bytes: UnsafeRawBufferPointer, to piece: UnsafeMutableRawBufferPointer, _ place: Int) {
+        guard let from = bytes.baseAddress, let to = piece.baseAddress else { return }
+        memcpy(to + place, from, bytes.count)
+    }
+
+    private mutating func number(_ column: DifferenceWriter.Column, most: Int) throws -> Int {
+        let number = try columns[column.rawValue].number()
+        guard number <= most else { throw Refusal.difference }
+        return number
+    }
+
+    private mutating func take(_ column: DifferenceWriter.Column, _ count: Int) throws -> UnsafeRawBufferPointer {
+        try columns[column.rawValue].take(count)
+    }
+}
+
+/// What is left of one column.
+private struct ColumnReader {
+    private var rest: UnsafeRawBufferPointer
+
+    init(_ bytes: UnsafeRawBufferPointer) { rest = bytes }
+
+    var isEmpty: Bool { rest.isEmpty }
+
+    mutating func take(_ count: Int) throws -> UnsafeRawBufferPointer {
+        guard count <= rest.count else { throw Refusal.difference }
+        defer { rest = UnsafeRawBufferPointer(rebasing: rest[count...]) }
+        return UnsafeRawBufferPointer(rebasing: rest[..<count])
+    }
+
+    /// Never negative.
+    mutating func number() throws -> Int {
+        var (number, shift) = (0, 0)
+        while shift < Int.bitWidth - 1 {
+            guard let byte = try take(1).first else { break }
+            number |= Int(byte & 0x7f) << shift
+            if byte < 0x80 { return number }
+            shift += 7
+        }
+        throw Refusal.difference
+    }
+}
+
+extension Refusal {
+    /// What a piece of a patch tells cannot be.
+    static let difference = Refusal(.archiveDamaged, "one of its pieces is damaged", now: "Get the patch again.")
+}

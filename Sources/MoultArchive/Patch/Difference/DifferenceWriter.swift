@@ -1,0 +1,115 @@
+/// Tells a piece of the new file by its covers: columns of numbers and bytes, each of one kind, which compress best so.
+struct DifferenceWriter {
+    enum Column: Int, CaseIterable {
+        /// How many new bytes come before a cover.
+        case literals
+        case counts
+        /// Which guess of the shift is nearest, and whether it is right.
+        case guesses
+        /// How far off the guess is.
+        case offsets
+        /// How many bytes of covers agree, up to the next that do not, and how many those are.
+        case equal, unequal
+        /// What is to be added to the old bytes.
+        case additions
+        /// The new bytes.
+        case bytes
+    }
+
+    /// Set in a guess that is not right.
+    static let isOff: UInt8 = 8
+
+    private var columns = [[UInt8]](repeating: [], count: Column.allCases.count)
+
+    init(_ covers: [Cover], of piece: UnsafeRawBufferPointer, in old: UnsafeRawBufferPointer, start: Int) {
+        var guesses = ShiftGuesses(start: start)
+        var equal = 0
+        var told = 0
+        for cover in covers {
+            put(cover.literals, .literals)
+            put(piece[cover.place - cover.literals..<cover.place])
+            put(cover.count, .counts)
+            put(cover, &guesses)
+            put(cover, piece, old, &equal)
+            told = cover.place + cover.count
+        }
+        put(equal, .equal)
+        if told < piece.count {
+            put(piece.count - told, .literals)
+            put(piece[told...])
+        }
+    }
+
+    /// How many bytes are told as they are.
+    var literals: Int { self[.bytes].count }
+
+    /// The sizes of all columns, then the columns.
+    var bytes: [UInt8] {
+        var all: [UInt8] = []
+        for column in columns { Self.put(column.count, to: &all) }
+        for column in columns { all += column }
+        return all
+    }
+
+    private subscript(_ column: Column) -> [UInt8] {
+        get { columns[column.rawValue] }
+        _modify { yield &columns[column.rawValue] }
+    }
+
+    private mutating func put(_ cover: Cover, _ guesses: inout ShiftGuesses) {
+        var (best, off) = (0, cover.shift - guesses.guess(0, at: cover.place))
+        for number in 1..<ShiftGuesses.count {
+            let other = cover.shift - guesses.guess(number, at: cover.place)
+            if abs(other) < abs(off) { (best, off) = (number, other) }
+        }
+        self[.guesses].append(UInt8(best) | (off == 0 ? 0 : Self.isOff))
+        // Small numbers of either sign become small numbers.
+        if off != 0 { put(off << 1 ^ off >> (Int.bitWidth - 1), .offsets) }
+        guesses.note(cover.shift, end: cover.place + cover.shift + cover.count)
+    }
+
+    private mutating func put(
+        _ cover: Cover, _ piece: UnsafeRawBufferPointer, _ old: UnsafeRawBufferPointer, _ equal: inout Int
+    ) {
+        var place = cover.place
+        let end = cover.place + cover.count
+        while place < end {
+            let same = Self.equal(piece, place, old, place + cover.shift, most: end - place)
+            equal += same
+            place += same
+            if place == end { break }
+            let first = place
+            while place < end, piece[place] != old[place + cover.shift] { place += 1 }
+            put(equal, .equal)
+            put(place - first, .unequal)
+            for at in first..<place { self[.additions].append(piece[at] &- old[at + cover.shift]) }
+            equal = 0
+        }
+    }
+
+    private static func equal(
+        _ one: UnsafeRawBufferPointer, _ place: Int, _ other: UnsafeRawBufferPointer, _ there: Int, most: Int
+    ) -> Int {
+        var count = 0
+        while count + 8 <= most,
+            one.loadUnaligned(fromByteOffset: place + count, as: UInt64.self)
+                == other.loadUnaligned(fromByteOffset: there + count, as: UInt64.self)
+        { count += 8 }
+        while count < most, one[place + count] == other[there + count] { count += 1 }
+        return count
+    }
+
+    private mutating func put(_ bytes: UnsafeRawBufferPointer.SubSequence) { self[.bytes] += bytes }
+
+    private mutating func put(_ number: Int, _ column: Column) { Self.put(number, to: &self[column]) }
+
+    /// Seven bits a byte, the lowest first.
+    private static func put(_ number: Int, to bytes: inout [UInt8]) {
+        var rest = UInt(bitPattern: number)
+        while rest >= 0x80 {
+            bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+            rest >>= 7
+        }
+        bytes.append(UInt8(rest))
+    }
+}

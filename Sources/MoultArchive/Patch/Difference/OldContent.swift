@@ -1,0 +1,60 @@
+/// Finds where bytes of the old file stand, by the hashes of short pieces of it.
+final class OldContent: @unchecked Sendable {
+    // Unchecked: the table is written by `init` only, and the old file's bytes by nobody.
+    let bytes: UnsafeRawBufferPointer
+    private let table: UnsafeMutablePointer<UInt32>
+    private let step: Int
+    private let shift: UInt64
+
+    /// What stands at a place is found if at least so many bytes agree, and `step - 1` more.
+    static let width = 12
+    /// Newer places come first; older ones than these are forgotten.
+    private static let ways = 4
+    private static let mostPlaces = 1 << 25
+
+    /// The bytes must stay for as long as this does.
+    init(_ bytes: UnsafeRawBufferPointer) {
+        self.bytes = bytes
+        step = max(4, (bytes.count + Self.mostPlaces - 1) / Self.mostPlaces)
+        let places = bytes.count / step
+        let logarithm = max(6, Int.bitWidth - (places * 3 / 2 / Self.ways).leadingZeroBitCount)
+        shift = UInt64(64 - logarithm)
+        table = .allocate(capacity: Self.ways << logarithm)
+        table.initialize(repeating: 0, count: Self.ways << logarithm)
+        guard let start = bytes.baseAddress else { return }
+        for place in 0..<places where place * step + Self.width <= bytes.count {
+            let at = start + place * step
+            if Self.isOneByteOnly(at) { continue }
+            let slot = slot(of: at)
+            for way in stride(from: Self.ways - 1, to: 0, by: -1) { slot[way] = slot[way - 1] }
+            slot[0] = UInt32(place + 1)
+        }
+    }
+
+    deinit { table.deallocate() }
+
+    /// Calls `body` with places of the old file where the same bytes may stand as at `pointer`, which has `width` of them.
+    @inline(__always)
+    func forEachPlace(like pointer: UnsafeRawPointer, _ body: (Int) -> Void) {
+        let slot = slot(of: pointer)
+        for way in 0..<Self.ways {
+            if slot[way] == 0 { return }
+            body((Int(slot[way]) - 1) * step)
+        }
+    }
+
+    @inline(__always)
+    private func slot(of pointer: UnsafeRawPointer) -> UnsafeMutablePointer<UInt32> {
+        let first = pointer.loadUnaligned(as: UInt64.self)
+        let last = pointer.loadUnaligned(fromByteOffset: Self.width - 8, as: UInt64.self)
+        let mixed = (first &* 0x9e37_79b9_7f4a_7c15) ^ ((last &+ (first >> 29)) &* 0xc2b2_ae3d_27d4_eb4f)
+        return table + Int((mixed &* 0x1656_67b1_9e37_79f9) >> shift) * Self.ways
+    }
+
+    /// Zeros and the like are everywhere, and say nothing.
+    private static func isOneByteOnly(_ pointer: UnsafeRawPointer) -> Bool {
+        let first = pointer.loadUnaligned(as: UInt64.self)
+        return first == pointer.loadUnaligned(fromByteOffset: width - 8, as: UInt64.self)
+            && first == (first & 0xff) &* 0x0101_0101_0101_0101
+    }
+}

@@ -1,0 +1,66 @@
+internal import CZstd
+
+/// Packs pieces of patches: by their differences where the old file has most of them, else by zstd.
+final class PatchCompressor {
+    private let context: OpaquePointer
+    private let old: OldContent?
+
+    init(_ old: OldContent?) throws {
+        guard let context = ZSTD_createCCtx() else { throw Refusal(.archiveLibrary, "zstd cannot start", now: nil) }
+        self.context = context
+        self.old = old
+    }
+
+    deinit { ZSTD_freeCCtx(context) }
+
+    /// `near` is the part of the old file that zstd looks back at.
+    func compress(
+        _ content: UnsafeRawBufferPointer, of piece: PatchLayout.Piece, behind near: UnsafeRawBufferPointer
+    ) throws -> [UInt8] {
+        guard let old, let search = CoverSearch(content, in: old) else {
+            return try zstd(content, behind: near, piece.windowLog)
+        }
+        let covers = search.covers(start: piece.offset)
+        let columns = DifferenceWriter(covers, of: content, in: old.bytes, start: piece.offset)
+        let bytes = columns.bytes
+        guard bytes.count <= DifferenceFrame.mostColumns else {
+            return try zstd(content, behind: near, piece.windowLog)
+        }
+        let difference = try DifferenceFrame.encode(bytes)
+        // What is alike is always smaller so; to try the other takes a hundred times as long.
+        if columns.literals <= content.count / 4 { return difference }
+        let other = try zstd(content, behind: near, piece.windowLog)
+        return difference.count <= other.count ? difference : other
+    }
+
+    /// As much of the old file as zstd can search thoroughly in a time that publishers wait for.
+    private static let mostNear = 16 << 20
+
+    private func zstd(
+        _ content: UnsafeRawBufferPointer, behind base: UnsafeRawBufferPointer, _ windowLog: Int32
+    ) throws -> [UInt8] {
+        try check(ZSTD_CCtx_reset(context, ZSTD_reset_session_and_parameters))
+        try set(ZSTD_c_compressionLevel, 19)
+        try set(ZSTD_c_windowLog, windowLog)
+        // So that a wrong base is noticed at once.
+        try set(ZSTD_c_checksumFlag, 1)
+        // What is searched is always the end of the same prefix, so whoever decodes need not know.
+        let near = UnsafeRawBufferPointer(rebasing: base.suffix(Self.mostNear))
+        try check(ZSTD_CCtx_refPrefix(context, near.baseAddress, near.count))
+        return try [UInt8](unsafeUninitializedCapacity: ZSTD_compressBound(content.count)) { buffer, count in
+            let size = ZSTD_compress2(context, buffer.baseAddress, buffer.count, content.baseAddress, content.count)
+            try check(size)
+            count = size
+        }
+    }
+
+    private func set(_ parameter: ZSTD_cParameter, _ value: Int32) throws {
+        try check(ZSTD_CCtx_setParameter(context, parameter, value))
+    }
+
+    private func check(_ result: Int) throws {
+        guard ZSTD_isError(result) == 0 else {
+            throw Refusal(.archiveLibrary, "zstd says: \(String(cString: ZSTD_getErrorName(result)))", now: nil)
+        }
+    }
+}

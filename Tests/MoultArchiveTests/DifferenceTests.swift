@@ -1,0 +1,134 @@
+import Testing
+
+@testable import MoultArchive
+
+/// A piece of a patch that tells what differs from the old file.
+@Suite struct DifferenceTests {
+    /// Numbers that look random, the same for the same seed.
+    private struct Dice: RandomNumberGenerator {
+        var state: UInt64
+        mutating func next() -> UInt64 {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return state ^ state >> 29
+        }
+    }
+
+    /// What databases are like: short records of few words, with numbers between them.
+    private func records(_ count: Int, _ dice: inout Dice) -> [UInt8] {
+        let words = ["rye", "sour", "dried", "smoked", "bread", "plum", "carrot", "herring"]
+        var bytes: [UInt8] = []
+        for number in 0..<count {
+            bytes += [UInt8(truncatingIfNeeded: number >> 8), UInt8(truncatingIfNeeded: number)]
+            for _ in 0..<6 { bytes += Array(words.randomElement(using: &dice)?.utf8 ?? "".utf8) }
+        }
+        return bytes
+    }
+
+    /// Bytes that come, go, change, and change their place.
+    private func changed(_ bytes: [UInt8], _ times: Int, _ dice: inout Dice) -> [UInt8] {
+        var bytes = bytes
+        for _ in 0..<times where bytes.count > 50 {
+            let place = Int.random(in: 0..<bytes.count - 40, using: &dice)
+            let part = place..<place + Int.random(in: 1..<40, using: &dice)
+            switch Int.random(in: 0..<5, using: &dice) {
+            case 0: bytes.removeSubrange(part)
+            case 1: bytes.insert(contentsOf: records(1, &dice), at: place)
+            case 2: for at in part { bytes[at] &+= 7 }
+            case 3:
+                let moved = bytes[part]
+                bytes.removeSubrange(part)
+                bytes.insert(contentsOf: moved, at: Int.random(in: 0..<bytes.count, using: &dice))
+            default: bytes.append(contentsOf: bytes[part])
+            }
+        }
+        return bytes
+    }
+
+    private func columns(_ new: [UInt8], _ old: [UInt8], start: Int) -> [UInt8] {
+        new.withUnsafeBytes { new in
+            old.withUnsafeBytes { old in
+                let covers = CoverSearch(new, in: OldContent(old))?.covers(start: start) ?? []
+                return DifferenceWriter(covers, of: new, in: old, start: start).bytes
+            }
+        }
+    }
+
+    private func read(_ columns: [UInt8], _ old: [UInt8], start: Int, size: Int) throws -> [UInt8] {
+        var piece = [UInt8](repeating: 0, count: size)
+        try columns.withUnsafeBytes { columns in
+            try old.withUnsafeBytes { old in
+                var reader = try DifferenceReader(columns, old: old, start: start)
+                try piece.withUnsafeMutableBytes { try reader.read(into: $0) }
+            }
+        }
+        return piece
+    }
+
+    @Test(arguments: 0..<60)
+    func whatIsReadIsWhatWasWritten(seed: Int) throws {
+        var dice = Dice(state: UInt64(seed))
+        let old = records([0, 1, 40, 900][seed % 4], &dice)
+        let new = changed(old, [0, 1, 3, 30, 200][seed % 5], &dice)
+        let start = [0, 0, 17, old.count, old.count + 100][seed / 4 % 5]
+        #expect(try read(columns(new, old, start: start), old, start: start, size: new.count) == new)
+    }
+
+    /// Ten changes in 30,000 bytes, some of them moves: little more than the changes themselves.
+    @Test func whatIsAlikeIsShort() {
+        var dice = Dice(state: 5)
+        let old = records(1000, &dice)
+        let new = changed(old, 10, &dice)
+        #expect(columns(new, old, start: 0).count < 10 * 60)
+    }
+
+    /// The pointers of a page that moved by as much differ in every other byte, and are told as differences.
+    @Test func numbersThatAllGrewAreNoNewBytes() throws {
+        func page(_ offset: Int) -> [UInt8] {
+            (0..<100).flatMap {
+                [UInt8(truncatingIfNeeded: ($0 * 37 + offset) >> 8), UInt8(truncatingIfNeeded: $0 * 37 + offset)]
+            }
+        }
+        var dice = Dice(state: 3)
+        let rest = records(100, &dice)
+        let (old, new) = (rest + page(100) + rest, rest + page(106) + rest)
+        let covers = try new.withUnsafeBytes { new in
+            try old.withUnsafeBytes { try #require(CoverSearch(new, in: OldContent($0))).covers(start: 0) }
+        }
+        #expect(covers == [Cover(literals: 0, place: 0, count: new.count, shift: 0)])
+    }
+
+    /// Any byte of the columns may be wrong, and their checksum right: an error or wrong bytes, and never more than that.
+    @Test(arguments: 0..<200)
+    func strangeColumnsAreRefusedOrGiveOtherBytes(seed: Int) throws {
+        var dice = Dice(state: UInt64(seed))
+        let old = records(60, &dice)
+        let new = changed(old, 20, &dice)
+        var columns = columns(new, old, start: 0)
+        for _ in 0..<Int.random(in: 1..<4, using: &dice) {
+            columns[Int.random(in: 0..<columns.count, using: &dice)] =
+                [0, 1, 0x7f, 0x80, 0xff].randomElement(using: &dice) ?? 0
+        }
+        if seed % 5 == 0 { columns.removeLast(Int.random(in: 1..<columns.count, using: &dice)) }
+        do { #expect(try read(columns, old, start: 0, size: new.count).count == new.count) } catch {
+            #expect((error as? Refusal)?.code == .archiveDamaged)
+        }
+        // Of another old file, or none at all.
+        _ = try? read(columns, [], start: 0, size: new.count)
+        _ = try? read(columns, Array(old.prefix(100)), start: 1 << 40, size: new.count)
+    }
+
+    @Test func aFrameIsKnownByItsMarkAndItsChecksum() throws {
+        var dice = Dice(state: 1)
+        let columns = records(300, &dice)
+        let frame = try DifferenceFrame.encode(columns)
+        #expect(try frame.withUnsafeBytes { try DifferenceFrame.decode($0) } == columns)
+        for place in 1..<9 {
+            var damaged = frame
+            damaged[place] ^= 1
+            #expect(throws: Refusal.self, "\(place)") { try damaged.withUnsafeBytes { try DifferenceFrame.decode($0) } }
+        }
+        // What zstd made, and nothing.
+        #expect(try [0x28, 0xb5, 0x2f, 0xfd].withUnsafeBytes { try DifferenceFrame.decode($0) } == nil)
+        #expect(throws: Refusal.self) { try [UInt8]([1, 2]).withUnsafeBytes { try DifferenceFrame.decode($0) } }
+    }
+}
