@@ -65,9 +65,15 @@ extension Orchestrator {
         while let incoming = try incoming(choice, current, follower) {
             let settled = result.settled
             result = try avoidingUnfitPatches { planner in
-                try follower.fetchFiles(of: planner.update(incoming, follower.update), watcher)
+                let made = try planner.update(incoming, follower.update)
+                let stopwatch = Stopwatch()
+                stopwatch.begin(.prepare, "fetch")
+                try follower.fetchFiles(of: made, watcher)
+                stopwatch.pause()
                 return try locked(wait) {
-                    try execute(planner.update(incoming, follower.update), settled: settled + $0, announce)
+                    try execute(
+                        planner.update(incoming, follower.update), settled: settled + $0, stopwatch: stopwatch, announce
+                    )
                 }
             }
             let next = try follower.choose(from: current)

@@ -178,7 +178,8 @@ package struct Orchestrator: Sendable {
     }
 
     func execute(
-        _ made: Planner.Made, settled: [Settler.Result], _ announce: (Plan) throws -> Void
+        _ made: Planner.Made, settled: [Settler.Result], stopwatch: Stopwatch = Stopwatch(),
+        _ announce: (Plan) throws -> Void
     ) throws -> Result {
         let plan = made.plan
         guard plan.changesStore else { return Result(settled: settled, generation: plan.to.generation) }
@@ -187,7 +188,6 @@ package struct Orchestrator: Sendable {
         let transaction = Transaction(layout: layout, id: plan.id)
         let calls = ConsumerCalls(
             transaction, plan, among: try allConsumers(), forceAfter: consumers.forceAfter, watcher: watcher)
-        let (start, stopwatch) = (ContinuousClock.now, Stopwatch())
         do {
             try Pipeline(
                 transaction: transaction, steps: try steps, watcher: watcher, made: made, consumers: calls,
@@ -197,7 +197,7 @@ package struct Orchestrator: Sendable {
         } catch {
             let reason = (error as? Pipeline.Unrested)?.reason ?? error
             // Nothing has failed that counts: it begins anew without the patch.
-            if !(reason is PatchFault) { warning { try record(plan, since: start, stopwatch, failure: reason) } }
+            if !(reason is PatchFault) { warning { try record(plan, stopwatch, failure: reason) } }
             switch (reason as? MoultError)?.outcome {
             case .stuck: break
             case .undone: tidy(.undone, made, transaction)
@@ -217,7 +217,7 @@ package struct Orchestrator: Sendable {
         warning {
             if let hold = plan.hold { try Settings.rewrite(layout, "hold", hold.json) }
             try transaction.journal.end("committed")
-            try record(plan, since: start, stopwatch, failure: nil)
+            try record(plan, stopwatch, failure: nil)
             isRecorded = true
         }
         tidy(.done, made, transaction)
@@ -305,9 +305,7 @@ package struct Orchestrator: Sendable {
         do { try body() } catch { watcher.tell(.warning("\(error)")) }
     }
 
-    private func record(
-        _ plan: Plan, since start: ContinuousClock.Instant, _ stopwatch: Stopwatch, failure: (any Error)?
-    ) throws {
+    private func record(_ plan: Plan, _ stopwatch: Stopwatch, failure: (any Error)?) throws {
         let outcome: History.Entry.Outcome =
             switch (failure as? MoultError)?.outcome {
             case nil where failure == nil: .done
@@ -315,13 +313,12 @@ package struct Orchestrator: Sendable {
             case .stuck: .stuck
             default: .failed
             }
-        let elapsed = ContinuousClock.now - start
         try History.append(
             History.Entry(
                 transaction: plan.id, action: plan.action, from: plan.from?.generation,
                 to: plan.to.generation,
                 outcome: outcome, reason: failure.map(Self.reason) ?? plan.reset?.why,
-                remedy: (failure as? MoultError)?.now, milliseconds: elapsed.microseconds / 1000,
+                remedy: (failure as? MoultError)?.now, milliseconds: stopwatch.elapsed.microseconds / 1000,
                 parts: stopwatch.parts),
             to: layout)
     }

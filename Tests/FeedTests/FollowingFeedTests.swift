@@ -30,6 +30,10 @@ import Testing
         #expect(try bench.installed() == "2.0.0")
         #expect(try bench.run("moult check -q").status == 0)
         #expect(try bench.must("moult apply").hasPrefix("nothing newer: 2.0.0 is installed\n"))
+        // What it took to fetch is a part of the update, the first one.
+        let history = try JSON(parsing: bench.must("moult history --json"), source: "history")
+        let parts = try #require(history["entries"]?.array?.first?["parts"]?.array)
+        #expect(parts.first?["name"]?.string == "fetch" && parts.first?["pass"]?.string == "prepare")
     }
 
     @Test func couldNotAskIsNeverNothingNew() throws {

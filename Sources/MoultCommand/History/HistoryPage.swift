@@ -119,7 +119,8 @@ struct HistoryPage {
     /// Parts that every update has, each in a colour of its own; steps of others share one.
     private static func colour(of part: String) -> String {
         let known = [
-            "version-check", "unpack", "delete", "copy", "attach", "verify", "seal", "consumers", "decide", "finish",
+            "version-check", "unpack", "delete", "copy", "attach", "verify", "seal", "consumers", "decide",
+            "finish", "fetch",
         ]
         return "c\(known.firstIndex(of: part) ?? known.count)"
     }

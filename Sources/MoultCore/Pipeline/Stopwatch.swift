@@ -4,6 +4,7 @@ internal import Synchronization
 ///
 /// Sendable without a promise: all that changes is inside of a mutex.
 final class Stopwatch: Sendable {
+    private let start = ContinuousClock.now
     private let state = Mutex(State())
 
     private struct State {
@@ -19,6 +20,12 @@ final class Stopwatch: Sendable {
             state.open = (pass, name, .now)
         }
     }
+
+    /// The part that is open ends, and none begins.
+    func pause() { state.withLock { Self.close(&$0) } }
+
+    /// All the time since the beginning.
+    var elapsed: Duration { ContinuousClock.now - start }
 
     /// What was taken until now, in the order in which it began.
     var parts: [History.Part] {

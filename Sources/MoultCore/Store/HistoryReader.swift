@@ -72,7 +72,7 @@ package final class HistoryReader {
             throw MoultError(.store, what: "cannot read \(path)", why: "it has a line of more than 16 MiB")
         }
         // More each time, or a long line would be copied over and over.
-        let count = min(max(Self.blockSize, block.count), position)
+        let count = min(max(Self.blockSize, block.count), position, Self.longestLine + 1 - block.count)
         var bytes = [UInt8](repeating: 0, count: count)
         var done = 0
         while done < count {
