@@ -80,6 +80,6 @@ import Testing
     @Test func aLineWithoutEnd() throws {
         try Shell.must(["truncate", "-s", "20M", layout.history])
         let error = #expect(throws: MoultError.self) { try HistoryReader(layout).next() }
-        #expect(error?.why == "it has a line of more than 16 MiB")
+        #expect(error?.why == "it has a line of more than 1 MiB")
     }
 }

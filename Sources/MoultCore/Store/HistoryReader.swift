@@ -15,7 +15,7 @@ package final class HistoryReader {
 
     private static let blockSize = 1 << 16
     /// No entry is as long.
-    private static let longestLine = 1 << 24
+    private static let longestLine = 1 << 20
 
     package init(_ layout: StoreLayout) throws {
         path = layout.history
@@ -69,7 +69,7 @@ package final class HistoryReader {
 
     private func readBefore() throws {
         guard block.count <= Self.longestLine else {
-            throw MoultError(.store, what: "cannot read \(path)", why: "it has a line of more than 16 MiB")
+            throw MoultError(.store, what: "cannot read \(path)", why: "it has a line of more than 1 MiB")
         }
         // More each time, or a long line would be copied over and over.
         let count = min(max(Self.blockSize, block.count), position, Self.longestLine + 1 - block.count)
