@@ -9,7 +9,7 @@ import Testing
 
 #if DEBUG
     /// The whole update with the first, second, … system call failing: once, and from then on.
-    @Suite(.timeLimit(.minutes(20))) struct FaultTests {
+    @Suite(.timeLimit(.minutes(60))) struct FaultTests {
         @Test(arguments: [(false, EIO), (true, ENOSPC)])
         func everySystemCallMayFail(goesOn: Bool, code: Int32) throws {
             for releases in [try Releases(inPlace: true), try Releases(), try Releases(format: .frames)] {

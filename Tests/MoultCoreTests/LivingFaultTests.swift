@@ -10,7 +10,7 @@ import Testing
 
 #if DEBUG
     /// Updates of databases that apps write to, with the first, second, … system call failing: once, and from then on.
-    @Suite(.timeLimit(.minutes(20))) struct LivingFaultTests {
+    @Suite(.timeLimit(.minutes(60))) struct LivingFaultTests {
         enum Flow: String, CaseIterable, Sendable {
             case exchange, exchangeInWALMode, live, liveInWALMode
 

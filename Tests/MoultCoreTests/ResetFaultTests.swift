@@ -9,7 +9,7 @@ import Testing
 
 #if DEBUG
     /// A reset with the first, second, … system call failing: once, and from then on.
-    @Suite(.timeLimit(.minutes(20))) struct ResetFaultTests {
+    @Suite(.timeLimit(.minutes(60))) struct ResetFaultTests {
         @Test(arguments: [(false, EIO), (true, ENOSPC)])
         func everySystemCallMayFail(goesOn: Bool, code: Int32) throws {
             let releases = try Scratch()

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// Caches of a release: kept if they fit, else set aside with everything beside them, and begun anew.
-@Suite(.timeLimit(.minutes(20))) struct CacheTests {
+@Suite(.timeLimit(.minutes(60))) struct CacheTests {
     let scratch: Scratch
     let maker: ReleaseMaker
     let store: Store

@@ -7,7 +7,7 @@ import StepKit
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(20))) struct PackTests {
+@Suite(.timeLimit(.minutes(60))) struct PackTests {
     let scratch: Scratch
 
     init() throws { scratch = try Scratch() }
