@@ -107,7 +107,7 @@ bench-report: test-deps bench-deps release
 	scripts/bench .build/release/moult --report docs/benchmarks.md
 
 bench-deps:
-	$(call install_missing,sqlite3-tools)
+	$(call install_missing,sqlite3-tools xdelta3 bsdiff time)
 
 SHARE = $(DESTDIR)$(PREFIX)/share
 UNITS = $(DESTDIR)$(PREFIX)/lib/systemd/system

@@ -9,6 +9,8 @@ internal import Synchronization
 struct BundlePacking {
     let options: PackOptions
     let workshop: String
+    /// Asked for every piece; ends the packing by throwing.
+    let goOn: () throws -> Void
 
     func pack(_ members: [(name: String, size: Int)], to path: String, named name: String, modified: Int) throws
         -> Manifest.Bundle
@@ -48,6 +50,7 @@ struct BundlePacking {
                 while true {
                     let count = try file.read(into: buffer)
                     if count == 0 { break }
+                    try goOn()
                     try write(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<count]))
                     done += count
                     try options.progress(PackProgress(what: "pack", done: done, total: total))

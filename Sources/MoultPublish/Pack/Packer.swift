@@ -35,7 +35,7 @@ package struct Packer {
         try Files.makeDirectory(workshop, mode: 0o700)
         // What is left of a failed attempt is of no use to anybody, and no reason for another error.
         defer { try? Files.removeTree(workshop) }
-        try seal(&manifest, directory, workshop)
+        try take(&manifest, directory, workshop)
         try refuseDirty(substitution)
         return try write(manifest, workshop)
     }
@@ -67,12 +67,12 @@ package struct Packer {
         return Timestamp(seconds: seconds)
     }
 
-    private func seal(_ manifest: inout Manifest, _ directory: String, _ workshop: String) throws {
+    private func take(_ manifest: inout Manifest, _ directory: String, _ workshop: String) throws {
         for index in manifest.databases.indices {
             let database = manifest.databases[index]
             let file = "\(workshop)/\(database.member)"
             try DatabaseIntake(options: options, directory: directory).take(database, to: file)
-            try SealedDatabase(path: file, name: database.name).prove(&manifest.databases[index])
+            manifest.databases[index].size = try Files.facts(file)?.size ?? 0
             manifest.databases[index].source = nil
             for number in database.migrations.indices {
                 try takeMigration(&manifest.databases[index].migrations[number], directory, workshop)
@@ -111,12 +111,16 @@ package struct Packer {
         let stem = options.name ?? "\(manifest.product.split(separator: ".").last ?? "release")-\(manifest.version)"
         let members = Self.members(of: manifest)
         var bundle: String?
+        let proof = try Proof(of: manifest.databases, in: workshop)
+        // Whatever happens, the files stay until nobody reads them any more.
+        defer { proof.wait() }
         if !members.isEmpty {
             let name = "\(stem).\(Self.ending(options.format))"
-            manifest.bundle = try BundlePacking(options: options, workshop: workshop).pack(
+            manifest.bundle = try BundlePacking(options: options, workshop: workshop, goOn: proof.check).pack(
                 members, to: "\(workshop)/bundle", named: name, modified: manifest.created?.seconds ?? 0)
             bundle = "\(options.output)/\(name)"
         }
+        manifest.databases = try proof.databases()
         let patches = try ReleasePatches(options: options, workshop: workshop, stem: stem).make(for: manifest)
         manifest.patches = patches.map(\.patch)
         let text = Array(manifest.sealedJSON().pretty.utf8)
