@@ -1,5 +1,5 @@
 # The commands of this project. `make demo` shows it at work, `make test` proves it; each installs what it needs.
-.PHONY: demo test fuzz docs proof proof-deps load soak limits deps test-deps build release lint install put deb deb-test ansible-test bench bench-report bench-deps clean
+.PHONY: demo test test-sanitize model fuzz docs proof proof-deps load soak limits deps test-deps build release lint install put deb deb-test ansible-test bench bench-report bench-deps clean
 
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PREFIX ?= /usr/local
@@ -66,6 +66,33 @@ test: test-deps proof-deps lint
 
 # In a directory of its own, because the installed command is built with other flags.
 RELEASE_TESTS := -Xswiftc -enable-testing --scratch-path .build/release-tests $(SWIFT_FLAGS)
+
+# The whole test suite with the address sanitizer and with the thread sanitizer, and two updates under valgrind: an hour and
+# a half on two cores, so it is no part of `make test`. Every finding of any process that a test starts is a file, and fails.
+# - Leaks are valgrind's business: XCTest leaks itself, and who is traced or confined cannot be looked into.
+# - SANITIZED takes away the examiner's limit of memory, because the sanitizers map terabytes of addresses.
+# - Some tests make an examiner fall with SIGSEGV, which is to be seen by who has started it and is no finding.
+# - The addresses of a program are not random here, because newer kernels put them where the thread sanitizer has its map.
+# - valgrind does not know the instructions of newer processors, nor the sanitizers' ways: it has a build of its own.
+REPORTS = $(CURDIR)/.build/sanitizer-reports
+SANITIZERS := address thread
+
+test-sanitize: test-deps proof-deps
+	$(call install_missing,valgrind)
+	rm -rf $(REPORTS) && mkdir -p $(REPORTS)
+	@for sanitizer in $(SANITIZERS); do \
+		export MOULT_SANITIZE=1 ASAN_OPTIONS=exitcode=66:log_path=$(REPORTS)/address:disable_coredump=0:detect_leaks=0:handle_segv=0 \
+			TSAN_OPTIONS=exitcode=66:log_path=$(REPORTS)/thread:disable_coredump=0:handle_segv=0; \
+		swift build --build-tests --sanitize=$$sanitizer --scratch-path .build/$$sanitizer $(SWIFT_FLAGS) && \
+		setarch -R swift test --skip-build --sanitize=$$sanitizer --scratch-path .build/$$sanitizer || exit; done
+	@if ls $(REPORTS)/* >/dev/null 2>&1; then cat $(REPORTS)/*; exit 1; fi
+	MOULT_SANITIZE=1 swift build --product moult --scratch-path .build/memcheck $(SWIFT_FLAGS)
+	scripts/memcheck .build/memcheck/debug/moult
+
+# Every state of the disk that a power cut may leave by the model of the file system in Tests/ModelTests; `make test` tries a sample.
+model: test-deps
+	swift build --build-tests $(SWIFT_FLAGS)
+	MOULT_MODEL=all swift test --skip-build --filter ModelTests
 
 # Each reader of strangers' bytes for FUZZ_SECONDS under libFuzzer. What ends a reader is left in .build/fuzz/NAME, and
 # becomes a test.

@@ -134,6 +134,12 @@ let package = Package(
                 "Moult", "MoultCore", "MoultTool", "StepKit", "MoultBasics", "MoultFiles", "TestSupport",
             ]),
         .testTarget(
+            name: "ModelTests",
+            dependencies: [
+                "Moult", "MoultCore", "MoultTool", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust",
+                "TestSupport",
+            ]),
+        .testTarget(
             name: "MoultCoreTests",
             dependencies: [
                 "Moult", "MoultCore", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust",
@@ -211,6 +217,13 @@ if Context.environment["MOULT_FUZZ"] != nil {
             dependencies: [
                 "MoultArchive", "MoultBasics", "MoultFeed", "MoultFiles", "MoultPublish", "MoultTrust", "StepKit",
             ], path: "Fuzz", exclude: ["corpus"]))
+}
+
+// With a sanitizer, which needs what limits take away: `make test-sanitize`.
+if Context.environment["MOULT_SANITIZE"] != nil {
+    for target in package.targets where target.name.hasPrefix("MoultExam") {
+        target.swiftSettings = [.define("SANITIZED")]
+    }
 }
 
 let settings: [SwiftSetting] = [

@@ -1,3 +1,4 @@
+import MoultBasics
 import TestSupport
 import Testing
 
@@ -16,5 +17,17 @@ import Testing
         let state = try journal.read()
         #expect(state.attempts == 3)
         #expect(!state.isOver)
+    }
+
+    /// A power cut may take a page of a line that was not synced, and leave the next line. Where a record was synced after
+    /// it, it was no power cut, and nothing may be done on the strength of half a journal.
+    @Test func aPageThatWasLostIsNoUpdate() throws {
+        let scratch = try Scratch()
+        let journal = Journal(in: scratch.path)
+        try Shell.must(["sh", "-c", "head -c 4096 /dev/zero > \"$1\"; echo '\"}' >> \"$1\"", "sh", journal.path])
+        try journal.releasing("app")
+        #expect(try journal.read().plan == nil)
+        try journal.attempt()
+        #expect(throws: MoultError.self) { try journal.read() }
     }
 }

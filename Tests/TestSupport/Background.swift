@@ -19,7 +19,8 @@ package final class Background {
         posix_spawn_file_actions_addopen(&actions, 2, scratch.path("err"), O_WRONLY | O_CREAT, 0o600)
         var argv = arguments.map { strdup($0) } + [nil]
         defer { for word in argv { free(word) } }
-        var envp = ["PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8"].map { (word: String) in strdup(word) } + [nil]
+        let all = ["PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"].merging(Sanitizer.environment) { $1 }
+        var envp = all.map { strdup("\($0)=\($1)") } + [nil]
         defer { for word in envp { free(word) } }
         var pid: pid_t = 0
         let code = posix_spawnp(&pid, arguments[0], &actions, nil, &argv, &envp)

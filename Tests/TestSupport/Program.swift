@@ -31,7 +31,8 @@ package final class Program {
         posix_spawnattr_setsigmask(&attributes, &signals)
         posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP))
         let argv = arguments.map { strdup($0) } + [nil]
-        let all = ["PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"].merging(environment) { $1 }
+        let all = ["PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"].merging(Sanitizer.environment) { $1 }
+            .merging(environment) { $1 }
         let envp = all.map { strdup("\($0)=\($1)") } + [nil]
         defer { for word in argv + envp { free(word) } }
         var pid: pid_t = 0

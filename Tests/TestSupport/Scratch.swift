@@ -7,8 +7,8 @@ import MoultFiles
 package final class Scratch: Sendable {
     package let path: String
 
-    package init() throws {
-        var template = Array("/tmp/moult-test-XXXXXX".utf8CString)
+    package init(in directory: String = "/tmp") throws {
+        var template = Array("\(directory)/moult-test-XXXXXX".utf8CString)
         guard let made = mkdtemp(&template) else { throw Errno(moult_errno()).error("cannot make a scratch directory") }
         path = String(cString: made)
     }

@@ -29,6 +29,7 @@ package enum Shell {
             "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8",
             "HOME": scratch.path,
         ]
+        all.merge(Sanitizer.environment) { $1 }
         all.merge(environment) { $1 }
         var argv = (["env", "-C", directory] + arguments).map { strdup($0) } + [nil]
         var envp = all.map { strdup("\($0)=\($1)") } + [nil]

@@ -27,6 +27,44 @@ the power cuts need root, loop devices and mkfs.xfs). A sample of some dozen poi
 
 """
 
+TAIL = """
+## A stricter file system
+
+ext4 and XFS keep more in order than they must. `Tests/ModelTests` therefore records every change that the command makes (by
+strace, over all its processes), and has a model of a file system in memory that promises only this:
+
+- A file's content is there after its own sync; a name that was made, given or removed, after that of its directory; a rename
+  after that of the directory of the new name, an exchange after either.
+- Until then each change is there or not, whatever became of the others, except that changes of one name keep their order, and
+  changes of one page of a file. A rename and an exchange are one step; a link has its target.
+- Of each page that was written there is all, nothing, the first half, or zeros.
+- Owners, modes and times are not looked at; what SQLite shares between processes (`-shm`) is never there.
+
+The recording is cut after each of its calls. Where no more than 64 combinations are possible all are tried, else: nothing, all,
+each change alone lost, torn or hollow and each alone there, and 16 by chance. Each state that differs from the others is made
+in memory, settled by the real code, and held against the promises above. The model must agree with the kernel about the end of
+each recording, byte by byte, or the test fails. Flows: first install, update, rollback, shared by exchange and live in both
+journal modes, user migration, reset, an update with a consumer, and settling itself. `make test` tries 40 states a flow,
+`make model` all of them. That the model can find something is a test, too: for each of fourteen syncs it is shown what is lost
+without it.
+
+## What was found
+
+| defect | held by |
+|---|---|
+| SQLite played back a journal that a crash had left beside a staged copy | `whatACrashLeftBesideTheStagedCopyIsNotPlayedBack` |
+| After a failed exchange an app's WAL mode was gone | `theAppsJournalModeComesBack`, `everySystemCallMayFail` |
+| An error hid that SQLite had committed; an error of a commit was never seen | `nothingIsLost`, `aScalarThatCannotBeCommittedIsAnError` |
+| A journal went on inside of a line that a crash tore | `aTornLineSpoilsNothing` |
+| A name that a file was given without the record of its new time was no sound file | `aDatabaseThatDidNotChangeIsNeverCopied` |
+| The decision could be on the disk before the names of what it decides about (model) | `everyPowerCutIsSettled` |
+| A page of the journal's first line that was lost made a store that could not be settled (model) | `aPageThatWasLostIsNoUpdate` |
+| WAL mode was taken away, or a migration begun, before the transaction that puts it right was on the disk (model) | `everyPowerCutIsSettled` |
+| SQLite does not sync that its journal is gone: a migration or a live replacement that was done came undone (model) | `everyPowerCutIsSettled`, `withoutASyncItFindsALoss` |
+| In a reset a sidecar's name could go before its name in quarantine was on the disk, and the fresh file come before the old sidecar went (model) | `everyPowerCutIsSettled` |
+| An update that was over could not be settled when its end was forgotten and a migration's script was cleaned away (model) | `everyPowerCutIsSettled` |
+"""
+
 
 def collect(path, results, skipped):
     """Adds to what earlier runs found; a flow and fault that was run again is replaced."""
@@ -59,4 +97,4 @@ def write(path, results, flows, faults):
     lines += ["", f"Together {sum(total.values())} points: {total['old']} old, {total['between']} between two releases of a chain, "
               f"{total['new']} new, lost: {total['lost']}."]
     with open(path, "w") as out:
-        out.write(HEAD + "\n".join(lines) + "\n")
+        out.write(HEAD + "\n".join(lines) + "\n" + TAIL)

@@ -36,6 +36,14 @@ struct Journal {
         try file.close()
     }
 
+    /// All that was written so far, with its names: before anything is touched that settling may have to put right.
+    func sync() throws {
+        try syncNames()
+        let file = try Descriptor(path, .read)
+        try file.sync()
+        try file.close()
+    }
+
     /// Synced before the first file is drained, because a crash must not change the mode that an app has chosen.
     func draining(wal: Set<String>) throws {
         try append(["record": "draining", "wal": .array(wal.sorted().map { .string($0) })])
@@ -46,11 +54,16 @@ struct Journal {
         let members = inodes.sorted { $0.key < $1.key }.map {
             JSON.Member($0.key, .integer(Int64(bitPattern: $0.value)))
         }
-        // Synced with its directory and the one above, for a power cut after the first visible effect: without the
-        // record the staged files would be taken for rubbish.
+        try syncNames()
         try append(["record": "decided", "inodes": .object(members)])
-        try Files.syncDirectory(Files.directory(of: path))
-        try Files.syncDirectory(Files.directory(of: Files.directory(of: path)))
+    }
+
+    /// The names of the journal and of what was staged. Before a record that counts, and not after it: it may be there
+    /// after a power cut as soon as it is written, and must not be there without them.
+    private func syncNames() throws {
+        let directory = Files.directory(of: path)
+        try Files.syncDirectory(directory)
+        try Files.syncDirectory(Files.directory(of: directory))
     }
 
     /// Not synced, and before the consumer is told: who may have let go is told to reload after a crash.
@@ -90,20 +103,29 @@ struct Journal {
         try file.truncate(to: bytes.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0)
     }
 
-    /// Reads what is there; a last line that a crash tore counts as not written.
+    /// Reads what is there; a line that a crash tore, and what comes after it, counts as not written.
     func read() throws -> State {
         var state = State()
         guard let bytes = try Files.read(path, limit: Self.largest) else { return state }
-        for line in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: true) {
+        var lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: true)[...]
+        while let line = lines.popFirst() {
             let json: JSON
             do { json = try JSON(parsing: Array(line), source: path) } catch {
-                // Only the last line can be torn: each is written by one call, and the earlier ones before it.
-                if line.endIndex == bytes.endIndex { break }
+                // The disk writes pages in any order, so that a power cut may leave a later line and not an earlier one;
+                // but when a line was synced, all before it were.
+                if lines.allSatisfy({ !isSynced($0) }) { break }
                 throw error
             }
             try apply(json, to: &state)
         }
         return state
+    }
+
+    /// Whether a line is a record that was synced before anything was done on the strength of it.
+    private func isSynced(_ line: ArraySlice<UInt8>) -> Bool {
+        // What is no JSON is no record.
+        guard let record = try? JSON(parsing: Array(line), source: path)["record"]?.string else { return false }
+        return ["draining", "decided", "intent", "attempt", "undoing"].contains(record)
     }
 
     private func apply(_ json: JSON, to state: inout State) throws {

@@ -31,9 +31,12 @@ final class LivingChanges {
     /// Takes what is replaced out of use; before the decision, or when an update is settled.
     func engage() throws {
         isEngaged = true
+        // SQLite leaves a journal beside a file in which a power cut interrupts it, and settling looks only where a
+        // transaction says that something was begun.
+        if plan.effects.contains(where: \.isOfLivingFile) { try transaction.journal.sync() }
         // First what only waits for others to end their transactions; leases are for moments.
         for effect in plan.effects {
-            guard let migration = try migration(effect), try !migration.isDone() else { continue }
+            guard try !isMigrated(effect), let migration = try migration(effect) else { continue }
             try migration.engage()
             migrations.append(migration)
         }
@@ -128,6 +131,20 @@ final class LivingChanges {
         for exchange in exchanges.values { try exchange.finish() }
         for quarantine in quarantines.values { quarantine.finish() }
         try rest()
+        try syncNames()
+    }
+
+    /// SQLite removes its journal and does not sync that: after a power cut it could be there again, and be rolled back.
+    private func syncNames() throws {
+        var directories: Set<String> = []
+        for effect in plan.effects {
+            switch effect.change {
+            case .replace(let path, _, _, _, _), .migrate(let path, _, _, _):
+                directories.insert(Files.directory(of: place(path)))
+            default: break
+            }
+        }
+        for directory in directories.sorted() { try Files.syncDirectory(directory) }
     }
 
     /// Does what cannot be taken back. An error need not mean that SQLite did not commit: only a look can tell.
@@ -173,7 +190,7 @@ final class LivingChanges {
         for effect in plan.effects {
             let isCommitted =
                 switch effect.change {
-                case .migrate: try migration(effect)?.isDone() == true
+                case .migrate: try isMigrated(effect)
                 case .replace(let path, _, _, .live, _): try isReplaced(effect, path)
                 default: false
                 }
@@ -201,6 +218,12 @@ final class LivingChanges {
         return quarantine
     }
 
+    /// Needs nothing of what was staged: of that, cleaning may have removed a part before the power was cut.
+    private func isMigrated(_ effect: Effect) throws -> Bool {
+        guard case .migrate(let path, _, _, let target) = effect.change else { return false }
+        return try UserMigration.isDone(place(path), target: target)
+    }
+
     private func migration(_ effect: Effect) throws -> UserMigration? {
         guard case .migrate(let path, let members, _, let target) = effect.change,
             let database = effect.database.flatMap(release.database)
@@ -221,5 +244,14 @@ final class LivingChanges {
             throw MoultError(.stuck, what: "the plan names no database of the release", why: effect.text)
         }
         return RowCarrier(database: database, release: release.version)
+    }
+}
+
+extension Effect {
+    fileprivate var isOfLivingFile: Bool {
+        switch change {
+        case .replace, .migrate, .quarantine: true
+        default: false
+        }
     }
 }

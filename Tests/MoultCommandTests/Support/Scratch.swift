@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import Testing
 
 /// A directory of a test's own, removed with everything in it when the test lets go.
@@ -38,7 +39,8 @@ final class Scratch {
     /// nothing is set that changes how it writes.
     func run(_ command: String) throws -> (status: Int32, out: String, err: String) {
         try write("command", command)
-        let clean = "env -i PATH=\"\(Self.built):$PATH\" HOME='\(directory)' bash command"
+        let kept = Sanitizer.environment.map { "\($0)='\($1)' " }.joined()
+        let clean = "env -i \(kept)PATH=\"\(Self.built):$PATH\" HOME='\(directory)' bash command"
         let status = system("cd '\(directory)' && \(clean) > out 2> err")
         return (status & 0x7f == 0 ? status >> 8 & 0xff : -1, try read("out"), try read("err"))
     }

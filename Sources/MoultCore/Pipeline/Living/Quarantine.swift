@@ -77,9 +77,13 @@ final class Quarantine {
         try label.write(to: directory)
         let there = try Files.facts(place)
         if (there?.inode ?? 0) == original {
+            // Each step on the disk before the next: a name in quarantine before the one beside the database goes, and
+            // that before the fresh file comes, which would be read with it.
             if let there, there.kind == .file { _ = try giveName(place, kept("")) }
-            for suffix in Self.suffixes { try setAside(suffix) }
-            try Files.syncDirectory(directory)
+            let left = try Self.suffixes.compactMap { suffix in try name(suffix).map { (place + suffix, $0) } }
+            try syncQuarantine()
+            for (sidecar, name) in left { try setAside(sidecar, name) }
+            if !left.isEmpty { try Files.syncDirectory(Files.directory(of: place)) }
             if there != nil { try exchange() }
         }
         try tidy(original)
@@ -108,9 +112,19 @@ final class Quarantine {
         }
     }
 
-    private func setAside(_ suffix: String) throws {
+    /// The directories that may have been made for this, up to the one that is always there.
+    private func syncQuarantine() throws {
+        var changed = directory
+        for _ in 0..<4 {
+            try Files.syncDirectory(changed)
+            changed = Files.directory(of: changed)
+        }
+    }
+
+    /// Gives a sidecar its name in quarantine; nil if there is none.
+    private func name(_ suffix: String) throws -> String? {
         let sidecar = place + suffix
-        guard let facts = try Files.facts(sidecar) else { return }
+        guard let facts = try Files.facts(sidecar) else { return nil }
         // One of the same name may be there from before a crash, after which somebody opened the database once more.
         var name = kept(suffix)
         var number = 2
@@ -118,8 +132,13 @@ final class Quarantine {
             name = "\(kept(suffix)).\(number)"
             number += 1
         }
-        if facts.kind == .file, try giveName(sidecar, name) { return try Files.remove(sidecar) }
-        try Files.rename(sidecar, to: name)
+        if facts.kind == .file { _ = try giveName(sidecar, name) }
+        return name
+    }
+
+    /// Takes a sidecar away, whose name in quarantine is on the disk; what can have one name only is renamed.
+    private func setAside(_ sidecar: String, _ name: String) throws {
+        if try Files.facts(name) != nil { try Files.remove(sidecar) } else { try Files.rename(sidecar, to: name) }
     }
 
     /// A second name for a file; false where that cannot be, for instance because the file is somebody else's.

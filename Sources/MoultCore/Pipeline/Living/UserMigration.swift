@@ -21,7 +21,11 @@ final class UserMigration {
     }
 
     /// Whether the database has come as far, which is how a settling tells done from not done.
-    func isDone() throws -> Bool { try Look.into(path) { try $0.int("PRAGMA user_version") } >= Int64(target) }
+    func isDone() throws -> Bool { try Self.isDone(path, target: target) }
+
+    static func isDone(_ path: String, target: Int) throws -> Bool {
+        try Look.into(path) { try $0.int("PRAGMA user_version") } >= Int64(target)
+    }
 
     /// Runs the migrations and keeps the transaction open.
     func engage() throws {

@@ -1,0 +1,86 @@
+import MoultBasics
+
+/// What is on a disk, as a value: directories, files and links, each known by a number that is never used again.
+struct Disk {
+    typealias ID = Int
+
+    enum Node: Hashable {
+        case directory([String: ID])
+        case file([UInt8])
+        case link(String)
+    }
+
+    static let root: ID = 0
+    /// Also what no name leads to any more: a name that was lost may come back.
+    var nodes: [ID: Node] = [root: .directory([:])]
+
+    func names(_ directory: ID) -> [String: ID] {
+        if case .directory(let names)? = nodes[directory] { names } else { [:] }
+    }
+
+    func content(_ file: ID) -> [UInt8] { if case .file(let bytes)? = nodes[file] { bytes } else { [] } }
+
+    /// What a path below the root names, itself, where that is a link; links on the way are followed.
+    func id(_ path: String) throws -> ID? {
+        if path.isEmpty { return Self.root }
+        let (directory, name) = try place(path)
+        return names(directory)[name]
+    }
+
+    /// The directory in which a path's last name is, and that name.
+    func place(_ path: String) throws -> (directory: ID, name: String) {
+        var parts = path.split(separator: "/").map { String($0) }
+        guard let last = parts.popLast() else { throw Self.wrong("\(path) names nothing in the directory") }
+        return (try directory(parts, above: [Self.root]), last)
+    }
+
+    private func directory(_ parts: [String], above: [ID]) throws -> ID {
+        var above = above
+        var parts = parts[...]
+        while let part = parts.popFirst() {
+            if part == ".." {
+                if above.count > 1 { above.removeLast() }
+                continue
+            }
+            let here = above[above.count - 1]
+            guard let id = names(here)[part], let node = nodes[id] else { throw Self.wrong("there is no \(part)") }
+            switch node {
+            case .directory: above.append(id)
+            case .link(let target): parts = target.split(separator: "/").map { String($0) } + parts
+            case .file: throw Self.wrong("\(part) is no directory")
+            }
+        }
+        return above[above.count - 1]
+    }
+
+    /// All that a name leads to, by its path: what people would find.
+    func walk(_ visit: (_ path: String, _ id: ID, _ node: Node) throws -> Void) rethrows {
+        func walk(_ directory: ID, _ path: String) throws {
+            for (name, id) in names(directory).sorted(by: { $0.key < $1.key }) {
+                guard let node = nodes[id] else { continue }
+                let place = path.isEmpty ? name : "\(path)/\(name)"
+                try visit(place, id, node)
+                if case .directory = node { try walk(id, place) }
+            }
+        }
+        try walk(Self.root, "")
+    }
+
+    /// Equal for disks on which people would find the same.
+    var fingerprint: Int {
+        var hasher = Hasher()
+        walk { path, id, node in
+            hasher.combine(path)
+            if case .directory = node { return }
+            hasher.combine(id)
+            switch node {
+            case .directory: break
+            case .link(let target): hasher.combine(target)
+            case .file(let bytes): bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
+            }
+        }
+        return hasher.finalize()
+    }
+
+    static func wrong(_ what: String) -> MoultError { MoultError(.system, what: "the model of the disk: \(what)") }
+}

@@ -1,0 +1,89 @@
+import Moult
+import MoultBasics
+import MoultCore
+import MoultFiles
+import TestSupport
+
+/// One flow recorded, and what must be true after each power cut.
+struct Examination {
+    let flow: Flow
+    let scratch: Scratch
+    let releases: Flow.Releases
+    let store: String
+    let recording: Recording
+    /// What there is at the beginning and at the end, and what the history says then.
+    private let ends: [(name: String, state: StoreState, updates: Int)]
+
+    init(_ flow: Flow) throws {
+        self.flow = flow
+        // In memory: nothing is synced there, and no inode comes twice.
+        scratch = try Scratch(in: "/dev/shm")
+        releases = try Flow.Releases(flow, in: scratch.path("releases"))
+        store = scratch.path("store")
+        let moult = try BuiltMoult.path()
+        try flow.begin(store, releases, moult)
+        let before = (try StoreState(store, scratch: scratch), try Self.updates(store).count)
+        recording = try Recording(of: [moult] + flow.command(store, releases), in: store, scratch: scratch)
+        let after = (try StoreState(store, scratch: scratch), try Self.updates(store).count)
+        ends = [("old", before.0, before.1), ("new", after.0, after.1)]
+    }
+
+    /// The updates that went through, by the history.
+    private static func updates(_ store: String) throws -> [History.Entry] {
+        try History.read(StoreLayout(root: store)).entries.filter { [.done, .finished].contains($0.outcome) }
+    }
+
+    /// What is wrong after a power cut that leaves this; nil if nothing is. `isOver` says that the command had ended well.
+    func examine(_ disk: Disk, isOver: Bool) -> String? {
+        do {
+            try make(disk)
+            if flow != .settling, let finding = try atOnce() { return finding }
+            return try settled(isOver: isOver)
+        } catch { return "\(error)" }
+    }
+
+    private func make(_ disk: Disk) throws {
+        try Files.removeTree(store)
+        try Files.makeDirectory(store)
+        try Renumbering(recording: recording, made: disk.make(in: store)).renumber(disk)
+    }
+
+    /// Before anything is settled, whoever opens the sealed databases finds one release.
+    private func atOnce() throws -> String? {
+        let found = try StoreState(store, scratch: scratch).sealed
+        let isWhole = ends.contains { end in found.allSatisfy { end.state.sealed[$0.key] ?? $0.value == $0.value } }
+        // The new names of a first install lead nowhere until it is settled.
+        let isMissing = ends[0].state.sealed.keys.contains { found[$0] == nil }
+        return isWhole && !isMissing ? nil : "at once: the sealed databases are of no one release: \(found)"
+    }
+
+    private func settled(isOver: Bool) throws -> String? {
+        let orchestrator = try Orchestrator(root: store, steps: .builtIn)
+        _ = try orchestrator.recover()
+        let state = try StoreState(store, scratch: scratch)
+        let possible = isOver ? Array(ends.suffix(1)) : ends
+        guard let end = possible.first(where: { $0.state == state }) else {
+            let lacks = possible.map { "\($0.name) (\(state.differences(to: $0.state).joined(separator: "; ")))" }
+            return "settled: it is not \(lacks.joined(separator: ", nor "))"
+        }
+        // A power cut may take lines of the history, and no more.
+        let updates = try Self.updates(store)
+        if updates.count > end.updates
+            || (updates.count == end.updates && updates.last?.to != updates.last.map { _ in state.current ?? "" })
+        {
+            return "settled: \(end.name), but its history ends with \(updates.last?.to ?? "nothing")"
+        }
+        let tree = try Tree(store)
+        guard try orchestrator.recover().isEmpty, try Tree(store) == tree else {
+            return "a second settling changes something"
+        }
+        if state.current != nil, flow.isReadable || end.name == "new" {
+            let findings = try Verifier(orchestrator.layout).verify(deep: true).compactMap(\.finding)
+            if !findings.isEmpty { return "verify: \(findings)" }
+        }
+        try flow.again(store, releases)
+        if flow == .reset { return nil }
+        let differences = try StoreState(store, scratch: scratch).differences(to: ends[1].state)
+        return differences.isEmpty ? nil : "again: \(differences)"
+    }
+}

@@ -1,0 +1,40 @@
+import Glibc
+import MoultFiles
+import Testing
+
+/// What a power cut may leave of what was not synced, at every call of an update: settled, every database is old or new.
+///
+/// `MOULT_MODEL=all` tries every state; otherwise it is a sample, the same in every run.
+@Suite(.timeLimit(.minutes(60)), .enabled(if: access("/dev/shm", W_OK) == 0, "needs a file system in memory"))
+struct PowerCutTests {
+    private static let isWhole = getenv("MOULT_MODEL").map { String(cString: $0) } == "all"
+
+    @Test(arguments: Flow.allCases) func everyPowerCutIsSettled(flow: Flow) throws {
+        let report = try Trial(examination: Examination(flow), most: Self.isWhole ? nil : 40).run()
+        print("power cuts, \(flow.rawValue): \(report.calls) calls, \(report.possible) states, \(report.tried) tried")
+        #expect(report.findings.isEmpty, "\(report.findings.joined(separator: "\n"))")
+        #expect(report.tried >= 40)
+    }
+
+    /// Each sync is needed: where it is taken for not done, the model finds what may be lost. So it can find something.
+    @Test(arguments: [
+        (Flow.install, ["/journal.jsonl", "/generation/food.db", "/generation", ".moult/generations", ""], [String]()),
+        (.update, [".moult"], []), (.exchange, ["/journal.jsonl", "/waiting/pantry.db", ".moult/transactions"], []),
+        (.migration, ["/journal.jsonl", "/0002.sql", "/unpacked/m", "user.db"], [""]),
+    ])
+    func withoutASyncItFindsALoss(flow: Flow, always: [String], last: [String]) throws {
+        let examination = try Examination(flow)
+        for (path, isLastOnly) in always.map({ ($0, false) }) + last.map({ ($0, true) }) {
+            let trial = Trial(
+                examination: examination, unsynced: { Self.ends($0, path) }, isLastOnly: isLastOnly, enough: 1)
+            let report = try trial.run()
+            let note = Comment("\(flow.rawValue) without the sync of \(path)")
+            #expect(report.calls < examination.recording.operations.count, note)
+            #expect(!report.findings.isEmpty, note)
+        }
+    }
+
+    private static func ends(_ path: String, _ end: String) -> Bool {
+        end.hasPrefix("/") ? path.hasSuffix(end) : path == end
+    }
+}

@@ -1,0 +1,49 @@
+/// What may become of pending changes: everything, where they are few; else what is likely to hurt, and chance.
+struct PowerCuts {
+    /// So many combinations at one moment are all tried.
+    var most = 64
+    /// So many by chance, where there are more.
+    var random = 16
+
+    func fates(of pending: [UnsyncedDisk.Change], _ chance: inout Chance) -> [[UnsyncedDisk.Fate]] {
+        let options = pending.map { $0.isBytes ? [UnsyncedDisk.Fate.lost, .kept, .torn, .hollow] : [.lost, .kept] }
+        // A product that would overflow is too large long before.
+        var combinations = 1
+        for option in options where combinations <= most { combinations *= option.count }
+        if combinations <= most { return all(options[...]) }
+        let (lost, kept) = (pending.map { _ in UnsyncedDisk.Fate.lost }, pending.map { _ in UnsyncedDisk.Fate.kept })
+        var found = [lost, kept]
+        for index in pending.indices {
+            for fate in options[index] {
+                for base in [lost, kept] where base[index] != fate {
+                    var fates = base
+                    fates[index] = fate
+                    found.append(fates)
+                }
+            }
+        }
+        for _ in 0..<random { found.append(options.map { $0[chance.below($0.count)] }) }
+        return found
+    }
+
+    private func all(_ options: ArraySlice<[UnsyncedDisk.Fate]>) -> [[UnsyncedDisk.Fate]] {
+        guard let first = options.first else { return [[]] }
+        let rest = all(options.dropFirst())
+        return first.flatMap { fate in rest.map { [fate] + $0 } }
+    }
+}
+
+/// Numbers by chance that are the same in every run (SplitMix64).
+struct Chance {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func below(_ limit: Int) -> Int {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
+        return Int((mixed ^ (mixed >> 31)) % UInt64(max(1, limit)))
+    }
+}

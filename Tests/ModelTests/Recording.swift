@@ -1,0 +1,72 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+
+/// What a command did to a directory, from its first change to its last, as the kernel saw it.
+struct Recording {
+    /// The directory before, and what was done to it.
+    let before: Disk
+    let operations: [FileOperation]
+    /// Which file had which inode.
+    let inodes: [UInt64: Disk.ID]
+
+    private static let calls = [
+        "open", "openat", "creat", "write", "pwrite64", "writev", "pwritev", "pwritev2", "sendfile", "copy_file_range",
+        "lseek", "truncate", "ftruncate", "fallocate", "rename", "renameat", "renameat2", "link", "linkat", "symlink",
+        "symlinkat", "unlink", "unlinkat", "mkdir", "mkdirat", "rmdir", "fsync", "fdatasync", "syncfs", "sync", "msync",
+    ]
+
+    /// Runs a command that must succeed.
+    init(of command: [String], in directory: String, scratch: Scratch) throws {
+        let log = scratch.path("trace")
+        var inodes: [UInt64: Disk.ID] = [:]
+        before = try Disk(reading: directory, &inodes)
+        try Shell.must(
+            [
+                "strace", "-f", "--seccomp-bpf", "-qq", "-a", "1", "-y", "-xx", "-s", "16777216", "-o", log, "-e",
+                "trace=\(Self.calls.joined(separator: ","))",
+            ] + command)
+        let text = String(decoding: try Files.read(log, limit: 1 << 30) ?? [], as: UTF8.self)
+        var translation = Translation(directory, before)
+        for line in Self.lines(of: text) {
+            guard let call = try TracedCall(line) else { continue }
+            try translation.add(call)
+        }
+        operations = translation.operations
+        // The model must have come to the very same as the kernel: else something was not seen, or misunderstood.
+        let end = try Disk(reading: directory, numbering: translation.disk.live, &inodes)
+        self.inodes = inodes.merging(translation.inodes) { known, _ in known }
+        let differences = translation.disk.live.differences(to: end)
+        guard differences.isEmpty else {
+            throw Disk.wrong("it is not what there is: \(differences.joined(separator: "; "))")
+        }
+    }
+
+    /// Calls that another thread interrupted are put together again, where they ended.
+    private static func lines(of text: String) -> [String] {
+        var begun: [Substring: Substring] = [:]
+        var found: [String] = []
+        for line in text.split(separator: "\n") {
+            let process = line.prefix { $0 != " " }
+            let rest = line.dropFirst(process.count).drop { $0 == " " }
+            if rest.hasSuffix("<unfinished ...>") {
+                begun[process] = rest.dropLast("<unfinished ...>".count).trimmed
+            } else if rest.hasPrefix("<... "), let end = rest.firstIndex(of: ">"), let start = begun[process] {
+                begun[process] = nil
+                let more = rest[rest.index(after: end)...]
+                found.append(String(start) + more.drop { $0 == " " && start.hasSuffix(",") == false })
+            } else {
+                found.append(String(rest))
+            }
+        }
+        return found
+    }
+}
+
+extension Substring {
+    fileprivate var trimmed: Substring {
+        var text = self
+        while text.last == " " { text.removeLast() }
+        return text
+    }
+}

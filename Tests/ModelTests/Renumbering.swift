@@ -1,0 +1,71 @@
+import MoultBasics
+import MoultFiles
+
+/// A store knows some of its files by inode and times, which are others where the same store is made again. What is
+/// recorded of a file is made to say the same of the one that took its place.
+struct Renumbering {
+    let recording: Recording
+    /// Where each file of the disk was made.
+    let made: [Disk.ID: String]
+
+    func renumber(_ disk: Disk) throws {
+        try disk.walk { path, id, node in
+            guard case .file(let bytes) = node, let place = made[id], !bytes.isEmpty else { return }
+            switch Files.name(of: path) {
+            case "journal.jsonl": try rewrite(place, bytes, decision)
+            case "seal.json", "links.json": try rewrite(place, bytes, records)
+            default: break
+            }
+        }
+    }
+
+    /// Line by line; what a crash has torn stays as it is.
+    private func rewrite(_ place: String, _ bytes: [UInt8], _ change: (JSON) throws -> JSON) throws {
+        let lines = try bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map { line in
+            guard let json = try? JSON(parsing: Array(line), source: place) else { return Array(line) }
+            let changed = try change(json)
+            return changed == json ? Array(line) : Array(changed.line.utf8)
+        }
+        let file = try Descriptor(place, .write)
+        try file.truncate(to: 0)
+        try file.write(Array(lines.joined(separator: [UInt8(ascii: "\n")])))
+        try file.close()
+    }
+
+    private func decision(_ record: JSON) throws -> JSON {
+        guard record["record"] == "decided", let members = record["inodes"]?.members else { return record }
+        let inodes = try members.map { member in
+            // How often a database was changed is no inode, and 0 is none.
+            if member.name.hasPrefix("counter/") || member.value == 0 { return member }
+            return JSON.Member(member.name, try facts(member.value).map { .inode($0) } ?? 0)
+        }
+        return record.setting("inodes", to: .object(inodes))
+    }
+
+    private func records(_ json: JSON) throws -> JSON {
+        guard let files = json["files"]?.array else { return json }
+        let changed = try files.map { file -> JSON in
+            guard let inode = file["inode"], let facts = try facts(inode) else { return file }
+            var file = file.setting("inode", to: .inode(facts))
+            // The time of an adopted file is 0: it is not compared.
+            if file["changed"]?.array?.first != 0 { file = file.setting("changed", to: .moment(facts.changed)) }
+            return file["modified"] == nil ? file : file.setting("modified", to: .moment(facts.modified))
+        }
+        return json.setting("files", to: .array(changed))
+    }
+
+    /// Of the file that stands for the one with this inode; nil if that is lost.
+    private func facts(_ inode: JSON) throws -> FileFacts? {
+        guard let number = inode.integer.map({ UInt64(bitPattern: $0) }), let id = recording.inodes[number] else {
+            throw Disk.wrong("a record has an inode that no file had")
+        }
+        return try made[id].flatMap { try Files.facts($0) }
+    }
+}
+
+extension JSON {
+    fileprivate static func inode(_ facts: FileFacts) -> JSON { .integer(Int64(bitPattern: facts.inode)) }
+    fileprivate static func moment(_ moment: FileFacts.Moment) -> JSON {
+        [.size(moment.seconds), .size(moment.nanoseconds)]
+    }
+}

@@ -1,0 +1,103 @@
+import Moult
+import MoultBasics
+import MoultCore
+import MoultFiles
+import MoultSQLite
+import MoultTrust
+import TestSupport
+
+/// What people find in a store at rest: the pointer, every database with its content, settings, and all names.
+struct StoreState: Equatable {
+    let current: String?
+    /// What is in the databases that the release brought; the file itself.
+    private(set) var sealed: [String: String] = [:]
+    /// What is in the databases that apps write to: health, schema, rows, journal mode.
+    private(set) var living: [String: String] = [:]
+    let settings: JSON
+    let names: Set<String>
+
+    init(_ store: String, scratch: Scratch) throws {
+        let layout = try StoreLayout(root: store)
+        current = try Generation.currentName(layout)
+        for name in try Files.list(store) where name.hasSuffix(".db") {
+            let path = "\(store)/\(name)"
+            if try Files.facts(path)?.kind == .link {
+                let isThere = try Files.factsThroughLinks(path) != nil
+                sealed[name] = try isThere ? SHA256.digest(ofFileAt: path).hex : "nothing"
+            } else {
+                living[name] = try Self.content(path, scratch)
+            }
+        }
+        settings = try JSON(parsing: Files.read(layout.settings, limit: 1 << 20) ?? [], source: layout.settings)
+            .withoutTimes
+        names = try Self.names(store)
+    }
+
+    /// Of a copy, because whoever opens a database may change what lies beside it.
+    private static func content(_ path: String, _ scratch: Scratch) throws -> String {
+        let copy = scratch.path("look.db")
+        for suffix in ["", "-wal", "-journal", "-shm"] {
+            try Files.remove(copy + suffix)
+            if suffix != "-shm", try Files.facts(path + suffix) != nil {
+                try Files.copy(path + suffix, to: copy + suffix, mode: 0o644)
+            }
+        }
+        let connection: Connection
+        do {
+            connection = try Connection(path: copy, access: .readWrite)
+            _ = try connection.int("SELECT count(*) FROM sqlite_schema")
+        } catch { return "no database: \(try SHA256.digest(ofFileAt: copy).hex)" }
+        let mode = try connection.scalar("PRAGMA journal_mode")
+        let version = try connection.int("PRAGMA user_version")
+        var health = try connection.quickCheck().joined(separator: ", ")
+        if health.isEmpty { health = "sound" }
+        var content: [String] = []
+        for table in try connection.query("SELECT name, sql FROM sqlite_schema WHERE type = 'table' ORDER BY name") {
+            guard case .text(let name)? = table.first else { continue }
+            content.append("\(table) \(try connection.query("SELECT * FROM \"\(name)\"").map { "\($0)" }.sorted())")
+        }
+        try connection.close()
+        let digest = try SHA256.digest(of: Array(content.joined(separator: "\n").utf8)).hex.prefix(8)
+        return "\(health), in mode \(mode ?? .null), of version \(version), with \(digest)"
+    }
+
+    /// Each name with its kind, and updates without their own names; not what only tells what happened.
+    private static func names(_ store: String) throws -> Set<String> {
+        var found: Set<String> = []
+        func walk(_ path: String, _ name: String) throws {
+            let kept = [".moult/history.jsonl", ".moult/feed", ".moult/links.json", ".moult/lock"]
+            if kept.contains(name) || name.hasSuffix("-wal") || name.hasSuffix("-shm") { return }
+            let facts = try Files.facts(path)
+            found.insert("\(name) \(facts?.kind ?? .other) \(try Files.target(ofLink: path) ?? "")")
+            guard facts?.kind == .directory else { return }
+            for child in try Files.list(path) {
+                let isUpdate = name == ".moult/quarantine" && child.utf8.count > 24
+                try walk(
+                    "\(path)/\(child)",
+                    name.isEmpty ? child : "\(name)/\(isUpdate ? "ID" + child.dropFirst(23) : child)")
+            }
+        }
+        try walk(store, "")
+        return found
+    }
+
+    func differences(to other: StoreState) -> [String] {
+        var found: [String] = []
+        if current != other.current { found.append("current is \(current ?? "nothing")") }
+        for (name, ours, theirs) in [("sealed", sealed, other.sealed), ("living", living, other.living)] {
+            for file in Set(ours.keys).union(theirs.keys).sorted() where ours[file] != theirs[file] {
+                found.append("\(name) \(file) is \(ours[file] ?? "missing")")
+            }
+        }
+        if settings != other.settings { found.append("settings are \(settings.line)") }
+        found += names.subtracting(other.names).sorted().map { "left over: \($0)" }
+        return found + other.names.subtracting(names).sorted().map { "missing: \($0)" }
+    }
+}
+
+extension JSON {
+    fileprivate var withoutTimes: JSON {
+        guard let hold = self["hold"] else { return self }
+        return setting("hold", to: hold.setting("since", to: nil))
+    }
+}
