@@ -67,8 +67,8 @@ test: test-deps proof-deps lint
 # In a directory of its own, because the installed command is built with other flags.
 RELEASE_TESTS := -Xswiftc -enable-testing --scratch-path .build/release-tests $(SWIFT_FLAGS)
 
-# The whole test suite with the address sanitizer and with the thread sanitizer, and two updates under valgrind: an hour and
-# a half on two cores, so it is no part of `make test`. Every finding of any process that a test starts is a file, and fails.
+# The whole test suite with the address sanitizer and with the thread sanitizer, and two updates under valgrind: more
+# than an hour on two quiet cores, so it is no part of `make test`. Every finding of any process that a test starts is a file, and fails.
 # - Leaks are valgrind's business: XCTest leaks itself, and who is traced or confined cannot be looked into.
 # - SANITIZED takes away the examiner's limit of memory, because the sanitizers map terabytes of addresses.
 # - Some tests make an examiner fall with SIGSEGV, which is to be seen by who has started it and is no finding.
