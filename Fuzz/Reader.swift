@@ -54,16 +54,22 @@ enum Reader {
         },
     ]
 
-    private static let chosen = Mutex<(@Sendable ([UInt8]) throws -> Void)?>(nil)
+    /// A closure for itself would get a layer with each look at it, until the stack is full of them.
+    private struct Chosen {
+        let read: @Sendable ([UInt8]) throws -> Void
+    }
+    private static let chosen = Mutex<Chosen?>(nil)
 
     static func choose(_ name: String) -> Bool {
-        chosen.withLock { $0 = all[name] }
-        return all[name] != nil
+        let reader = all[name].map { Chosen(read: $0) }
+        chosen.withLock { $0 = reader }
+        return reader != nil
     }
 
     static func read(_ bytes: [UInt8]) {
         let reader = chosen.withLock { $0 }
-        do { try reader?(bytes) } catch let difference as Difference { preconditionFailure("\(difference)") } catch {}
+        do { try reader?.read(bytes) } catch let difference as Difference { preconditionFailure("\(difference)") } catch
+        {}
     }
 
     /// What was read, written and read again must be the same.
