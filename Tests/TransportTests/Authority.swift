@@ -18,14 +18,15 @@ struct Authority {
     }
 
     /// Makes `NAME.pem` and `NAME.key` for a server of this name, such as `IP:127.0.0.1`; gives the path without the ending.
-    func certify(_ subject: String, as name: String) throws -> String {
+    /// With -1 days it expired yesterday.
+    func certify(_ subject: String, as name: String, days: Int = 2) throws -> String {
         try Shell.must(
             [
                 "sh", "-ec",
                 """
                 openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout \(name).key -subj /CN=server -out \(name).csr
                 echo 'subjectAltName=\(subject)' > \(name).ext
-                openssl x509 -req -in \(name).csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile \(name).ext -out \(name).pem
+                openssl x509 -req -in \(name).csr -CA ca.pem -CAkey ca.key -CAcreateserial -days \(days) -extfile \(name).ext -out \(name).pem
                 """,
             ], in: directory)
         return "\(directory)/\(name)"

@@ -74,6 +74,23 @@ import Testing
         #expect(try Tree(scratch.path("store"), times: false, skipping: aside) == before)
     }
 
+    /// Time does not come into a handshake by itself: this says so, and is never "nothing new".
+    @Test func anExpiredCertificateIsRefused() throws {
+        let server = try WebServer(
+            scratch.path("public"), certificate: authority.certify("IP:127.0.0.1", as: "expired", days: -1))
+        try follow(server.url("feed.json"))
+        for verb in ["check", "plan", "apply"] {
+            let ended = try run("moult \(verb)", trusting)
+            #expect(![0, 2].contains(ended.status), "\(verb)")
+            #expect(
+                ended.errors.hasPrefix(
+                    "moult: error: cannot get \(server.url("feed.json")): SSL certificate problem: certificate has expired"
+                ),
+                "\(ended.errors)")
+        }
+        #expect(try Files.facts(scratch.path("store/food.db")) == nil)
+    }
+
     @Test func insecureRedirectIsRefused() throws {
         let plain = try WebServer(scratch.path("public"))
         let leading = try WebServer(
