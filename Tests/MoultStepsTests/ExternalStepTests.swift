@@ -120,6 +120,24 @@ import Testing
         #expect(try world.failure()?.why == "there is no such file")
     }
 
+    /// Perl reads `/dev/fd/3` by that descriptor itself, as far as the process before it has left it.
+    @Test func interpretersMayReadTheDescriptorItself() throws {
+        let program = try Programs.write(
+            #"""
+            #!/usr/bin/perl
+            my $message = <STDIN>;
+            if ($message =~ /^\{"message":"describe"/) {
+                print '{"reply":"result","protocol":1,"name":"test.step","summary":"in Perl","planIsPure":true}', "\n";
+            } elsif ($message =~ /^\{"message":"plan"/) {
+                print '{"reply":"result","effects":[{"change":{"do":"custom","name":"x","text":"by Perl"}}]}', "\n";
+            } else { print '{"reply":"result"}', "\n" }
+            """#, scratch.path("step"))
+        let world = try StepWorld(program)
+        #expect(try world.plan().effects.contains { $0.text == "by Perl" })
+        try world.update()
+        #expect(try world.world.versions() == ["2.0.0"])
+    }
+
     @Test func aStepOfTheManifestIsTheOneThatTheSettingsName() throws {
         let program = try Programs.shell(scratch, plan: Programs.planned("named by the manifest"))
         let top: [JSON.Member] = [.init("steps", [["step": "test.step", "after": "attach"]])]

@@ -37,6 +37,10 @@ final class StepProcess {
                 "MOULT_STEP=\(name)", "MOULT_PROTOCOL=1",
             ].map { (setting: String) in strdup(setting) } + [nil]
         defer { for word in words + settings { free(word) } }
+        // Some interpreters, as Perl, read from that very descriptor, where the last one has left it.
+        guard !executable.isScript || lseek(executable.number, 0, SEEK_SET) == 0 else {
+            throw Errno(moult_errno()).error("cannot run the step \(name)")
+        }
         var readOnly: Int32 = 0
         var failure = moult_step_said()
         pid = filter.withUnsafeBytes { filter in
