@@ -1,4 +1,5 @@
 internal import MoultBasics
+internal import MoultExam
 internal import MoultSQLite
 public import StepKit
 
@@ -22,8 +23,24 @@ public struct AttachStep: Step {
         let files = try set.sealed.map { database in
             (database, try staged(database, context))
         }
+        try examine(files, context)
         let tables = try set.open(files)
         for warning in set.clashes(tables) { context.warn(warning) }
+    }
+
+    /// What a step of somebody else's has changed is no longer what was examined when it came in: nobody opens it here
+    /// before it is known that it can be opened. Whether it is as it must be, the verify step finds out.
+    private func examine(_ files: [(database: Database, path: String)], _ context: PrepareContext) throws {
+        let changed = Set(context.plan.planned.filter(\.isCustom).compactMap(\.database))
+        let exams = files.filter { changed.contains($0.database.name) }.map { file in
+            var exam = Exam(name: file.database.member, path: file.path, depth: .header, deadline: 60)
+            exam.wantsIdentity = true
+            return exam
+        }
+        if exams.isEmpty { return }
+        for report in try Examiner.present().examine(exams, scratch: "\(context.staging)/exam-attach") {
+            if let failure = report.failure { throw failure }
+        }
     }
 
     /// The same again through the paths that the app will use.

@@ -28,7 +28,10 @@ enum RecoverVerb {
 
     static func run(_ call: Call) throws -> ExitCode {
         Interruption.watch()
-        let watcher = Watcher(shouldStop: { Interruption.isRequested })
+        let watcher = Watcher(
+            tell: { [output = call.output] event in
+                if case .warning(let text) = event { output.warn(StyledText(text)) }
+            }, shouldStop: { Interruption.isRequested })
         call.output.print(
             RecoverReport(settled: try call.orchestrator(watcher).recover(back: call.has(undo), wait: call.wait)))
         return .done
@@ -50,7 +53,11 @@ extension Call {
     /// For short verbs that write: what had to be settled first is told, and nothing else.
     var settledWatcher: Watcher {
         Watcher(tell: { [output] event in
-            if case .settled(let result) = event { output.note(StyledText(result.text)) }
+            switch event {
+            case .settled(let result): output.note(StyledText(result.text))
+            case .warning(let text): output.warn(StyledText(text))
+            default: break
+            }
         })
     }
 }

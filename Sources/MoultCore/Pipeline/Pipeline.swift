@@ -21,6 +21,8 @@ struct Pipeline {
             transaction: transaction, plan: plan, inodes: [:], installed: made.context.installed, release: release)
         do {
             try transaction.create(plan)
+            // For the steps of others, which are told the end of this, too, if it is a crash.
+            if !steps.others(of: plan).isEmpty { try Files.writeNew(made.bytes, to: transaction.manifest) }
             try prepare()
             try watcher.stopIfAsked()
             // All that can be refused has been: a bad release disturbs nobody, and they let go for moments only.

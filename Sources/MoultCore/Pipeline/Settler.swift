@@ -73,7 +73,10 @@ package struct Settler {
             try transaction.remove()
             return result
         }
-        guard let plan = state.plan, let inodes = state.decided else { return try ended(.cleaned) }
+        guard let plan = state.plan, let inodes = state.decided else {
+            if let plan = state.plan, !steps.others(of: plan).isEmpty { tidyUp(transaction, plan) }
+            return try ended(.cleaned)
+        }
         if state.isOver { return try ended(state.undoing == nil ? .finished : .undone) }
         if state.attempts >= Self.mostAttempts, !patiently { throw tooOften(plan, state.attempts) }
         let applier = try applier(transaction, plan, inodes)
@@ -105,6 +108,18 @@ package struct Settler {
         } catch { throw stuck(plan, error) }
     }
 
+    /// Steps of others are told the end of what was never decided, as they are where that did not end in a crash.
+    private func tidyUp(_ transaction: Transaction, _ plan: Plan) {
+        let path = transaction.manifest
+        do {
+            // The crash may have come before even that was there, and so before any of them prepared.
+            guard let bytes = try Files.read(path, limit: Manifest.largest) else { return }
+            let release = try Manifest(parsing: bytes, as: .sealed, source: path)
+            let applier = try applier(transaction, plan, [:], release, at: layout.generation(plan.to.generation))
+            for text in applier.clean(.failed) { tell(.warning(text)) }
+        } catch { tell(.warning("\(error)")) }
+    }
+
     /// What the crash let go of is taken again, from the pristine content and the rows that are there now.
     private func engageAgain(_ transaction: Transaction, _ applier: Applier) throws {
         let context = PrepareContext(
@@ -129,7 +144,6 @@ package struct Settler {
     }
 
     private func applier(_ transaction: Transaction, _ plan: Plan, _ inodes: [String: UInt64]) throws -> Applier {
-        let installed = try plan.from.map { try Generation.load($0.generation, in: layout).manifest }
         // Where the new generation lies depends on how far the update came.
         let seated = layout.generation(plan.to.generation)
         let directory = try Files.facts(seated) == nil ? transaction.generation : seated
@@ -140,6 +154,14 @@ package struct Settler {
                 now: "Go back to what was installed before: moult recover --undo")
         }
         let release = try Manifest(parsing: bytes, as: .sealed, source: path)
+        return try applier(transaction, plan, inodes, release, at: directory)
+    }
+
+    private func applier(
+        _ transaction: Transaction, _ plan: Plan, _ inodes: [String: UInt64], _ release: Manifest,
+        at directory: String
+    ) throws -> Applier {
+        let installed = try plan.from.map { try Generation.load($0.generation, in: layout).manifest }
         let policy = Policy(
             follow: .match, allowDowngrade: true, moultVersion: moultVersion, cacheRoot: plan.request.cacheRoot)
         var context = PlanContext(

@@ -26,6 +26,8 @@ struct Transaction {
     func waiting(_ path: String) -> String { Staging.waiting(path, in: directory) }
     /// The generation that is made ready.
     var generation: String { "\(directory)/generation" }
+    /// The release's manifest, where steps of others take part.
+    var manifest: String { "\(directory)/manifest.json" }
     /// A generation of adopted files, made ready.
     var adopted: String { "\(directory)/adopted" }
 

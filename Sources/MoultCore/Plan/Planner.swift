@@ -191,6 +191,7 @@ struct Planner {
                 context.planned = plan.effects
             }
         }
+        if generation == installed?.name { plan.effects = Self.withoutRepetition(plan.effects) }
         plan.steps = notes.all
         let consumers = try Settings.read(layout).consumers
         plan.calls = plan.calls(of: consumers + inProcess, from: installed?.manifest, to: manifest)
@@ -200,6 +201,17 @@ struct Planner {
         plan.facts = view.facts
         try Space.need(for: &plan, manifest, bytes: incoming.bytes.count, in: layout)
         return Made(plan: plan, context: context, incoming: incoming)
+    }
+
+    /// What is installed as it must be had its steps when it came: they are not for a release that changes nothing.
+    private static func withoutRepetition(_ effects: [Effect]) -> [Effect] {
+        guard !effects.contains(where: { $0.changesStore && !$0.isCustom }) else { return effects }
+        return effects.map { effect in
+            guard effect.isCustom else { return effect }
+            var kept = effect
+            kept.change = .keep(why: "done when it was installed")
+            return kept
+        }
     }
 
     /// Finds what the release's files are made of: by patches, of what is there, or from the bundle.

@@ -28,7 +28,7 @@ extension Trial {
                 {
                     try run("apply")
                     after = try content()
-                    count = intents.list.count
+                    count = intents.mine.count
                     return counted(count, "intent")
                 })
         else { return }
@@ -137,12 +137,15 @@ extension Trial {
 final class TrialIntents: Intents, @unchecked Sendable {
     // Unchecked: a step is tried on one thread.
     var list: [JSON] = []
+    /// Those of the step itself.
+    var mine: [JSON] { list.filter { $0[Applying.mark] == nil } }
     /// The number of the intent at which the step is killed; 0 for never.
     var killAt = 0
 
     func add(_ intent: JSON, for effect: Effect) throws {
         list.append(intent)
-        if list.count == killAt { throw StepConversation.Killed() }
+        guard intent[Applying.mark] == nil else { return }
+        if mine.count == killAt { throw StepConversation.Killed() }
     }
     func all(for effect: Effect) -> [JSON] { list }
 }

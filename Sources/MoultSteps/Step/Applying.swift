@@ -14,17 +14,36 @@ struct Applying {
     func run(_ message: String, _ executable: StepExecutable) throws {
         do {
             let writes = try step.writes(of: effect)
-            // A file is made, replaced and removed in its directory; what else becomes of that is compared.
-            let directories = try writes.filter { try Files.facts($0)?.kind == .directory }
-            let around = Set(writes.filter { !directories.contains($0) }.map(Files.directory(of:)))
-            let before = try Footprint(around.sorted())
-            try converse(message, executable, writes, grants: directories + around)
-            for changed in try Footprint(around.sorted()).changes(since: before) {
-                let isPlanned = around.contains(changed) || writes.contains { PathRules.isInside(changed, $0) }
+            let grants = try grants(for: writes, remembering: message == "apply")
+            let before = try Footprint(grants.around)
+            try converse(message, executable, writes, grants: grants.themselves + grants.around)
+            for changed in try Footprint(grants.around).changes(since: before) {
+                let isPlanned = grants.around.contains(changed) || writes.contains { PathRules.isInside(changed, $0) }
                 if !isPlanned { throw StepConversation.Misbehaving(.outsideThePlan("\(changed) was changed")) }
             }
         } catch let error as StepConversation.Misbehaving { throw error.what.error(step.name, message) }
     }
+
+    /// What Landlock opens: what is there, for itself; for a file that is not there, or was not when the update began, its
+    /// directory, in which it is made and removed. What else becomes of such a directory is compared.
+    private func grants(
+        for writes: [String], remembering: Bool
+    ) throws -> (themselves: [String], around: [String]) {
+        let made = try Set(
+            context.intents.all(for: effect).flatMap { ($0[Self.mark]?.array ?? []).compactMap(\.string) })
+        let missing = try writes.filter { try Files.facts($0) == nil }
+        // Whatever comes of it, a file that it makes is one that it may remove.
+        let new = missing.filter { !made.contains($0) }
+        if remembering, !new.isEmpty {
+            let paths = JSON.array(new.map { .string($0) })
+            try context.intents.add(.object([.init(Self.mark, paths)]), for: effect)
+        }
+        let files = Set(missing).union(made)
+        return (writes.filter { !files.contains($0) }, Set(files.map(Files.directory(of:))).sorted())
+    }
+
+    /// The member of an intent that is ours: the files that were not there.
+    static let mark = "moult"
 
     private func converse(
         _ message: String, _ executable: StepExecutable, _ writes: [String], grants: [String]
@@ -35,6 +54,9 @@ struct Applying {
             var conversation = step.conversation(
                 executable, StepRights(writable: mine + grants, sockets: step.sockets), scratch)
             conversation.onIntent = { intent in
+                guard intent[Self.mark] == nil else {
+                    throw StepConversation.Misbehaving(.wrongAnswer("its intent has a member \"\(Self.mark)\""))
+                }
                 if let path = intent["path"]?.string {
                     guard let place = try PathRules.resolvedForWriting(path),
                         (writes + mine).contains(where: { PathRules.isInside(place, $0) })
@@ -50,7 +72,8 @@ struct Applying {
                 [
                     "transaction": .string(Files.name(of: context.staging)),
                     "context": step.contextJSON(context.plan, step.parameters(context.plan, effect.phase)),
-                    "effect": effect.json, "intents": .array(try context.intents.all(for: effect)),
+                    "effect": effect.json,
+                    "intents": .array(try context.intents.all(for: effect).filter { $0[Self.mark] == nil }),
                     "staging": ["directory": .string(own)],
                 ])
         }
