@@ -236,6 +236,7 @@ static inline int moult_confine(const moult_confinement *how) {
         // What is narrower already stays.
         if (syscall(SYS_prlimit64, 0, how->limits[i].resource, NULL, old) != 0) return 1;
         if (old[1] < limit[1]) limit[1] = old[1];
+        if (old[0] < limit[0]) limit[0] = old[0];
         if (limit[1] < limit[0]) limit[0] = limit[1];
         if (syscall(SYS_prlimit64, 0, how->limits[i].resource, limit, NULL) != 0) return 1;
     }

@@ -17,6 +17,6 @@ public enum MoultCommand {
         let runner = Runner(
             commands: Command.all, environment: environment, console: Console(environment: environment),
             steps: StepSet.builtIn.adding(steps))
-        exit(runner.run(ProcessArguments.all).rawValue)
+        exit(runner.run(Seclusion.enter(ProcessArguments.all)).rawValue)
     }
 }

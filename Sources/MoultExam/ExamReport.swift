@@ -99,14 +99,15 @@ extension ExamReport.Rows {
 }
 
 extension MoultError {
-    fileprivate var report: JSON {
+    /// The form in which it comes from one process to another.
+    var report: JSON {
         .compact([
             "code": .size(code.rawValue), "outcome": .size(Int(outcome.rawValue)), "what": .string(what),
             "why": .optional(why), "now": .optional(now),
         ])
     }
 
-    fileprivate init(report fields: Fields) throws {
+    init(report fields: Fields) throws {
         self.init(
             Code(try fields.integer("code")),
             Outcome(rawValue: Int32(clamping: try fields.integer("outcome"))) ?? .failed,

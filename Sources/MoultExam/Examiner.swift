@@ -16,6 +16,14 @@ package enum Examiner: Sendable, Equatable {
     /// The word after a program's name that makes it an examiner; its number changes with the form of question and answer.
     package static let word = "examine-1"
 
+    #if SANITIZED
+        /// The address sanitizer's map of the memory takes terabytes of addresses by itself.
+        static let memory: Int? = nil
+    #else
+        /// Bytes of memory for one: far above what honest databases need.
+        static let memory: Int? = 1 << 30
+    #endif
+
     /// What can be used in this process.
     package static func present() throws -> Examiner {
         guard let own = try Files.target(ofLink: "/proc/self/exe") else { return .here(why: "/proc is not mounted") }
@@ -66,13 +74,30 @@ package enum Examiner: Sendable, Equatable {
     }
 
     private func examine(_ exam: Exam, scratch: String, stop: (Exam) throws -> Void) throws -> ExamReport {
+        let before = try Files.factsThroughLinks(exam.path)
+        let report = try ask(exam, scratch: scratch) { try stop(exam) }
+        guard try Files.factsThroughLinks(exam.path) == before else {
+            throw MoultError(
+                .exam, .refused, what: exam.failure, why: "it was changed while it was looked at", now: exam.advice)
+        }
+        return report
+    }
+
+    /// Runs migrations on a copy; `scratch` and `stop` are as for an exam.
+    package func `try`(_ trial: Trial, scratch: String, stop: () throws -> Void) throws -> TrialReport {
+        try ask(trial, scratch: scratch, stop: stop)
+    }
+
+    private func ask<Asked: Question>(
+        _ question: Asked, scratch: String, stop: () throws -> Void
+    ) throws -> Asked.Answer {
         switch self {
         case .here:
-            try stop(exam)
-            return exam.take()
+            try stop()
+            return question.take()
         case .process(let program):
-            let process = ExamProcess(program: program, exam: exam, scratch: scratch)
-            do { return try process.run { try stop(exam) } } catch is ExamProcess.NoExaminer { return exam.take() }
+            let inquiry = Inquiry(program: program, question: question, scratch: scratch)
+            do { return try inquiry.run(stop: stop) } catch is Inquiry<Asked>.NotKnown { return question.take() }
         }
     }
 }

@@ -1,4 +1,5 @@
 internal import MoultBasics
+internal import MoultExam
 internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
@@ -18,40 +19,36 @@ struct MigrationTrial {
         let copy = "\(directory)/\(path)"
         try context.progress(.init("try the migrations of \(database.name)", done: 0, total: 0))
         try Look.copy(context.plan.store.path(path), to: copy)
-        let connection = try Connection(path: copy, access: .readWrite)
-        try migrations(members).begin(on: connection)
-        try prove(connection)
-        try connection.execute("ROLLBACK")
-        try connection.close()
-    }
-
-    private func migrations(_ members: [String]) throws -> Migrations {
-        var migrations = Migrations(
-            try database.migrations.filter { members.contains($0.member) }.map {
-                try .init(name: $0.member, number: $0.number, file: context.unpacked($0.member))
-            })
-        let (release, name) = (context.plan.release, database.name)
-        migrations.mayShrink = { release.mayShrink(name, table: $0, from: $1, to: $2) }
-        return migrations
+        let trial = Trial(
+            name: database.name, copy: copy,
+            template: try LivingStaging(context: context).pristine(database.member),
+            scripts: database.migrations.filter { members.contains($0.member) }.map {
+                .init(name: $0.member, number: $0.number, file: context.unpacked($0.member))
+            }, depth: database.verify == .full ? .full : .quick)
+        let report = try Examiner.present().try(trial, scratch: "\(context.staging)/trial") {
+            try context.progress(.init("try the migrations of \(database.name)", done: 0, total: 0))
+        }
+        try judge(report, path: path)
     }
 
     /// What the migrations leave must be what the release's own template is, as far as that goes: an app may have made
     /// tables or indexes of its own besides.
-    private func prove(_ connection: Connection) throws {
+    private func judge(_ report: TrialReport, path: String) throws {
+        let (release, name) = (context.plan.release, database.name)
+        let loss = RowCounts(report.after).loss(since: RowCounts(report.before)) {
+            release.mayShrink(name, table: $0, from: $1, to: $2)
+        }
+        if let loss { throw Migrations.loses(loss, path: context.plan.store.path(path)) }
+        if let failure = report.failure { throw failure }
         let wanted = database.identity
-        let found = try Identity(of: connection)
-        if let version = wanted.userVersion, version != Int(found.userVersion) {
-            throw failed("they end at user_version \(found.userVersion), and the release's own is \(version)")
+        if let version = wanted.userVersion, version != report.userVersion {
+            throw failed("they end at user_version \(report.userVersion), and the release's own is \(version)")
         }
-        if let id = wanted.applicationID, id != Int(found.applicationID) {
-            throw failed("application_id is \(found.applicationID), and the release's own is \(id)")
+        if let id = wanted.applicationID, id != report.applicationID {
+            throw failed("application_id is \(report.applicationID), and the release's own is \(id)")
         }
-        let template = try Connection(
-            path: LivingStaging(context: context).pristine(database.member), access: .immutable)
-        if let lack = try found.shape.lacks(of: SchemaShape(of: template)).first { throw failed(lack) }
-        try template.close()
-        let findings = try database.verify == .full ? connection.fullCheck() : connection.quickCheck()
-        if let finding = findings.first { throw failed(finding) }
+        if let lack = report.lack { throw failed(lack) }
+        if let finding = report.finding { throw failed(finding) }
     }
 
     private func failed(_ why: String) -> MoultError {

@@ -3,7 +3,7 @@ internal import MoultFiles
 
 extension Call {
     /// Writes a page, over an older page at most: a slip of the pen must not cost a database.
-    func save(_ html: String, asPage file: String) throws {
+    func save(_ html: [UInt8], asPage file: String) throws {
         if let facts = try Files.factsThroughLinks(file) {
             guard try facts.kind == .file && (facts.size == 0 || beginsLikeAPage(file)) else {
                 throw MoultError(
@@ -11,7 +11,7 @@ extension Call {
                     now: "Name another file.")
             }
         }
-        try Files.replace(file, with: Array(html.utf8))
+        try Files.replace(file, with: html)
     }
 
     private func beginsLikeAPage(_ path: String) throws -> Bool {

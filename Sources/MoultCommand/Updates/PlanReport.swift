@@ -85,11 +85,16 @@ func nothingToDo(_ version: String) -> String { "nothing to do: \(version) is in
 extension Call {
     /// Prints a plan with all that belongs to it; the exit status says whether there is anything to do.
     func show(
-        _ plan: Plan, store: String, command: [String], in orchestrator: Orchestrator, contents: ReleaseDiff? = nil
+        _ plan: Plan, store: String, command: [String], in orchestrator: Orchestrator,
+        contents: () throws -> ReleaseDiff? = { nil }
     ) throws -> ExitCode {
+        let (free, unfinished) = (try orchestrator.freeSpace(), try orchestrator.unfinished())
+        let examiner = try Examiner.present()
+        // Last, because nothing else of the store can be read after it.
+        let contents = try contents()
         let report = PlanReport(
-            plan: plan, store: store, free: try orchestrator.freeSpace(), unfinished: try orchestrator.unfinished(),
-            details: output.isVerbose, command: command, contents: contents, examiner: try Examiner.present())
+            plan: plan, store: store, free: free, unfinished: unfinished, details: output.isVerbose, command: command,
+            contents: contents, examiner: examiner)
         output.print(report)
         if output.format == .text {
             output.flush()

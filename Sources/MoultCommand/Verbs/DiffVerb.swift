@@ -1,4 +1,6 @@
 internal import MoultBasics
+internal import MoultExam
+internal import MoultFiles
 internal import MoultPublish
 
 /// `moult diff`: what differs between two databases or releases.
@@ -35,18 +37,42 @@ enum DiffVerb {
         exits: [.init(.done, "there is no difference"), .init(.changes, "there are differences")],
         run: run)
 
+    /// The page, in the scratch directory of the process that compares.
+    private static let page = "page.html"
+
     static func run(_ call: Call) throws -> ExitCode {
         let first = try call.required(old)
         let second = call.value(new)
-        let page = call.value(html)
+        let what = try second.map { "compare \(first) with \($0)" } ?? "compare \(call.store()) with \(first)"
+        return try call.secluded(what) { scratch in
+            guard let file = call.value(html), let page = try Files.read("\(scratch)/\(page)", limit: 1 << 30) else {
+                return
+            }
+            try call.save(page, asPage: file)
+        } body: {
+            try compare(call, first, second)
+        }
+    }
+
+    private static func compare(_ call: Call, _ first: String, _ second: String?) throws -> ExitCode {
+        let file = call.value(html)
         var options = DiffOptions()
-        options.samples = call.number(rows) ?? (page == nil ? 0 : 10)
-        options.pages = page != nil
-        Interruption.watch()
+        options.samples = call.number(rows) ?? (file == nil ? 0 : 10)
+        options.pages = file != nil
         let before = try second.map { _ in try call.subject(first) } ?? call.installedSubject()
         let after = try call.subject(second ?? first)
+        try call.confine(to: before, after)
         let diff = try call.compare(before, after, only: call.values(database), options)
-        if let page { try call.save(DiffPage(diff).html, asPage: page) }
+        if let file {
+            let bytes = Array(DiffPage(diff).html.utf8)
+            if let scratch = Seclusion.scratch {
+                // Nobody changes modes in there, and nobody else may look into that directory.
+                let file = try Descriptor("\(scratch)/\(page)", .create, mode: 0o600)
+                try file.write(bytes)
+            } else {
+                try call.save(bytes, asPage: file)
+            }
+        }
         var shown = diff
         if call.number(rows) == nil { shown.removeSamples() }
         call.output.print(DiffReport(diff: shown))

@@ -30,7 +30,7 @@ enum HistoryVerb {
         let (entries, torn) = try History.read(layout, newest: call.number(number) ?? 20)
         if let page = call.value(html) {
             let history = HistoryPage(product: settings.product, store: layout.root, entries: entries.reversed())
-            try call.save(history.html, asPage: page)
+            try call.save(Array(history.html.utf8), asPage: page)
         }
         call.output.print(HistoryReport(entries: entries.reversed(), torn: torn, details: call.output.isVerbose))
         if torn > 0, call.output.format == .text {

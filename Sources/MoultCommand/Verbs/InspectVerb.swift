@@ -30,8 +30,12 @@ enum InspectVerb {
         run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
-        Interruption.watch()
+        try call.secluded("look into \(call.value(subject) ?? call.store())") { try inspect(call) }
+    }
+
+    private static func inspect(_ call: Call) throws -> ExitCode {
         let opened = try call.value(subject).map(call.subject) ?? call.installedSubject()
+        try call.confine(to: opened)
         let bar = call.progressBar()
         defer { bar.end() }
         var tables = 0

@@ -35,6 +35,11 @@ enum PlanVerb {
         run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
+        guard call.has(deep) else { return try plan(call) }
+        return try call.secluded("compare what is installed in \(call.store()) with the release") { try plan(call) }
+    }
+
+    private static func plan(_ call: Call) throws -> ExitCode {
         guard let path = call.value(manifest) else { return try follow(call) }
         try call.refuseFeedOptions(with: "a manifest")
         let orchestrator = try call.orchestrator()
@@ -45,7 +50,8 @@ enum PlanVerb {
             command = ["moult", "apply", "--plan", file]
         }
         return try call.show(
-            plan, store: call.store(), command: command, in: orchestrator, contents: contents(of: plan, path, call))
+            plan, store: call.store(), command: command, in: orchestrator
+        ) { try contents(of: plan, path, call) }
     }
 
     /// The plan of the next release of the feed, if there is one.
@@ -65,15 +71,16 @@ enum PlanVerb {
             command = ["moult", "apply", "--plan", file]
         }
         return try call.show(
-            plan, store: call.store(), command: command, in: orchestrator,
-            contents: contents(of: plan, plan.manifestPath ?? "", call))
+            plan, store: call.store(), command: command, in: orchestrator
+        ) { try contents(of: plan, plan.manifestPath ?? "", call) }
     }
 
     /// What changes inside of the databases; nil if nobody asked, or nothing is installed to compare with.
     private static func contents(of plan: Plan, _ path: String, _ call: Call) throws -> ReleaseDiff? {
         guard call.has(deep), plan.changesStore, plan.from != nil else { return nil }
-        Interruption.watch()
-        return try call.compare(call.installedSubject(), call.subject(path))
+        let (before, after) = (try call.installedSubject(), try call.subject(path))
+        try call.confine(to: before, after)
+        return try call.compare(before, after)
     }
 
     private static func save(_ plan: Plan, to file: String) throws {

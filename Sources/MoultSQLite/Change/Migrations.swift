@@ -1,4 +1,4 @@
-import MoultBasics
+package import MoultBasics
 import MoultFiles
 
 /// The scripts that bring a database's schema forward, each to the `user_version` of its number, in one transaction.
@@ -63,10 +63,10 @@ package struct Migrations: Sendable {
         // What dangled before is the user's, and no reason to keep the release from him.
         let findings = try connection.foreignKeyCheck(limit: Self.mostFindings)
         if let finding = findings.first(where: { !dangling.contains($0) }) {
-            throw failed("they leave a reference that leads nowhere", finding, on: connection)
+            throw Self.failed("they leave a reference that leads nowhere", finding, path: connection.path)
         }
         if let loss = try RowCounts(of: connection).loss(since: before, mayShrink: mayShrink) {
-            throw failed("they lose rows", loss, on: connection)
+            throw Self.loses(loss, path: connection.path)
         }
     }
 
@@ -78,7 +78,7 @@ package struct Migrations: Sendable {
                 try statement.run()
                 // A conflict clause can roll back what is not its own.
                 guard try connection.isInTransaction else {
-                    throw failed("a statement ended the transaction", statement.sql, on: connection)
+                    throw Self.failed("a statement ended the transaction", statement.sql, path: connection.path)
                 }
             }
         } catch {
@@ -93,13 +93,19 @@ package struct Migrations: Sendable {
         }
         let reached = Int(try connection.int("PRAGMA user_version"))
         guard reached == script.number else {
-            throw failed("\(script.name) must set user_version to \(script.number)", "it is \(reached)", on: connection)
+            throw Self.failed(
+                "\(script.name) must set user_version to \(script.number)", "it is \(reached)", path: connection.path)
         }
     }
 
-    private func failed(_ what: String, _ why: String, on connection: Connection) -> MoultError {
+    /// The error of migrations after which rows are gone.
+    package static func loses(_ loss: String, path: String) -> MoultError {
+        failed("they lose rows", loss, path: path)
+    }
+
+    private static func failed(_ what: String, _ why: String, path: String) -> MoultError {
         MoultError(
-            .migration, .refused, what: "the migrations of \(connection.path) are not right: \(what)", why: why,
+            .migration, .refused, what: "the migrations of \(path) are not right: \(what)", why: why,
             now: "Nothing was changed. The release's publisher must mend them.")
     }
 }

@@ -2,6 +2,8 @@
 package struct RowCounts: Equatable, Sendable {
     package let tables: [String: Int]
 
+    package init(_ tables: [String: Int]) { self.tables = tables }
+
     /// Counts the ordinary tables, without those that SQLite and the modules of virtual tables keep for themselves.
     package init(of connection: Connection) throws {
         var tables: [String: Int] = [:]

@@ -1,0 +1,173 @@
+import Glibc
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// Verbs that look into databases of strangers: whatever these do, the command is there to say so, in time, and nothing
+/// else is changed.
+@Suite(.timeLimit(.minutes(20))) struct SecludedVerbTests {
+    let scratch: Scratch
+
+    /// `bomb.db` has a tree in which every page leads to the next one dozens of times, so that counting its rows has no end.
+    static let bomb = """
+        import sqlite3, struct
+        page = 512
+        c = sqlite3.connect("bomb.db"); c.execute("PRAGMA page_size = 512"); c.execute("CREATE TABLE t(x)")
+        c.execute("INSERT INTO t VALUES(1)"); c.commit(); c.close()
+        b = bytearray(open("bomb.db", "rb").read())
+        leaf = b[page:2 * page]
+        levels = 16
+        out = bytearray(b[:page])
+        for level in range(levels):
+            child = level + 3
+            p = bytearray(page); cells = 60
+            struct.pack_into(">BHHHBI", p, 0, 5, 0, cells, page - cells * 5, 0, child)
+            for i in range(cells):
+                at = page - (i + 1) * 5
+                struct.pack_into(">H", p, 12 + 2 * i, at); struct.pack_into(">IB", p, at, child, 1)
+            out += p
+        out += leaf
+        struct.pack_into(">I", out, 28, len(out) // page)
+        open("bomb.db", "wb").write(out)
+        """
+
+    init() throws {
+        scratch = try Scratch()
+        try Shell.must(["python3", "-c", Self.bomb], in: scratch.path)
+        try Shell.must(
+            ["sqlite3", scratch.path("good.db")], input: "CREATE TABLE t(x); INSERT INTO t VALUES(1), (2), (3);")
+    }
+
+    private func run(_ line: String) throws -> Shell.Ended {
+        let built = Files.directory(of: try BuiltMoult.path())
+        return try Shell.run(
+            ["bash", "-c", line], in: scratch.path,
+            environment: ["PATH": "\(built):/usr/local/bin:/usr/bin:/bin", "TMPDIR": try scratch.directory("tmp")])
+    }
+
+    /// A store with release 1.0.0 and, beside it, 2.0.0 whose database was spoilt before it was sealed.
+    private func release(spoilt: String) throws {
+        let maker = try ReleaseMaker(in: scratch.path("rel"))
+        let sql = "CREATE TABLE food(id INTEGER PRIMARY KEY, name TEXT); INSERT INTO food VALUES(1, 'rye');"
+        try maker.make("1.0.0", sequence: 1, [.reference("food", sql)])
+        try maker.make("2.0.0", sequence: 2, [.reference("food", sql)], format: .tar)
+        let script = """
+            import hashlib, json, os, subprocess
+            work = "rel/2.0.0.work"
+            \(spoilt)
+            subprocess.run(["tar", "-cf", "../test-2.0.0.tar", "food.db"], cwd=work, check=True)
+            def facts(path):
+                b = open(path, "rb").read()
+                return {"size": len(b), "sha256": hashlib.sha256(b).hexdigest()}
+            path = "rel/test-2.0.0.json"
+            m = json.load(open(path))
+            m["databases"]["food"].update(facts(work + "/food.db"))
+            m["bundle"] = {"file": "test-2.0.0.tar"} | facts("rel/test-2.0.0.tar")
+            open(path, "w").write(json.dumps(m))
+            """
+        try Shell.must(["python3", "-c", script], in: scratch.path)
+        let ended = try run("moult init -q --product org.example.test && moult apply -q rel/test-1.0.0.json")
+        #expect(ended.status == 0, "\(ended.errors)")
+    }
+
+    /// Runs a command that must change nothing, and gives what it said.
+    private func harmless(_ line: String) throws -> Shell.Ended {
+        try scratch.directory("tmp")
+        let aside: Set = ["tmp", "trace"]
+        let before = try Tree(scratch.path, skipping: aside)
+        let ended = try run(line)
+        #expect(try Tree(scratch.path, skipping: aside).lines.dropFirst() == before.lines.dropFirst(), "\(line)")
+        #expect(try Files.list(scratch.path("tmp")) == [], "\(line)")
+        return ended
+    }
+
+    @Test(arguments: ["inspect bomb.db", "diff bomb.db good.db", "diff good.db bomb.db --html page"])
+    func whatHasNoEndIsEnded(verb: String) throws {
+        // The command allows a minute; a shorter time of the user's counts, too.
+        let ended = try harmless("ulimit -S -t 2; moult \(verb)")
+        #expect(ended.status == 3)
+        let names = verb.split(separator: " ").filter { $0.hasSuffix(".db") }
+        let what = names.count == 1 ? "look into \(names[0])" : "compare \(names[0]) with \(names[1])"
+        #expect(
+            ended.errors == """
+                moult: error: cannot \(what): it took more of the processor than honest databases of that size need
+                  Nothing was changed. Do not use a database that does this.
+
+                """)
+        #expect(ended.output == "")
+    }
+
+    @Test func deepPlanHasAnEndToo() throws {
+        try release(spoilt: "os.replace('bomb.db', work + '/food.db')")
+        let ended = try harmless("ulimit -S -t 3; moult plan --deep rel/test-2.0.0.json")
+        #expect(ended.status == 3)
+        #expect(ended.errors.contains("it took more of the processor than honest databases of that size need"))
+    }
+
+    /// SQLite falls, made here by a signal at the moment when the other process confines itself.
+    @Test(arguments: ["inspect good.db", "diff good.db bomb.db", "plan --deep rel/test-2.0.0.json"])
+    func fallOfSQLiteIsARefusal(verb: String) throws {
+        if verb.hasPrefix("plan") { try release(spoilt: "") }
+        let wrapper = "strace -f -qq -o trace -e trace=prctl -e inject=prctl:signal=SEGV"
+        let ended = try harmless("\(wrapper) moult \(verb)")
+        #expect(ended.status == 3, "\(ended.errors)")
+        #expect(ended.errors.contains(": SIGSEGV ended the process that reads it\n"), "\(ended.errors)")
+        let json = try run("\(wrapper) moult \(verb) --json")
+        #expect(try JSON(parsing: json.output, source: "its answer")["error"]?["code"]?.string == "E412")
+    }
+
+    /// Files that are none, or damaged: told by SQLite or by us, as ever.
+    @Test(arguments: [
+        "printf 'SQLite format 3\\0' > x.db", "cp good.db x.db && truncate -s 1000 x.db",
+        "cp good.db x.db && printf '\\377\\377' | dd of=x.db bs=1 seek=4100 conv=notrunc status=none",
+        "cp good.db x.db && dd if=/dev/urandom of=x.db bs=1 seek=100 count=4000 conv=notrunc status=none",
+    ])
+    func damageIsTold(spoil: String) throws {
+        try Shell.must(["sh", "-ec", spoil], in: scratch.path)
+        for verb in ["inspect x.db", "diff x.db good.db", "diff good.db x.db"] {
+            let ended = try harmless("moult \(verb)")
+            #expect(ended.status == 1)
+            #expect(ended.errors.hasPrefix("moult: error: "))
+        }
+    }
+
+    /// The command itself opens nothing of it; who does has confined himself before SQLite is there.
+    @Test func onlyAConfinedProcessOpensIt() throws {
+        let ended = try harmless("strace -f -qq -o trace -e trace=openat,prctl moult inspect good.db")
+        #expect(ended.status == 0, "\(ended.errors)")
+        let lines = try Shell.must(["cat", scratch.path("trace")]).split(separator: "\n").map { String($0) }
+        let confined = try #require(lines.firstIndex { $0.contains("PR_SET_SECCOMP, SECCOMP_MODE_FILTER, {") })
+        let pid = try #require(lines[confined].split(separator: " ").first)
+        let opened = lines.indices.filter { lines[$0].contains("good.db") }
+        for index in opened { #expect(lines[index].hasPrefix("\(pid) "), "\(lines[index])") }
+        // What it is was seen by its first bytes.
+        #expect(opened.count { $0 < confined } == 1)
+        #expect(opened.contains { $0 > confined })
+    }
+
+    @Test func whatAUserWantsIsDoneToBoth() throws {
+        // Threads of tests block signals, and what they start inherits that.
+        let script = """
+            import os, signal, subprocess, time
+            signal.pthread_sigmask(signal.SIG_SETMASK, [])
+            command = subprocess.Popen(["moult", "inspect", "bomb.db"])
+            while "secluded-1" not in subprocess.run(
+                ["ps", "--ppid", str(command.pid), "-o", "args="], capture_output=True, text=True).stdout: time.sleep(0.01)
+            command.terminate()
+            print(command.wait())
+            """
+        let ended = try harmless("python3 -c '\(script)'")
+        #expect(ended.output == "1\n")
+        #expect(ended.errors == "moult: error: stopped: SIGTERM came\n")
+        // Nobody is left at work.
+        #expect(try Shell.run(["pgrep", "-f", "secluded-1 \(scratch.path)"]).status == 1)
+    }
+
+    /// The page is written where the user wants it, by the command itself.
+    @Test func pageIsMade() throws {
+        let ended = try run("moult diff bomb.db bomb.db --html same.html; moult diff good.db bomb.db --html page; true")
+        #expect(ended.status == 0)
+        #expect(try Files.facts(scratch.path("same.html"))?.kind == .file)
+    }
+}
