@@ -72,6 +72,7 @@ RELEASE_TESTS := -Xswiftc -enable-testing --scratch-path .build/release-tests $(
 # - Leaks are valgrind's business: XCTest leaks itself, and who is traced or confined cannot be looked into.
 # - SANITIZED takes away the examiner's limit of memory, because the sanitizers map terabytes of addresses.
 # - Some tests make an examiner fall with SIGSEGV, which is to be seen by who has started it and is no finding.
+# - What Swift's own Mutex guards looks like a race to the thread sanitizer: scripts/thread-sanitizer.supp says where.
 # - The addresses of a program are not random here, because newer kernels put them where the thread sanitizer has its map.
 # - valgrind does not know the instructions of newer processors, nor the sanitizers' ways: it has a build of its own.
 REPORTS = $(CURDIR)/.build/sanitizer-reports
@@ -82,7 +83,7 @@ test-sanitize: test-deps proof-deps
 	rm -rf $(REPORTS) && mkdir -p $(REPORTS)
 	@for sanitizer in $(SANITIZERS); do \
 		export MOULT_SANITIZE=1 ASAN_OPTIONS=exitcode=66:log_path=$(REPORTS)/address:disable_coredump=0:detect_leaks=0:handle_segv=0 \
-			TSAN_OPTIONS=exitcode=66:log_path=$(REPORTS)/thread:disable_coredump=0:handle_segv=0; \
+			TSAN_OPTIONS=exitcode=66:log_path=$(REPORTS)/thread:disable_coredump=0:handle_segv=0:suppressions=$(CURDIR)/scripts/thread-sanitizer.supp; \
 		swift build --build-tests --sanitize=$$sanitizer --scratch-path .build/$$sanitizer $(SWIFT_FLAGS) && \
 		setarch -R swift test --skip-build --sanitize=$$sanitizer --scratch-path .build/$$sanitizer || exit; done
 	@if ls $(REPORTS)/* >/dev/null 2>&1; then cat $(REPORTS)/*; exit 1; fi
