@@ -86,23 +86,31 @@ final class Performer: Changes, @unchecked Sendable {
         let staged = transaction.generation
         if try Files.facts(staged) != nil, try Files.facts(place)?.inode != inodes["generation"] {
             // Something of this name is there only if it was found damaged: it goes where the staged one was.
-            if try !Files.renameIfFree(staged, to: place) { try Files.exchange(staged, place) }
+            if try !Files.renameIfFree(staged, to: place) {
+                try Files.setMode(place, Self.movable)
+                try Files.exchange(staged, place)
+            }
         }
-        // After the rename, because a directory that its owner may not write cannot be moved to another one.
         try Files.setMode(place, 0o555)
         try Files.syncDirectory(layout.generations)
     }
 
     private func unseat(_ generation: String) throws {
         let place = layout.generation(generation)
-        guard let facts = try Files.facts(place), facts.inode == inodes["generation"] else { return }
-        try Files.setMode(place, 0o700)
-        if try !Files.renameIfFree(place, to: transaction.generation) {
-            try Files.exchange(transaction.generation, place)
-            try Files.setMode(place, 0o555)
+        guard let facts = try Files.facts(place) else { return }
+        var isGone = false
+        if facts.inode == inodes["generation"] {
+            try Files.setMode(place, Self.movable)
+            isGone = try Files.renameIfFree(place, to: transaction.generation)
+            if !isGone { try Files.exchange(transaction.generation, place) }
         }
+        // What was found damaged is there again, or still.
+        if !isGone { try Files.setMode(place, 0o555) }
         try Files.syncDirectory(layout.generations)
     }
+
+    /// A directory that its owner may not write to cannot be moved to another one; those who read it go on.
+    private static let movable: UInt32 = 0o755
 
     // MARK: the pointer
 

@@ -13,7 +13,7 @@ final class Scratch {
         directory = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 
-    deinit { _ = system("rm -rf '\(directory)'") }
+    deinit { _ = system("chmod -R u+w '\(directory)'; rm -rf '\(directory)'") }
 
     func path(_ name: String) -> String { "\(directory)/\(name)" }
 

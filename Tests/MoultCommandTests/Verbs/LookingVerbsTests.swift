@@ -84,7 +84,8 @@ import Testing
     @Test func whatIsWrongIsSeen() throws {
         try world.install(world.first)
         try world.must(
-            "rm store/user.db; chmod u+w store/.moult/current/food.db; touch store/.moult/current/food.db-wal")
+            "rm store/user.db; chmod u+w store/.moult/current/ store/.moult/current/food.db; touch store/.moult/current/food.db-wal"
+        )
         let status = try world.must("moult status")
         #expect(status.contains("\n  x food  reference  8.00 KiB  changed: it was changed after it was sealed\n"))
         #expect(status.contains("\n  x user  user              -  missing: nothing at \(world.store)/user.db\n"))

@@ -1,0 +1,46 @@
+import Glibc
+import MoultCore
+import MoultFiles
+import Testing
+
+/// For whoever is not root modes count: a sealed directory is in the way of whoever moves or repairs it.
+@Suite(.timeLimit(.minutes(60))) struct OrdinaryUserTests {
+    private let world: World
+
+    init() throws {
+        world = try World()
+        if geteuid() == 0 { try world.must("cp $(command -v moult) . && chmod 755 . && chown -R 65534:65534 .") }
+        #expect(try run("moult init -q --product org.example.test && moult apply -q \(world.first)") == 0)
+        #expect(try run("printf x | dd of=store/food.db bs=1 seek=5000 conv=notrunc status=none") != 0, "it is sealed")
+        #expect(
+            try run("chmod u+w store/food.db && printf x | dd of=store/food.db bs=1 seek=5000 conv=notrunc status=none")
+                == 0)
+        #expect(try run("moult verify -q") == 1)
+    }
+
+    private func run(_ line: String) throws -> Int32 {
+        let user = geteuid() == 0 ? "setpriv --reuid=65534 --regid=65534 --clear-groups env PATH=\"$PWD:$PATH\" " : ""
+        return try world.run("\(user)bash -c '\(line)'").status
+    }
+
+    private func mode() throws -> UInt32? {
+        try Files.facts(world.layout.generation(world.generation(world.first)))?.mode
+    }
+
+    @Test func whatIsDamagedIsRepaired() throws {
+        #expect(try run("moult apply -q \(world.first)") == 0)
+        #expect(try run("moult verify -q --deep") == 0)
+        #expect(try mode() == 0o555)
+    }
+
+    /// The path cannot be made, so the whole generation goes back to where it came from.
+    @Test func aRepairIsUndone() throws {
+        #expect(try run("rm store/food.db && chmod u-w store") == 0)
+        #expect(try run("moult apply -q \(world.first)") == 5)
+        #expect(try mode() == 0o555)
+        #expect(try run("chmod u+w store && moult verify -q") == 1)
+        #expect(try run("moult apply -q \(world.first) && moult verify -q --deep") == 0)
+        #expect(
+            try run("moult apply -q \(world.second) && moult rollback -q && moult clean -q && moult verify -q") == 0)
+    }
+}
