@@ -13,8 +13,20 @@ package final class WriteLease {
     /// Lends the leased file for reading, while nobody else can have it open.
     package func reading<R>(_ body: (borrowing Descriptor) throws -> R) rethrows -> R { try body(descriptor) }
 
-    /// Takes the lease; nil if somebody has the file open, this process too.
-    package static func take(_ path: String) throws -> WriteLease? {
+    /// Takes the lease; nil if somebody has the file open, this process too, and does not let go in time.
+    ///
+    /// A program that starts another one has its files open twice for a moment: in the child, too, until that becomes the
+    /// other program. So one look alone says little.
+    package static func take(_ path: String, patience: Duration = .milliseconds(200)) throws -> WriteLease? {
+        let deadline = ContinuousClock.now + patience
+        while true {
+            if let lease = try takeNow(path) { return lease }
+            if ContinuousClock.now >= deadline { return nil }
+            usleep(500)
+        }
+    }
+
+    private static func takeNow(_ path: String) throws -> WriteLease? {
         // Opening and closing it would drop this process's own locks on it.
         if try OpenFiles.isOpenHere(path) { return nil }
         let descriptor = try Descriptor(path, .read)

@@ -81,6 +81,7 @@ import Testing
         let other = lab.scratch.path("other.db")
         try Lab.killedWithRowsInTheWAL(other)
         let sealed = try lab.store.lease().path(of: "note")
+        try Shell.must(["chmod", "u+w", lab.path(".moult/current/")])
         for name in [sealed, path] { try Shell.must(["cp", "\(other)-wal", "\(name)-wal"]) }
         let connection = try lab.store.connect()
         #expect(try connection.rows("SELECT count(*), max(text) FROM note.note") == [["3", "new"]])

@@ -45,7 +45,7 @@ import Testing
     /// What it is: whoever writes through the pointer writes into a release, and after a switch into one that is gone.
     @Test func theHazardOfWritingThroughThePointer() throws {
         try lab.store.update(to: lab.sealed("1.0.0", 1, 5, "old"))
-        try Shell.must(["chmod", "u+w", "\(path)"])
+        try Shell.must(["chmod", "u+w", lab.path(".moult/current/"), path])
         let app = try RunningApp(path)
         try lab.store.update(to: lab.sealed("2.0.0", 2, 3, "new"))
         #expect(try app.run("INSERT INTO note(text) VALUES('lost')") == "")

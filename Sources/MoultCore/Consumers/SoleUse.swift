@@ -30,7 +30,7 @@ struct SoleUse {
     private func isFree(by deadline: ContinuousClock.Instant) throws -> Bool {
         while true {
             guard let facts = try Files.facts(path), facts.kind == .file else { return true }
-            if try WriteLease.take(path) != nil { return true }
+            if try WriteLease.take(path, patience: .zero) != nil { return true }
             if ContinuousClock.now >= deadline { return false }
             try stop()
             usleep(10_000)

@@ -48,14 +48,9 @@ final class Exchange {
         throw inUse()
     }
 
-    /// A lease is granted only in a moment in which nobody has the file open.
     private func takeLease() throws -> WriteLease {
-        let deadline = ContinuousClock.now + Self.patience
-        while true {
-            if let lease = try WriteLease.take(path) { return lease }
-            if ContinuousClock.now >= deadline { throw inUse() }
-            usleep(500)
-        }
+        guard let lease = try WriteLease.take(path, patience: Self.patience) else { throw inUse() }
+        return lease
     }
 
     private func isDrained(_ lease: WriteLease, _ counter: UInt32) throws -> Bool {
