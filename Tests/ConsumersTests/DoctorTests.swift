@@ -140,6 +140,7 @@ import Testing
         let file = try shop.store.lease().path(of: "food")
         try Shell.must(["chmod", "u+w", Files.directory(of: file), file])
         try Shell.must(["sqlite3", file, "PRAGMA journal_mode=WAL"])
+        try Shell.must(["chmod", "u-w", Files.directory(of: file)])
         #expect(try examine().map(\.kind).contains("walReadOnly"))
     }
 
