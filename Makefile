@@ -98,7 +98,7 @@ model: test-deps
 # Each reader of strangers' bytes for FUZZ_SECONDS under libFuzzer. What ends a reader is left in .build/fuzz/NAME, and
 # becomes a test.
 FUZZ_SECONDS ?= 60
-READERS := json manifest draft feed signature key versions script archive
+READERS := json manifest draft feed signature key versions script archive patch difference
 
 fuzz: deps
 	MOULT_FUZZ=1 swift build --scratch-path .build/fuzz --product Fuzz -Xswiftc -sanitize=fuzzer $(SWIFT_FLAGS)

@@ -1,5 +1,4 @@
 import Glibc
-import MoultArchive
 import MoultBasics
 import MoultFeed
 import MoultFiles
@@ -7,6 +6,7 @@ import MoultTrust
 import StepKit
 import Synchronization
 
+@testable import MoultArchive
 @testable import MoultPublish
 
 /// What reads bytes of strangers, by name.
@@ -50,6 +50,25 @@ enum Reader {
             for name in ["a.tar", "a.tar.gz", "a.tar.xz", "a.tar.zst", "a.zip", "a.7z"] {
                 // Each kind refuses nearly everything; what the next one says is of interest, too.
                 try? archive(path, ArchiveKind(fileName: name))
+            }
+        },
+        "patch": { bytes in
+            // Of the size that the database in the corpus comes to.
+            let reader = try PatchReader(
+                Descriptor(File.put(bytes), .read), base: Descriptor("Fuzz/old.db", .read), resultSize: 2048)
+            let filled = Mutex(0)
+            try reader.read(threads: 1) { _, _, piece in filled.withLock { $0 += piece.count } }
+            if filled.withLock({ $0 }) != 2048 { preconditionFailure("a part is missing") }
+        },
+        // What is behind a checksum in a patch.
+        "difference": { bytes in
+            let old = Array(UInt8.min...UInt8.max)
+            var piece = [UInt8](repeating: 0, count: 16)
+            try bytes.withUnsafeBytes { columns in
+                try old.withUnsafeBytes { old in
+                    var reader = try DifferenceReader(columns, old: old, start: 0)
+                    try piece.withUnsafeMutableBytes { try reader.read(into: $0) }
+                }
             }
         },
     ]

@@ -6,9 +6,7 @@ extension Exam {
     /// Asks the database, in this process, under SQLite's own guard.
     func take() -> ExamReport {
         var report = ExamReport()
-        do { try fill(&report) } catch {
-            report.failure = error as? MoultError ?? MoultError(.exam, what: "\(error)")
-        }
+        do { try fill(&report) } catch { report.failure = MoultError(caught: error) }
         return report
     }
 

@@ -97,21 +97,3 @@ extension ExamReport.Rows {
         ])
     }
 }
-
-extension MoultError {
-    /// The form in which it comes from one process to another.
-    var report: JSON {
-        .compact([
-            "code": .size(code.rawValue), "outcome": .size(Int(outcome.rawValue)), "what": .string(what),
-            "why": .optional(why), "now": .optional(now),
-        ])
-    }
-
-    init(report fields: Fields) throws {
-        self.init(
-            Code(try fields.integer("code")),
-            Outcome(rawValue: Int32(clamping: try fields.integer("outcome"))) ?? .failed,
-            what: try fields.string("what"), why: try fields.optionalString("why"),
-            now: try fields.optionalString("now"))
-    }
-}

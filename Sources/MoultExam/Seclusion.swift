@@ -51,8 +51,8 @@ package enum Seclusion {
     private static func makeScratch() -> String? {
         // Not /tmp first: it may be memory, and databases may be large.
         for parent in [getenv("TMPDIR").map { String(cString: $0) }, "/var/tmp", "/tmp"].compactMap(\.self) {
-            var template = Array("\(parent)/moult-XXXXXX".utf8CString)
-            if let made = mkdtemp(&template) { return String(cString: made) }
+            // The next place may have room, and to have none is not worth an error.
+            if let made = try? Files.makeScratchDirectory(in: parent) { return made }
         }
         return nil
     }

@@ -5,9 +5,7 @@ extension Trial {
     /// Runs them in this process; the copy is afterwards what it was.
     func take() -> TrialReport {
         var report = TrialReport()
-        do { try fill(&report) } catch {
-            report.failure = error as? MoultError ?? MoultError(.exam, what: "\(error)")
-        }
+        do { try fill(&report) } catch { report.failure = MoultError(caught: error) }
         return report
     }
 

@@ -35,6 +35,18 @@ import Testing
         "c = sqlite3.connect(path); c.execute(\"\(statement)\"); c.commit(); c.close()"
     }
 
+    @Test func itIsProvenAndSealedAsItIsThen() throws {
+        let world = try StepWorld(program(Self.sql("UPDATE food SET id = id + 1000 WHERE id <= 10")))
+        try world.update()
+        #expect(
+            try Shell.must(["sqlite3", "\(world.store)/food.db", "SELECT count(*) FROM food WHERE id > 1000"]) == "10\n"
+        )
+        let checks = try Verifier(StoreLayout(root: world.store)).verify(deep: true)
+        #expect(checks.compactMap(\.finding) == [])
+        // It is as it must be: nothing is to be repaired.
+        #expect(try world.update().plan == nil)
+    }
+
     /// What it makes of the database, and what is said of that.
     static let spoilt: [(work: String, why: String)] = [
         ("open(path, 'r+b').truncate(3000)", "food.db"),

@@ -147,33 +147,6 @@ import Testing
         #expect((effect.phase, effect.text) == (.attach, "named by the manifest"))
     }
 
-    @Test func aStagedDatabaseThatItChangesIsProvenAndSealedAsItIsThen() throws {
-        let program = try Programs.write(
-            """
-            #!/usr/bin/env python3
-            import json, sqlite3, sys
-            message = json.loads(sys.stdin.readline())
-            answer = {"reply": "result"}
-            if message["message"] == "describe":
-                answer |= {"protocol": 1, "name": "test.step", "summary": "masks", "planIsPure": True}
-            if message["message"] == "plan":
-                answer["effects"] = [{"database": "food", "change": {"do": "custom", "name": "mask", "text": "masked", "with": {}}}]
-            if message["message"] == "prepare":
-                with sqlite3.connect(message["staging"]["databases"]["food"]) as connection:
-                    connection.execute("UPDATE food SET id = id + 1000 WHERE id <= 10")
-            print(json.dumps(answer), flush=True)
-            """, scratch.path("mask"))
-        let world = try StepWorld(program)
-        try world.update()
-        #expect(
-            try Shell.must(["sqlite3", "\(world.store)/food.db", "SELECT count(*) FROM food WHERE id > 1000"]) == "10\n"
-        )
-        let checks = try Verifier(StoreLayout(root: world.store)).verify(deep: true)
-        #expect(checks.compactMap(\.finding) == [])
-        // It is as it must be: nothing is to be repaired.
-        #expect(try world.update().plan == nil)
-    }
-
     /// What goes wrong when the update is over is told, and changes nothing.
     @Test(arguments: [Ending.done, .undone]) func itIsToldHowTheUpdateCameOut(_ ending: Ending) throws {
         let program = try Programs.shell(

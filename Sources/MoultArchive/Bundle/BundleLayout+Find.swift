@@ -46,7 +46,7 @@ extension BundleLayout {
         // A member that fills no frame is in one frame of any size that is large enough: the largest will do.
         guard let frameSize = sizes.max(), let modified = members.first?.modified,
             members.allSatisfy({ $0.modified == modified }),
-            // Names that cannot be: not ours, and the strict reader says why.
+            // Its errors are about names that cannot be: such a bundle is not ours, and the strict reader says why.
             let layout = try? BundleLayout(
                 members: members.map { ($0.name, $0.size) }, modified: modified, frameSize: frameSize),
             layout.contentSizes == sizes

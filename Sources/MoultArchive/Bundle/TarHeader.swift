@@ -54,7 +54,7 @@ package enum TarHeader {
     static func fields(of block: UnsafeRawBufferPointer) -> Fields? {
         guard let name = String(validating: block[..<nameSize].prefix { $0 != 0 }, as: UTF8.self),
             let size = number(block[124..<136]), let modified = number(block[136..<148]), size >= 0,
-            // A name that is too long cannot come from a field of that length.
+            // Its only error is about a name that is too long, which cannot come from a field of that length.
             let again = try? Self.block(name: name, size: size, modified: modified), block.elementsEqual(again)
         else { return nil }
         return Fields(name: name, size: size, modified: modified)

@@ -16,7 +16,7 @@ enum DeltaVerb {
         "delta", .publishers, "make the patch from one database to another",
         discussion: [
             """
-            The patch is what zstd finds to be new, with the old file before it; it is proven by being applied. Releases \
+            The patch tells the new file by its differences from the old one; it is proven by being applied. Releases \
             with patches are made by `moult pack --delta-from`, and stores take them by themselves.
             """
         ],

@@ -61,6 +61,7 @@ enum InitVerb {
 
     /// The verbs find it on their own, so that the next command need not name it.
     private static func isDefault(_ store: String, _ call: Call) throws -> Bool {
+        // Its only error is that there is none.
         guard let found = try? StoreLocation.find(option: nil, environment: call.environment) else { return false }
         return try StoreLayout(root: found) == StoreLayout(root: store)
     }
