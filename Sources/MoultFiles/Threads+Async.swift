@@ -68,39 +68,18 @@ extension Threads {
 
 /// Runs the jobs of one task on one thread.
 private final class ThreadExecutor: TaskExecutor, @unchecked Sendable {
-    // Unchecked: what changes is only touched between lock and unlock.
-    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-    private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    // Unchecked: what changes is touched inside of the monitor only.
+    private let monitor = Monitor()
     private var jobs: [UnownedJob] = []
     private var isOver = false
 
-    init() {
-        // With the attributes that everybody has, neither can fail on Linux.
-        pthread_mutex_init(mutex, nil)
-        pthread_cond_init(condition, nil)
-    }
-
-    deinit {
-        pthread_mutex_destroy(mutex)
-        pthread_cond_destroy(condition)
-        mutex.deallocate()
-        condition.deallocate()
-    }
-
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        change { jobs.append(job) }
+        monitor.locked { jobs.append(job) }
     }
 
     /// No further job comes.
-    func finish() { change { isOver = true } }
-
-    private func change(_ body: () -> Void) {
-        pthread_mutex_lock(mutex)
-        body()
-        pthread_cond_signal(condition)
-        pthread_mutex_unlock(mutex)
-    }
+    func finish() { monitor.locked { isOver = true } }
 
     /// Runs jobs as they come, until there are no more.
     func run() {
@@ -108,12 +87,9 @@ private final class ThreadExecutor: TaskExecutor, @unchecked Sendable {
     }
 
     private func next() -> UnownedJob? {
-        pthread_mutex_lock(mutex)
-        defer { pthread_mutex_unlock(mutex) }
-        while jobs.isEmpty {
-            if isOver { return nil }
-            pthread_cond_wait(condition, mutex)
+        monitor.locked {
+            monitor.wait { jobs.isEmpty && !isOver }
+            return jobs.isEmpty ? nil : jobs.removeFirst()
         }
-        return jobs.removeFirst()
     }
 }

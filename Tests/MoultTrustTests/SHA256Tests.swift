@@ -27,6 +27,28 @@ import Testing
         #expect(try hash.finish() == SHA256.digest(of: bytes))
     }
 
+    /// Short of a block, exactly some, and more than may wait, in pieces that fit no block.
+    @Test(arguments: [0, 1, 1 << 18, 1 << 19, (1 << 18) + 1, 5_000_003])
+    func aDigestThatGrowsBesideIsTheSame(size: Int) throws {
+        let bytes = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 9) }
+        let digest = GrowingDigest()
+        for start in stride(from: 0, to: size, by: 300_007) {
+            try bytes[start..<min(start + 300_007, size)].withUnsafeBytes { try digest.update($0) }
+        }
+        #expect(try digest.finish() == SHA256.digest(of: bytes).hex)
+    }
+
+    /// As where an archive turns out to be damaged in the middle: its thread ends with it.
+    @Test func aDigestThatNobodyWantsAnyMoreEnds() throws {
+        weak var gone: GrowingDigest?
+        do {
+            let digest = GrowingDigest()
+            try [UInt8](repeating: 1, count: 5_000_000).withUnsafeBytes { try digest.update($0) }
+            gone = digest
+        }
+        #expect(gone == nil)
+    }
+
     @Test func hashesAWholeFileWhereverItsOffsetIs() throws {
         let scratch = try Scratch()
         let path = try scratch.write("file", Array(repeating: 0x61, count: 1_000_000))

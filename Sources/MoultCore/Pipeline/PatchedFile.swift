@@ -1,4 +1,5 @@
 internal import MoultFiles
+internal import MoultTrust
 internal import Synchronization
 
 /// The file that a patch makes, and its digest: pieces come on several threads in any order, and the digest grows in the

@@ -91,22 +91,6 @@ extension MoultError.Code {
     static let digest = Self(601)
 }
 
-/// A digest that grows while bytes pass by.
-final class GrowingDigest: @unchecked Sendable {
-    // Unchecked: whoever shares it between threads lets one of them at a time use it.
-    private var hasher: SHA256?
-
-    func update(_ bytes: UnsafeRawBufferPointer) throws {
-        if hasher == nil { hasher = try SHA256() }
-        try hasher?.update(bytes)
-    }
-
-    func finish() throws -> String {
-        guard let hasher = hasher.take() else { return try SHA256.digest(of: []).hex }
-        return try hasher.finish().hex
-    }
-}
-
 /// Where one member goes: to its digest, and to a file if it is wanted.
 private final class MemberSink {
     private let file: Descriptor?

@@ -38,7 +38,7 @@ final class UnpackedBundle: Sendable {
         try ArchiveReader(Descriptor(bundle, .read), kind: ArchiveKind(fileName: Files.name(of: bundle))).read(
             members: expected.mapValues(\.size)
         ) {
-            try whole.add($0)
+            try whole.update($0)
         } onMember: { name, part in
             switch part {
             case .begin:
@@ -84,7 +84,7 @@ private final class MemberFile {
     }
 
     func write(_ bytes: UnsafeRawBufferPointer) throws {
-        try digest.add(bytes)
+        try digest.update(bytes)
         try file?.write(bytes)
     }
 
@@ -95,20 +95,5 @@ private final class MemberFile {
             .subject, what: "\(name) in \(bundle) is not what the manifest says",
             why: "its SHA-256 is \(found.prefix(8))…, and the manifest says \(expected.prefix(8))…",
             now: "Get manifest and bundle of the same release.")
-    }
-}
-
-/// A digest that grows while bytes pass by; a class, so that closures can share it.
-final class GrowingDigest {
-    private var hash: SHA256?
-
-    func add(_ bytes: UnsafeRawBufferPointer) throws {
-        if hash == nil { hash = try SHA256() }
-        try hash?.update(bytes)
-    }
-
-    func finish() throws -> String {
-        guard let hash = hash.take() else { return try SHA256.digest(of: []).hex }
-        return try hash.finish().hex
     }
 }

@@ -1,0 +1,103 @@
+internal import MoultFiles
+
+/// A SHA-256 digest that grows while bytes pass by. Whoever brings many goes on while a thread of its own computes.
+package final class GrowingDigest: @unchecked Sendable {
+    // Unchecked: it is used by one thread at a time, and what it shares with its own is inside of `work`.
+    private let work = Work()
+    private var thread: Threads.Running?
+    private var block: [UInt8] = []
+
+    /// Large enough that handing it over costs nothing, small enough for the processor's caches.
+    private static let blockSize = 1 << 18
+
+    package init() {}
+
+    deinit {
+        work.end(abandoned: true)
+        thread?.wait()
+    }
+
+    /// Takes the next bytes; they are copied.
+    package func update(_ bytes: UnsafeRawBufferPointer) throws {
+        var done = 0
+        while done < bytes.count {
+            if block.count == Self.blockSize { try handOver() }
+            let end = min(bytes.count, done + Self.blockSize - block.count)
+            block += UnsafeRawBufferPointer(rebasing: bytes[done..<end])
+            done = end
+        }
+    }
+
+    /// The digest of all that came, as hexadecimal digits; nothing may come afterwards.
+    package func finish() throws -> String {
+        guard let running = thread else { return try SHA256.digest(of: block).hex }
+        try handOver()
+        work.end(abandoned: false)
+        running.wait()
+        thread = nil
+        return try work.result().hex
+    }
+
+    private func handOver() throws {
+        block = try work.put(block, reserving: Self.blockSize)
+        if thread == nil { thread = try Threads.start { [work] in work.run() } }
+    }
+}
+
+/// What the two threads share: full blocks, empty ones, and what comes of it.
+private final class Work: @unchecked Sendable {
+    // Unchecked: everything is touched inside of the monitor only.
+    private let monitor = Monitor()
+    private var full: [[UInt8]] = []
+    private var empty: [[UInt8]] = []
+    private var isOver = false
+    private var outcome: Result<Digest, any Error>?
+
+    private static let mostBlocks = 8
+
+    /// Gives an empty block for a full one; waits where the other thread is far behind.
+    func put(_ block: [UInt8], reserving size: Int) throws -> [UInt8] {
+        try monitor.locked {
+            monitor.wait { full.count == Self.mostBlocks && outcome == nil }
+            if case .failure(let error) = outcome { throw error }
+            full.append(block)
+            if let used = empty.popLast() { return used }
+            var new: [UInt8] = []
+            new.reserveCapacity(size)
+            return new
+        }
+    }
+
+    /// No block comes any more, and nobody waits for the digest if it is abandoned.
+    func end(abandoned: Bool) {
+        monitor.locked {
+            isOver = true
+            if abandoned { full = [] }
+        }
+    }
+
+    func run() {
+        let result = Result {
+            var hash = try SHA256()
+            while var block = next() {
+                try block.withUnsafeBytes { try hash.update($0) }
+                block.removeAll(keepingCapacity: true)
+                monitor.locked { empty.append(block) }
+            }
+            return try hash.finish()
+        }
+        monitor.locked { outcome = result }
+    }
+
+    private func next() -> [UInt8]? {
+        monitor.locked {
+            monitor.wait { full.isEmpty && !isOver }
+            return full.isEmpty ? nil : full.removeFirst()
+        }
+    }
+
+    func result() throws -> Digest {
+        guard let outcome = monitor.locked({ outcome }) else { throw cryptoError("compute a SHA-256 to its end") }
+        return try outcome.get()
+    }
+}
