@@ -33,20 +33,20 @@ struct Unpacker {
         let whole = GrowingDigest()
         let total = expected.reduce(0) { $0 + $1.value.size }
         var done = 0
-        var sink: MemberSink?
+        var file: DigestedFile?
         try ArchiveReader(Descriptor(bundle, .read), kind: kind).read(members: expected.mapValues(\.size)) {
             try whole.update($0)
         } onMember: { name, part in
             switch part {
             case .begin:
-                sink = try MemberSink(path: members.contains(name) ? transaction.place(of: name) : nil)
+                file = try DigestedFile(path: members.contains(name) ? transaction.place(of: name) : nil)
             case .bytes(let bytes):
-                try sink?.write(bytes)
+                try file?.write(bytes)
                 done += bytes.count
                 try progress(.init("unpack", done: done, total: total))
             case .end:
-                try prove(name, digest: sink?.finish() ?? "", expected[name]?.sha256)
-                sink = nil
+                try prove(name, digest: file?.finish() ?? "", expected[name]?.sha256)
+                file = nil
             }
         }
         try proveBundle(whole.finish())
@@ -89,36 +89,4 @@ struct Unpacker {
 extension MoultError.Code {
     /// A file's digest is not the one that the manifest has.
     static let digest = Self(601)
-}
-
-/// Where one member goes: to its digest, and to a file if it is wanted.
-private final class MemberSink {
-    private let file: Descriptor?
-    private let digest = GrowingDigest()
-    private var written = 0
-    private var started = 0
-
-    /// The disk begins with this much at a time, so that the sync at the end is short.
-    private static let writeback = 8 << 20
-
-    init(path: String?) throws {
-        guard let path else {
-            file = nil
-            return
-        }
-        file = try Descriptor(path, .create, mode: 0o600)
-    }
-
-    func write(_ bytes: UnsafeRawBufferPointer) throws {
-        try digest.update(bytes)
-        guard file != nil else { return }
-        try file?.write(bytes)
-        written += bytes.count
-        if written - started >= Self.writeback {
-            try file?.startWriteback(at: started, count: written - started)
-            started = written
-        }
-    }
-
-    func finish() throws -> String { try digest.finish() }
 }

@@ -19,7 +19,7 @@ package struct DatabaseInspection: Sendable, Equatable {
     /// What SQLite keeps beside it: file name and size.
     package var sidecars: [Sidecar]
     package var tables: [Table]
-    /// What is not as the release says.
+    /// What is not as it must be, or not as the release says.
     package var findings: [String]
 
     package struct Sidecar: Sendable, Equatable {
@@ -46,17 +46,24 @@ extension DatabaseInspection {
         let sidecars = try Sidecars.of(path)
         self = try Peek.into(path, deadline: 600 + Double(facts.size) / 1e6) { connection, _ in
             let identity = try Identity(of: connection)
+            let header = try connection.header()
             return DatabaseInspection(
                 name: part.name, path: path, size: facts.size, sha256: sha256, identity: identity,
                 schemaDigest: "sha256:\(try SHA256.digest(of: Array(identity.shape.canonicalText.utf8)).hex)",
-                isWAL: try connection.header().isWAL,
+                isWAL: header.isWAL,
                 freePages: Int(try connection.int("PRAGMA freelist_count")),
                 sidecars: [sidecars.wal, sidecars.sharedMemory, sidecars.journal].compactMap { sidecar in
                     sidecar.map { Sidecar(name: Files.name(of: $0.path), size: $0.facts.size) }
                 },
-                tables: try Self.tables(of: connection, counting: counting), findings: [])
+                tables: try Self.tables(of: connection, counting: counting),
+                findings: Self.cut(facts.size, pageSize: header.pageSize))
         }
-        if let declared = part.declared { findings = differences(from: declared, isLiving: isLiving) }
+        if let declared = part.declared { findings += differences(from: declared, isLiving: isLiving) }
+    }
+
+    /// SQLite takes what is missing at the end of the last page for zeros, and says nothing.
+    private static func cut(_ size: Int, pageSize: Int) -> [String] {
+        size % pageSize == 0 ? [] : ["it is cut short: \(size) bytes are not whole pages of \(pageSize)"]
     }
 
     private static func tables(of connection: Connection, counting: (String) throws -> Void) throws -> [Table] {

@@ -34,7 +34,7 @@ final class UnpackedBundle: Sendable {
         let total = members.reduce(0) { $0 + $1.size }
         let expected = Dictionary(members.map { ($0.name, $0) }) { first, _ in first }
         var done = 0
-        var sink: MemberFile?
+        var file: DigestedFile?
         try ArchiveReader(Descriptor(bundle, .read), kind: ArchiveKind(fileName: Files.name(of: bundle))).read(
             members: expected.mapValues(\.size)
         ) {
@@ -43,19 +43,27 @@ final class UnpackedBundle: Sendable {
             switch part {
             case .begin:
                 // Migrations are only proven: nobody reads them from here.
-                sink = try MemberFile(name.contains("/") ? nil : "\(scratch.path)/\(name)")
+                file = try DigestedFile(path: name.contains("/") ? nil : "\(scratch.path)/\(name)")
             case .bytes(let bytes):
-                try sink?.write(bytes)
+                try file?.write(bytes)
                 done += bytes.count
                 try progress(done, total)
             case .end:
-                try sink?.prove(name, in: bundle, sha256: expected[name]?.sha256)
-                sink = nil
+                try Self.prove(name, in: bundle, digest: file?.finish() ?? "", expected[name]?.sha256)
+                file = nil
             }
         }
         self.scratch = scratch
         sha256 = try whole.finish()
         names = Set(expected.keys)
+    }
+
+    private static func prove(_ name: String, in bundle: String, digest: String, _ expected: String?) throws {
+        guard let expected, digest != expected else { return }
+        throw MoultError(
+            .subject, what: "\(name) in \(bundle) is not what the manifest says",
+            why: "its SHA-256 is \(digest.prefix(8))…, and the manifest says \(expected.prefix(8))…",
+            now: "Get manifest and bundle of the same release.")
     }
 
     func path(_ member: String) -> String? { names.contains(member) ? "\(scratch.path)/\(member)" : nil }
@@ -66,34 +74,6 @@ final class UnpackedBundle: Sendable {
         throw MoultError(
             .subject, what: "the bundle \(bundle) is not the one that was sealed",
             why: "its SHA-256 is \(sha256.prefix(8))…, and the manifest says \(expected.prefix(8))…",
-            now: "Get manifest and bundle of the same release.")
-    }
-}
-
-/// Where one member goes: to its digest, and to a file.
-private final class MemberFile {
-    private let file: Descriptor?
-    private let digest = GrowingDigest()
-
-    init(_ path: String?) throws {
-        guard let path else {
-            file = nil
-            return
-        }
-        file = try Descriptor(path, .create, mode: 0o600)
-    }
-
-    func write(_ bytes: UnsafeRawBufferPointer) throws {
-        try digest.update(bytes)
-        try file?.write(bytes)
-    }
-
-    func prove(_ name: String, in bundle: String, sha256 expected: String?) throws {
-        let found = try digest.finish()
-        guard let expected, found != expected else { return }
-        throw MoultError(
-            .subject, what: "\(name) in \(bundle) is not what the manifest says",
-            why: "its SHA-256 is \(found.prefix(8))…, and the manifest says \(expected.prefix(8))…",
             now: "Get manifest and bundle of the same release.")
     }
 }

@@ -15,7 +15,7 @@ struct BundlePacking {
     func pack(_ members: [(name: String, size: Int)], to path: String, named name: String, modified: Int) throws
         -> Manifest.Bundle
     {
-        let file = try Descriptor(path, .create, mode: 0o644)
+        let file = try DigestedFile(path: path, mode: 0o644)
         let frames =
             try options.format == .tar(.zstd)
             ? inFrames(members, modified, to: file) : nil
@@ -23,12 +23,10 @@ struct BundlePacking {
             try ArchiveWriter(options.format, members: members, modified: modified)
                 .write(output: { try file.write($0) }, source: source(members))
         }
-        let size = try file.facts().size
-        try file.close()
-        return Manifest.Bundle(file: name, size: size, sha256: try SHA256.digest(ofFileAt: path).hex, frames: frames)
+        return Manifest.Bundle(file: name, size: file.size, sha256: try file.finish(), frames: frames)
     }
 
-    private func inFrames(_ members: [(name: String, size: Int)], _ modified: Int, to file: borrowing Descriptor) throws
+    private func inFrames(_ members: [(name: String, size: Int)], _ modified: Int, to file: DigestedFile) throws
         -> Manifest.Frames
     {
         let layout = try BundleLayout(members: members, modified: modified)

@@ -63,6 +63,22 @@ import Testing
         #expect(throws: MoultError.self) { try Inspection(Subject.open(path)) }
     }
 
+    @Test func aLastPageThatIsCutIsAFinding() throws {
+        let path = try scratch.database("food.db", sql)
+        #expect(try Inspection(Subject.open(path)).isSound)
+        let file = try Descriptor(path, .write)
+        let size = try file.facts().size - 100
+        try file.truncate(to: size)
+        try file.close()
+        // SQLite reads the page as if it ended with zeros.
+        let inspection = try Inspection(Subject.open(path))
+        #expect(!inspection.isSound)
+        #expect(
+            inspection.databases.first?.found?.findings == [
+                "it is cut short: \(size) bytes are not whole pages of 4096"
+            ])
+    }
+
     @Test func namesThatAreNotThereAreSaid() throws {
         let path = try scratch.database("food.db", sql)
         let error = #expect(throws: MoultError.self) { try Inspection(Subject.open(path), only: ["fod.db"]) }

@@ -1,0 +1,35 @@
+internal import MoultFiles
+
+/// A file in the making, and the SHA-256 of all that was written to it, so that nobody has to read it for that.
+package final class DigestedFile {
+    private let file: Descriptor?
+    private let digest = GrowingDigest()
+    private var started = 0
+    /// How many bytes were written.
+    package private(set) var size = 0
+
+    /// The disk begins with so much at a time, so that the sync at the end is short.
+    private static let writeback = 8 << 20
+
+    /// Without a path there is only the digest.
+    package init(path: String?, mode: UInt32 = 0o600) throws {
+        guard let path else {
+            file = nil
+            return
+        }
+        file = try Descriptor(path, .create, mode: mode)
+    }
+
+    package func write(_ bytes: UnsafeRawBufferPointer) throws {
+        try digest.update(bytes)
+        try file?.write(bytes)
+        size += bytes.count
+        if size - started >= Self.writeback {
+            try file?.startWriteback(at: started, count: size - started)
+            started = size
+        }
+    }
+
+    /// The digest as hexadecimal digits; nothing is written afterwards.
+    package func finish() throws -> String { try digest.finish() }
+}
