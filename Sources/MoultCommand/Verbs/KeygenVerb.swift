@@ -37,11 +37,26 @@ enum KeygenVerb {
         }
         let password = call.has(noPassword) ? nil : try Password.choose()
         let key = try SecretKey.generate()
-        try Files.writeNew(key.file(password: password), to: secret, mode: 0o600)
-        try Files.writeNew(key.publicKey.file, to: open)
-        try Files.syncDirectory(Files.directory(of: secret))
+        try write([(secret, key.file(password: password), 0o600), (open, key.publicKey.file, 0o644)])
         call.output.print(KeyReport(secret: secret, open: open, key: key.publicKey))
         return .done
+    }
+
+    /// Both files or none: half a key would be in the way of the next one, and look like something to keep.
+    private static func write(_ files: [(path: String, bytes: [UInt8], mode: UInt32)]) throws {
+        var made: [String] = []
+        do {
+            // Each is made where nothing is, so what is replaced then, or removed, is nobody else's.
+            for file in files {
+                try Files.writeNew([], to: file.path, mode: file.mode)
+                made.append(file.path)
+            }
+            for file in files { try Files.replace(file.path, with: file.bytes, mode: file.mode) }
+        } catch {
+            // The first error is the one to tell.
+            for path in made { try? Files.remove(path) }
+            throw error
+        }
     }
 }
 
