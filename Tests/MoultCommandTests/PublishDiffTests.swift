@@ -98,7 +98,8 @@ import Testing
             cat > draft.json <<END
             { "manifest": 1, "product": "org.example.food", "version": "$n.0.0", "sequence": $n, "databases": {
               "food": { "kind": "reference", "build": { "script": "make.sql" } },
-              "user": { "kind": "user", "build": { "script": "make.sql" } } } }
+              "user": { "kind": "user", "build": { "script": "make.sql" } } },
+              "checks": [{ "on": "food", "sql": "SELECT max(id) FROM t", "expect": ">= 1" }] }
             END
             moult pack draft.json -o releases > /dev/null
             done
@@ -124,6 +125,7 @@ import Testing
         #expect(inspection.status == 0)
         #expect(inspection.out.hasPrefix("org.example.food 1.0.0\n"))
         #expect(inspection.out.contains("food (reference)\n"))
+        #expect(inspection.out.contains("\n  check     food: SELECT max(id) FROM t gives >= 1\n"), "\(inspection.out)")
         #expect(try scratch.run("mkdir empty; moult inspect empty").err.contains("is a directory and no store"))
     }
 }

@@ -36,7 +36,7 @@ struct InspectReport: Report {
         for patch in manifest.patches {
             facts.row("patch", "\(patch.member) from \(patch.from): \(patch.file), \(ByteCount(patch.size))")
         }
-        for check in manifest.checks { facts.row("check", "\(check.on): \(check.sql) \(check.expect)") }
+        for check in manifest.checks { facts.row("check", "\(check.on): \(check.sql) gives \(check.expect)") }
         for step in manifest.steps { facts.row("step", "\(step.step) \(step.when.rawValue) \(step.phase.rawValue)") }
         page.table(facts)
     }
