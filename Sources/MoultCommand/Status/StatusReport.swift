@@ -78,6 +78,9 @@ struct StatusReport: Report {
         }
         if let reason = known.choice.withdrawn {
             page.wrapped(StyledText("what is installed was withdrawn by its publisher: \(reason)", .warning))
+            if known.newest == nil, status.generations.count > 1 {
+                page.line("go back with: \(command("rollback"), .heading)")
+            }
         }
         // What is on hold is said above.
         for passed in known.choice.passed where status.hold?.covers(passed.version) != true {

@@ -59,6 +59,20 @@ import Testing
             check.out.hasPrefix("MOULT CRITICAL - org.example.test 1.0.0; it was withdrawn: wrong totals | age="))
     }
 
+    /// The way back is named where there is one.
+    @Test func whatWasWithdrawnIsLeftByARollback() throws {
+        let way = "\ngo back with: moult rollback\n"
+        try follow()
+        try world.must("moult publish -q public --withdraw 1.0.0 --reason 'wrong totals' --key k.key; moult check -q")
+        #expect(!(try world.must("moult status").contains(way)))
+        try world.must(
+            """
+            moult publish -q public rel/test-2.0.0.json --key k.key; moult apply -q
+            moult publish -q public --withdraw 2.0.0 --reason 'wrong names' --key k.key; moult check -q
+            """)
+        #expect(try world.must("moult status").contains(": wrong names\(way)"))
+    }
+
     /// The feed's own end is how long its publisher lets a store go without asking.
     @Test func aFeedThatIsOverIsToldAndNotBelieved() throws {
         try follow()
