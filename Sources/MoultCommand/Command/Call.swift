@@ -33,6 +33,9 @@ package struct Call: Sendable {
         return value
     }
 
+    /// `--store DIR`, if it was given.
+    package var storeWords: [String] { line.storeWords }
+
     /// The directory of the store that is meant.
     package func store() throws(MoultError) -> String {
         try StoreLocation.find(option: value(.store), environment: environment)

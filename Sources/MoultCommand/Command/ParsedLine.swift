@@ -8,4 +8,7 @@ package struct ParsedLine: Sendable {
     package var arguments: [String: [String]] = [:]
 
     package func has(_ option: Option) -> Bool { options[option.name] != nil }
+
+    /// `--store DIR`, if it was given.
+    package var storeWords: [String] { options[Option.store.name]?.last.map { ["--store", $0] } ?? [] }
 }

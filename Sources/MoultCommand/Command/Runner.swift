@@ -28,10 +28,12 @@ package struct Runner {
         let beforeEnd = words.prefix { $0 != "--" }
         var output = Output(console: console, format: beforeEnd.contains("--json") ? .json : .text)
         var command: Command?
+        var store: [String] = []
         var status: ExitCode
         do {
             let line = try LineParser.parse(Self.texts(words), commands: commands)
             command = line.command
+            store = line.storeWords
             output = Output(
                 console: console, format: line.has(.json) ? .json : .text, isQuiet: line.has(.quiet),
                 isVerbose: line.has(.verbose))
@@ -40,11 +42,16 @@ package struct Runner {
             // What was found comes before why it ended there.
             console.flush()
             console.endProgress()
-            output.report(error)
+            output.report((error as? MoultError)?.naming(store: store, in: verbsOfStores) ?? error)
             status = ErrorReport(error).status
         }
         if let failure = console.finish() { status = report(failure, after: status, of: command) }
         return status
+    }
+
+    /// `moult init` names its store in another way.
+    private var verbsOfStores: Set<String> {
+        Set(commands.filter { $0.usesStore && $0.name != "init" }.map(\.name))
     }
 
     /// Results that could not be written are a failure, unless the store was changed: then the status must say that.

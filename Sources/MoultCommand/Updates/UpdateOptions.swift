@@ -32,6 +32,16 @@ extension Call {
             allowDowngrade: has(UpdateOptions.allowDowngrade), app: try version(UpdateOptions.app))
     }
 
+    /// Runs what reads the manifest that was named, and says what that should be where it is something else.
+    func reading<R>(_ manifest: String, _ body: () throws -> R) throws -> R {
+        do { return try body() } catch var error as MoultError
+            where error.now == nil && [.json, .system].contains(error.code) && error.what.contains(manifest)
+        {
+            error.now = "Name the sealed manifest of a release: moult pack makes it of a draft, beside the bundle."
+            throw error
+        }
+    }
+
     /// The options of a request as they were given, for a command line that does the same.
     var requestWords: [String] {
         UpdateOptions.all.flatMap { option in
@@ -39,9 +49,6 @@ extension Call {
             return ["--\(option.name)"] + (value(option).map { [$0] } ?? [])
         }
     }
-
-    /// `--store DIR`, if it was given.
-    var storeWords: [String] { value(.store).map { ["--store", $0] } ?? [] }
 
     func version(_ option: Option) throws -> Version? {
         guard let text = value(option) else { return nil }

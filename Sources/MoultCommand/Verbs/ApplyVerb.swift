@@ -52,8 +52,10 @@ enum ApplyVerb {
     private static func update(_ call: Call, _ path: String) throws {
         Interruption.watch()
         let display = UpdateDisplay(call, store: try call.store())
-        let result = try call.orchestrator(display.watcher).update(
-            call.request(path), wait: call.wait, announce: display.announce)
+        let result = try call.reading(path) {
+            try call.orchestrator(display.watcher).update(
+                call.request(path), wait: call.wait, announce: display.announce)
+        }
         display.finish(result, storeWords: call.storeWords)
     }
 

@@ -43,7 +43,7 @@ enum PlanVerb {
         guard let path = call.value(manifest) else { return try follow(call) }
         try call.refuseFeedOptions(with: "a manifest")
         let orchestrator = try call.orchestrator()
-        let plan = try orchestrator.plan(call.request(path))
+        let plan = try call.reading(path) { try orchestrator.plan(call.request(path)) }
         var command = ["moult", "apply", path] + call.storeWords + call.requestWords
         if let file = call.value(out) {
             try save(plan, to: file)

@@ -116,6 +116,20 @@ import Testing
             "moult apply rel/test-2.0.0.json", 1,
             """
             rel/test-2.0.0.json is not valid JSON: line 1, column 16: a comma before '}' is not plain JSON
+              Name the sealed manifest of a release: moult pack makes it of a draft, beside the bundle.
+            """),
+        Case(
+            "bundle instead of the manifest", "moult apply rel/test-2.0.0.tar.zst", 1,
+            """
+            rel/test-2.0.0.tar.zst is not valid JSON: line 1, column 1: a value should stand here, found '('
+              Name the sealed manifest of a release: moult pack makes it of a draft, beside the bundle.
+            """),
+        Case(
+            "large bundle instead of the manifest", "truncate -s 2M rel/test-2.0.0.tar.zst",
+            "moult plan rel/test-2.0.0.tar.zst", 1,
+            """
+            cannot read {dir}/rel/test-2.0.0.tar.zst: it is larger than 1.00 MiB
+              Name the sealed manifest of a release: moult pack makes it of a draft, beside the bundle.
             """),
         Case(
             "unknown manifest format", "sed -i 's/\"manifest\": 1/\"manifest\": 9/' rel/test-2.0.0.json",

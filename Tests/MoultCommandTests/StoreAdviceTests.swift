@@ -1,0 +1,47 @@
+import MoultBasics
+import Testing
+
+/// What an error advises works where it is read: it names the store as the command line did.
+@Suite struct StoreAdviceTests {
+    private let world: World
+    init() throws { world = try World() }
+
+    @Test func commandsNameTheStoreThatWasNamed() throws {
+        try world.install(world.first)
+        try world.must("moult hold -q --reason audit; mv store 'our store'")
+        let said = try world.run("moult apply --store 'our store' rel/test-2.0.0.json")
+        #expect(
+            said
+                == (
+                    3, "",
+                    "moult: error: the store is on hold: audit\n  Let it in again with: moult unhold --store 'our store'\n"
+                ))
+        // It is no advice if it does not work.
+        try world.must("moult unhold --store 'our store'; moult apply -q --store 'our store' rel/test-2.0.0.json")
+    }
+
+    @Test func eachCommandOfASentenceNamesIt() throws {
+        try world.install(world.first, world.second)
+        let older = "moult apply rel/test-1.0.0.json"
+        let said = try world.json("\(older) --json --store store").last
+        #expect(
+            said?["error"]?["now"]?.string
+                == "If you mean it: moult apply --allow-downgrade --store store, or go back with: moult rollback --store store"
+        )
+        let here = try world.run(older)
+        #expect(
+            here.err.hasSuffix(
+                "\n  If you mean it: moult apply --allow-downgrade, or go back with: moult rollback\n"))
+    }
+
+    @Test func whatHasNoStoreIsLeftAsItIs() throws {
+        let none = world.scratch.path("none")
+        let said = try world.run("moult status --store none")
+        #expect(said.err.hasSuffix("\n  Make one with: moult init \(none) --product NAME\n"), "\(said.err)")
+        try world.install()
+        let bundle = try world.run("moult apply --store store rel/test-1.0.0.tar.zst")
+        #expect(bundle.err.hasSuffix(": moult pack makes it of a draft, beside the bundle.\n"))
+        let usage = try world.run("moult status --store store extra")
+        #expect(usage.err.hasSuffix("\n  Try: moult status --help\n"))
+    }
+}
