@@ -11,7 +11,7 @@ extension Call {
                     now: "Name another file.")
             }
         }
-        try Files.replace(file, with: html)
+        try OutputFile.write(html, to: file)
     }
 
     private func beginsLikeAPage(_ path: String) throws -> Bool {

@@ -1,6 +1,5 @@
 internal import MoultBasics
 internal import MoultCore
-internal import MoultFiles
 
 /// `moult apply`: brings a release in, or does a saved plan.
 enum ApplyVerb {
@@ -77,12 +76,11 @@ enum ApplyVerb {
             throw call.wrongUsage(
                 "\(word) and --plan cannot both be given", why: "what \(word) says is in the plan already")
         }
-        guard let bytes = try Files.read(file, limit: 1 << 26) else {
+        guard let plan = try Plan.saved(in: file) else {
             throw MoultError(
                 .stale, what: "there is no plan at \(file)", why: "no such file",
                 now: "Make one with: moult plan --out FILE MANIFEST")
         }
-        let plan = try Plan(json: JSON(parsing: bytes, source: file), source: file)
         Interruption.watch()
         let display = UpdateDisplay(call, store: nil)
         // The plan says which store it was made for; another one must not be taken because it happens to be here.

@@ -35,6 +35,7 @@ enum KeygenVerb {
                 .minisignForm, .refused, what: "\(path) is there already", why: "a key that is lost is lost for ever",
                 now: "Name another one, or move that file away.")
         }
+        try OutputFile.requireDirectory(of: secret)
         let password = call.has(noPassword) ? nil : try Password.choose()
         let key = try SecretKey.generate()
         try write([(secret, key.file(password: password), 0o600), (open, key.publicKey.file, 0o644)])

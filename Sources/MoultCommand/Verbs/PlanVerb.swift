@@ -1,6 +1,5 @@
 internal import MoultBasics
 internal import MoultCore
-internal import MoultFiles
 internal import MoultPublish
 
 /// `moult plan`: what applying a release would do.
@@ -46,7 +45,7 @@ enum PlanVerb {
         let plan = try call.reading(path) { try orchestrator.plan(call.request(path)) }
         var command = ["moult", "apply", path] + call.storeWords + call.requestWords
         if let file = call.value(out) {
-            try save(plan, to: file)
+            try plan.save(to: file)
             command = ["moult", "apply", "--plan", file]
         }
         return try call.show(
@@ -67,7 +66,7 @@ enum PlanVerb {
         }
         var command = ["moult", "apply"] + call.storeWords + call.feedWords + call.requestWords
         if let file = call.value(out) {
-            try save(plan, to: file)
+            try plan.save(to: file)
             command = ["moult", "apply", "--plan", file]
         }
         return try call.show(
@@ -81,15 +80,5 @@ enum PlanVerb {
         let (before, after) = (try call.installedSubject(), try call.subject(path))
         try call.confine(to: before, after)
         return try call.compare(before, after)
-    }
-
-    private static func save(_ plan: Plan, to file: String) throws {
-        // A device, or a link to one, would be replaced by the file.
-        if let facts = try Files.facts(file), facts.kind != .file {
-            throw MoultError(
-                .system, what: "cannot save the plan to \(file)", why: "something else than a file is there",
-                now: "Name a file, or print the plan with --json.")
-        }
-        try Files.replace(file, with: Array(plan.json.pretty.utf8))
     }
 }

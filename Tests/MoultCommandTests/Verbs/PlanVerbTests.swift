@@ -147,14 +147,37 @@ import Testing
         let saved = try Plan(json: JSON(parsing: world.scratch.read("p"), source: "p"), source: "p")
         #expect(saved.to.version == Version(1, 0, 0))
         #expect(saved.request.app == Version(3, 4, 0))
-        let run = try world.run("moult plan --out /dev/stdout rel/test-1.0.0.json")
+        #expect(try world.run("moult plan -q --out p rel/test-1.0.0.json").status == 2)
+        #expect(try world.run(": > empty; moult plan -q --out empty rel/test-1.0.0.json").status == 2)
+    }
+
+    @Test(arguments: ["/dev/stdout", "rel/test-1.0.0.json", "rel/test-1.0.0.tar.zst"])
+    func isSavedOverNothingElse(_ file: String) throws {
+        try world.install()
+        let releases = try Tree(world.scratch.path("rel"))
+        let run = try world.run("moult plan --out \(file) rel/test-1.0.0.json")
         #expect(run.status == 1)
         #expect(
             run.err == """
-                moult: error: cannot save the plan to /dev/stdout: something else than a file is there
-                  Name a file, or print the plan with --json.
+                moult: error: cannot save the plan to \(file): something else than a plan is there
+                  Name another file, or print the plan with --json.
 
                 """)
+        #expect(try Tree(world.scratch.path("rel")) == releases)
+    }
+
+    @Test(arguments: [
+        ("moult plan -o none/p rel/test-1.0.0.json", "none/p"), ("moult history --html none/h.html", "none/h.html"),
+        ("moult keygen --no-password none/k", "none/k.key"),
+    ])
+    func aDirectoryThatIsMissingIsNamed(_ line: String, path: String) throws {
+        try world.install()
+        let run = try world.run(line)
+        #expect(run.status == 1)
+        #expect(
+            run.err
+                == "moult: error: cannot write \(path): there is no directory none\n  Make it first, or name another file.\n"
+        )
     }
 
     @Test func colourOnlyUnderlinesTheSigns() throws {
