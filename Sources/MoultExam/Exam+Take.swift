@@ -28,12 +28,17 @@ extension Exam {
     }
 
     private func findings(_ connection: Connection) throws -> [String] {
-        var findings: [String] =
-            switch depth {
-            case .header: []
-            case .quick: try connection.quickCheck(limit: mostFindings)
-            case .full: try connection.fullCheck(limit: mostFindings)
+        var findings: [String] = []
+        if depth != .header {
+            // Nobody else has it open: it is staged, or sealed, and then nobody needs locks.
+            let access: Access = isWritable ? .readWrite : .immutable
+            let isSound = try DividedCheck(path: path, access: access, deadline: Double(deadline)).isSound(connection)
+            if depth == .full {
+                findings = try connection.fullCheck(limit: mostFindings, isQuicklySound: isSound)
+            } else if !isSound {
+                findings = try connection.quickCheck(limit: mostFindings)
             }
+        }
         if wantsForeignKeys, findings.isEmpty { findings = try connection.foreignKeyCheck(limit: mostFindings) }
         return findings
     }

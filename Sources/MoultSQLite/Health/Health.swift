@@ -11,6 +11,11 @@ extension Connection {
         try findings("PRAGMA \(quoteIdentifier(schema)).quick_check(\(limit))", deadline)
     }
 
+    /// Checks one table with its indexes; the findings, none if they are sound. What others have of its pages is not seen.
+    func quickCheck(ofTable table: String) throws -> [String] {
+        try findings("PRAGMA main.quick_check(\(quoteLiteral(.text(table))))", nil)
+    }
+
     /// Checks everything that SQLite can check but foreign keys; the findings, none if it is sound.
     package func integrityCheck(
         schema: String = "main", limit: Int = 100, deadline: Double? = nil

@@ -1,12 +1,11 @@
-internal import MoultFiles
 internal import Synchronization
 
 /// Several threads that share one list of jobs; the first error stops all of them.
-enum Workers {
+package enum Workers {
     /// Does jobs 0 to `count - 1`, each once, begun in order; returns when all are done.
     ///
     /// `makeWorker` is called on each thread once and gives what does a job there.
-    static func run(
+    package static func run(
         jobs count: Int, threads: Int, makeWorker: @Sendable () throws -> (Int) throws -> Void
     ) throws {
         let board = Board()

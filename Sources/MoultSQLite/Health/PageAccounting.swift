@@ -1,0 +1,90 @@
+/// Counts whether each page of a database file belongs to one tree, one chain of overflow pages or the list of free ones,
+/// and to that alone.
+///
+/// It is what SQLite's checks of single tables do not see: a page that two of them share, or that nobody has. It only
+/// knows that something is not plain; what is wrong, or whether anything is, SQLite's check of the whole file tells.
+struct PageAccounting {
+    private let pages: RawPages
+    private var isTaken: [Bool]
+    private var taken = 0
+
+    private init(_ pages: RawPages) throws {
+        self.pages = pages
+        isTaken = Array(repeating: false, count: pages.count)
+        // The page with the bytes that locks are made of is nobody's.
+        let locks = (1 << 30) / pages.size + 1
+        if locks <= pages.count { try take(locks) }
+    }
+
+    /// Throws a doubt unless every page has its place, if these are the first pages of all trees.
+    static func prove(_ path: String, roots: [Int]) throws {
+        var accounting = try PageAccounting(RawPages(path))
+        for root in roots { try accounting.takeTree(root) }
+        try accounting.takeFreePages()
+        if accounting.taken != accounting.pages.count { throw RawPages.Doubt() }
+    }
+
+    private mutating func takeTree(_ root: Int) throws {
+        var waiting = [try taking(root)]
+        while let next = waiting.popLast() {
+            let node = try pages.node(next)
+            if node.isInterior { try waiting.append(taking(pages.number(node.places - 4))) }
+            for index in 0..<node.cells {
+                var place = try pages.cell(index, of: node)
+                if node.isInterior {
+                    try waiting.append(taking(pages.number(place)))
+                    place += 4
+                    // An inner cell of a table has no content.
+                    if node.isTable { continue }
+                }
+                guard let chain = try pages.overflow(at: place, isTable: node.isTable) else { continue }
+                var page = chain.first
+                for _ in 0..<chain.count {
+                    try take(page)
+                    page = try pages.firstNumber(of: page)
+                }
+            }
+        }
+    }
+
+    private mutating func takeFreePages() throws {
+        try pages.read(1)
+        var (trunk, expected) = (pages.number(32), pages.number(36))
+        while trunk != 0 {
+            try take(trunk)
+            try pages.read(trunk)
+            let leaves = pages.number(4)
+            guard leaves <= pages.usable / 4 - 2 else { throw RawPages.Doubt() }
+            for index in 0..<leaves { try take(pages.number(8 + 4 * index)) }
+            expected -= leaves + 1
+            trunk = pages.number(0)
+        }
+        if expected != 0 { throw RawPages.Doubt() }
+    }
+
+    private mutating func take(_ number: Int) throws {
+        guard number > 0, number <= pages.count, !isTaken[number - 1] else { throw RawPages.Doubt() }
+        isTaken[number - 1] = true
+        taken += 1
+    }
+
+    private mutating func taking(_ number: Int) throws -> Int {
+        try take(number)
+        return number
+    }
+}
+
+extension RawPages {
+    /// About how many pages a tree has: as many as if all of it were like its first branch.
+    func estimate(_ root: Int) throws -> Int {
+        var (sum, width, place) = (1, 1, root)
+        while sum < count {
+            let node = try node(place)
+            guard node.isInterior, node.cells > 0 else { break }
+            width *= node.cells + 1
+            sum += width
+            place = number(try cell(0, of: node))
+        }
+        return min(sum, count)
+    }
+}

@@ -1,0 +1,113 @@
+internal import MoultFiles
+
+/// The pages of a database file as they lie there, one at a time, and what their trees refer to.
+///
+/// It believes nothing: what is not plain, or not known here, is a `Doubt`.
+final class RawPages {
+    struct Doubt: Error {}
+
+    let count: Int
+    let size: Int
+    /// What of a page is in use.
+    let usable: Int
+    private let file: Descriptor
+    private let page: UnsafeMutableRawBufferPointer
+
+    /// Closing the file, at the end of this, drops every lock that this process has on it.
+    init(_ path: String) throws {
+        let file = try Descriptor(path, .read)
+        let header = try DatabaseHeader(of: file)
+        (count, size) = (Int(header.pageCount), header.pageSize)
+        page = .allocate(byteCount: size, alignment: 8)
+        try RawPages.fill(page, 1, of: file)
+        usable = size - Int(page[20])
+        self.file = file
+        // SQLite's map of pages in a database that vacuums itself is another book, and not read here.
+        guard header.hasPageCount, usable >= 480, number(52) == 0, number(64) == 0 else { throw Doubt() }
+    }
+
+    deinit { page.deallocate() }
+
+    func read(_ number: Int) throws {
+        guard number > 0, number <= count else { throw Doubt() }
+        try Self.fill(page, number, of: file)
+    }
+
+    private static func fill(_ page: UnsafeMutableRawBufferPointer, _ number: Int, of file: borrowing Descriptor) throws
+    {
+        guard try file.read(into: page, at: (number - 1) * page.count) == page.count else { throw Doubt() }
+    }
+
+    /// The number with which another page begins, without reading that page.
+    func firstNumber(of other: Int) throws -> Int {
+        var bytes: UInt32 = 0
+        let count = try withUnsafeMutableBytes(of: &bytes) { try file.read(into: $0, at: (other - 1) * size) }
+        guard count == 4 else { throw Doubt() }
+        return Int(UInt32(bigEndian: bytes))
+    }
+
+    /// The number at a place of the page that was read last.
+    func number(_ place: Int) -> Int {
+        Int(UInt32(bigEndian: page.loadUnaligned(fromByteOffset: place, as: UInt32.self)))
+    }
+
+    private func short(_ place: Int) -> Int {
+        Int(UInt16(bigEndian: page.loadUnaligned(fromByteOffset: place, as: UInt16.self)))
+    }
+
+    // MARK: - Nodes of trees
+
+    struct Node {
+        let isInterior: Bool
+        let isTable: Bool
+        let cells: Int
+        /// Where the places of its cells begin.
+        let places: Int
+    }
+
+    func node(_ number: Int) throws -> Node {
+        try read(number)
+        let start = number == 1 ? 100 : 0
+        let kind = page[start]
+        guard [2, 5, 10, 13].contains(kind) else { throw Doubt() }
+        let node = Node(
+            isInterior: kind < 8, isTable: kind == 5 || kind == 13, cells: short(start + 3),
+            places: start + (kind < 8 ? 12 : 8))
+        guard node.places + 2 * node.cells <= usable else { throw Doubt() }
+        return node
+    }
+
+    /// Where a cell of the node begins that was read last.
+    func cell(_ index: Int, of node: Node) throws -> Int {
+        let place = short(node.places + 2 * index)
+        guard place >= node.places + 2 * node.cells, place + 4 <= usable else { throw Doubt() }
+        return place
+    }
+
+    /// The first of the pages to which the content of a cell goes on, and how many those are; nil if all of it is here.
+    func overflow(at place: Int, isTable: Bool) throws -> (first: Int, count: Int)? {
+        var place = place
+        let size = try varint(&place)
+        if isTable { _ = try varint(&place) }
+        let most = isTable ? usable - 35 : (usable - 12) * 64 / 255 - 23
+        if size <= most { return nil }
+        let least = (usable - 12) * 32 / 255 - 23
+        let local = least + (size - least) % (usable - 4)
+        let here = local <= most ? local : least
+        guard place + here + 4 <= usable else { throw Doubt() }
+        return (number(place + here), (size - here + usable - 5) / (usable - 4))
+    }
+
+    /// Up to nine bytes, the highest bits first; never more than any content has.
+    private func varint(_ place: inout Int) throws -> Int {
+        var number: UInt64 = 0
+        for index in 0..<9 {
+            guard place < usable else { throw Doubt() }
+            let byte = page[place]
+            place += 1
+            number = index == 8 ? number << 8 | UInt64(byte) : number << 7 | UInt64(byte & 0x7f)
+            if byte < 0x80 { break }
+        }
+        return Int(min(number, 1 << 40))
+    }
+}

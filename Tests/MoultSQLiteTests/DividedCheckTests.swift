@@ -1,0 +1,161 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+@testable import MoultSQLite
+
+/// What is found sound in parts is sound as a whole, whatever is damaged; and what is sound is not checked twice.
+@Suite(.timeLimit(.minutes(60))) struct DividedCheckTests {
+    let scratch: Scratch
+
+    init() throws { scratch = try Scratch() }
+
+    private func isSound(_ path: String) throws -> Bool {
+        let connection = try Connection(path: path, access: .immutable)
+        return try DividedCheck(path: path, access: .immutable, deadline: 60, threads: 2, smallest: 0).isSound(
+            connection)
+    }
+
+    /// Whether SQLite finds anything; what keeps it from looking counts, too.
+    private func isFoundWhole(_ path: String) -> Bool {
+        do { return try !Connection(path: path, access: .immutable).quickCheck().isEmpty } catch { return true }
+    }
+
+    /// Numbers, texts that stay in a page and that need pages of their own, and rows that are gone.
+    private static let rows = """
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
+          INSERT INTO a SELECT i, 'name ' || (i * 7919 % 2000), i / 3.0, iif(i % 50, NULL, printf('%.*c', 9000, 'x')) FROM n;
+        INSERT INTO b SELECT name, id, note FROM a WHERE id < 900;
+        DELETE FROM a WHERE id BETWEEN 300 AND 700;
+        """
+    private static let tables = """
+        CREATE TABLE a(id INTEGER PRIMARY KEY, name TEXT UNIQUE, value REAL, note TEXT); CREATE INDEX value ON a(value, note);
+        CREATE TABLE b(name TEXT, number, note, PRIMARY KEY(name, number)) WITHOUT ROWID; CREATE INDEX "i'1" ON b(note);
+        """
+
+    @Test(arguments: [
+        "\(tables) \(rows)", "PRAGMA page_size = 512; \(tables) \(rows)", "PRAGMA page_size = 65536; \(tables) \(rows)",
+        "\(tables) \(rows) CREATE VIRTUAL TABLE words USING fts5(name); INSERT INTO words SELECT name FROM a; ANALYZE;",
+        "\(tables) \(rows) DROP TABLE a;",
+        "\(tables) CREATE VIEW v AS SELECT 1; CREATE TABLE \"5\"(x); CREATE TABLE \"a'b\"(x UNIQUE);",
+        "\(tables) \(rows) CREATE TABLE c(x INTEGER PRIMARY KEY AUTOINCREMENT, y CHECK (y > 0)); INSERT INTO c VALUES(7, 1);",
+    ])
+    func whatIsSoundIsNotCheckedTwice(_ sql: String) throws {
+        let path = try scratch.database("a.db", sql)
+        #expect(!isFoundWhole(path))
+        #expect(try isSound(path))
+    }
+
+    /// Its map of pages is not kept here, so SQLite checks it.
+    @Test(arguments: ["full", "incremental"]) func whatVacuumsItselfIsLeftToSQLite(_ mode: String) throws {
+        let path = try scratch.database("a.db", "PRAGMA auto_vacuum = \(mode); \(Self.tables) \(Self.rows)")
+        #expect(!isFoundWhole(path))
+        #expect(try !isSound(path))
+    }
+
+    /// What no check of a single table sees, and the one of the whole file does.
+    enum Damage: CaseIterable {
+        case aFreePageInUse, freePagesForgotten, tooManyFreePages, aBranchOfTwoTables, aTableTwice
+
+        func strike(_ pages: inout Pages) throws {
+            switch self {
+            // The first that the first page of the list of free ones names.
+            case .aFreePageInUse: pages.set((pages.number(32) - 1) * 4096 + 8, to: pages.root("b"))
+            case .freePagesForgotten:
+                pages.set(32, to: 0)
+                pages.set(36, to: 0)
+            case .tooManyFreePages: pages.set(36, to: pages.number(36) + 1)
+            case .aBranchOfTwoTables: pages.set(pages.branch("c"), to: pages.number(pages.branch("d")))
+            case .aTableTwice: try pages.give(root: "c", to: "d")
+            }
+        }
+    }
+
+    @Test(arguments: Damage.allCases) func whatOnlyTheWholeFileShows(_ damage: Damage) throws {
+        let path = try scratch.database(
+            "a.db",
+            """
+            CREATE TABLE c(x); CREATE TABLE d(x);
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 40)
+              INSERT INTO c SELECT printf('%.*c', 2000, 'c') FROM n;
+            INSERT INTO d SELECT * FROM c;
+            \(Self.tables) \(Self.rows)
+            """)
+        #expect(try isSound(path))
+        var pages = try Pages(path)
+        try damage.strike(&pages)
+        try pages.write()
+        let connection = try Connection(path: path, access: .immutable)
+        for table in ["a", "b", "c", "d"] {
+            #expect(try connection.quickCheck(ofTable: table) == [], "\(damage): \(table)")
+        }
+        #expect(try connection.quickCheck() != [], "\(damage)")
+        #expect(try !isSound(path), "\(damage)")
+    }
+
+    /// Bytes by chance, most of them where numbers of pages and cells are.
+    @Test(arguments: 0..<8) func whateverIsFoundIsDoubted(seed: Int) throws {
+        let made = try scratch.database("a.db", "\(Self.tables) \(Self.rows)")
+        let sound = try #require(try Files.read(made, limit: 1 << 24))
+        let path = scratch.path("damaged.db")
+        var state = UInt64(seed + 1)
+        func chance(_ limit: Int) -> Int {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return Int(state >> 33) % limit
+        }
+        var found = 0
+        for _ in 0..<60 {
+            var bytes = sound
+            let place = chance(bytes.count / 4096) * 4096 + (chance(4) == 0 ? chance(4096) : chance(16))
+            bytes[place] = UInt8(chance(256))
+            try Files.remove(path)
+            try Files.writeNew(bytes, to: path)
+            guard isFoundWhole(path) else { continue }
+            found += 1
+            // An error is no claim that it is sound.
+            do { #expect(try !isSound(path), "byte \(place) is \(bytes[place])") } catch is MoultError {}
+        }
+        #expect(found > 5)
+    }
+}
+
+/// The bytes of a database with pages of 4096, and where its tables begin.
+struct Pages {
+    private let path: String
+    private var bytes: [UInt8]
+    private var roots: [String: Int] = [:]
+
+    init(_ path: String) throws {
+        self.path = path
+        bytes = try #require(try Files.read(path, limit: 1 << 24))
+        for row in try Connection(path: path, access: .immutable).query("SELECT name, rootpage FROM sqlite_schema") {
+            if case .text(let name) = row[0], case .integer(let root) = row[1] { roots[name] = Int(root) }
+        }
+    }
+
+    func root(_ table: String) -> Int { roots[table] ?? 0 }
+
+    /// Where the number of the last branch of an inner root stands.
+    func branch(_ table: String) -> Int { (root(table) - 1) * 4096 + 8 }
+
+    func number(_ place: Int) -> Int { bytes[place..<place + 4].reduce(0) { $0 << 8 | Int($1) } }
+
+    mutating func set(_ place: Int, to number: Int) {
+        for index in 0..<4 { bytes[place + index] = UInt8(truncatingIfNeeded: number >> (24 - 8 * index)) }
+    }
+
+    /// Changes the schema, in which the number of a root is one byte.
+    mutating func give(root: String, to table: String) throws {
+        try Shell.must([
+            "sqlite3", path,
+            "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET rootpage = \(self.root(root)) WHERE name = '\(table)'",
+        ])
+        bytes = try #require(try Files.read(path, limit: 1 << 24))
+    }
+
+    func write() throws {
+        try Files.remove(path)
+        try Files.writeNew(bytes, to: path)
+    }
+}
