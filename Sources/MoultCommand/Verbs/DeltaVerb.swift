@@ -33,6 +33,7 @@ enum DeltaVerb {
         guard let path = call.value(output) else {
             throw call.wrongUsage("--output is missing", why: "the patch goes into a file")
         }
+        try refuseOther(path)
         Interruption.watch()
         let before = try call.subject(call.required(old))
         let after = try call.subject(call.required(new))
@@ -57,6 +58,25 @@ enum DeltaVerb {
         call.output.print(
             DeltaReport(path: path, patch: made, base: try content(base), result: try content(result)))
         return .done
+    }
+
+    /// The patch goes over an older one at most: a slip of the pen must not cost a database.
+    private static func refuseOther(_ path: String) throws {
+        try OutputFile.requireDirectory(of: path)
+        guard let facts = try Files.facts(path) else { return }
+        guard try facts.kind == .file && (facts.size == 0 || endsLikeAPatch(path, size: facts.size)) else {
+            throw MoultError(
+                .output, what: "cannot write the patch to \(path)", why: "something else than a patch is there",
+                now: "Name another file.")
+        }
+    }
+
+    /// By the last number of its seek table.
+    private static func endsLikeAPatch(_ path: String, size: Int) throws -> Bool {
+        let file = try Descriptor(path, .read)
+        var bytes = [UInt8](repeating: 0, count: 4)
+        let count = try bytes.withUnsafeMutableBytes { try file.read(into: $0, at: max(0, size - 4)) }
+        return bytes[..<count].elementsEqual([0xB1, 0xEA, 0x92, 0x8F])
     }
 
     private static func content(_ path: String) throws -> Manifest.Content {
