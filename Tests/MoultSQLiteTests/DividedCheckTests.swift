@@ -37,7 +37,7 @@ import Testing
     @Test(arguments: [
         "\(tables) \(rows)", "PRAGMA page_size = 512; \(tables) \(rows)", "PRAGMA page_size = 65536; \(tables) \(rows)",
         "\(tables) \(rows) CREATE VIRTUAL TABLE words USING fts5(name); INSERT INTO words SELECT name FROM a; ANALYZE;",
-        "\(tables) \(rows) DROP TABLE a;",
+        "\(tables) \(rows) DROP TABLE a; CREATE TABLE c AS SELECT * FROM b;",
         "\(tables) CREATE VIEW v AS SELECT 1; CREATE TABLE \"5\"(x); CREATE TABLE \"a'b\"(x UNIQUE);",
         "\(tables) \(rows) CREATE TABLE c(x INTEGER PRIMARY KEY AUTOINCREMENT, y CHECK (y > 0)); INSERT INTO c VALUES(7, 1);",
     ])

@@ -14,6 +14,9 @@ package struct DividedCheck {
     /// What has fewer bytes is checked before a thread has begun.
     let smallest: Int
 
+    /// An eighth of the file must be beside the largest table.
+    private static let leastShare = 8
+
     package init(
         path: String, access: Access, deadline: Double, threads: Int = Threads.cores, smallest: Int = 16 << 20
     ) {
@@ -44,10 +47,9 @@ package struct DividedCheck {
         let pages = try RawPages(path)
         var sizes = ["sqlite_schema": try pages.estimate(1)]
         var roots = [1]
-        for row in try connection.query(
-            "SELECT type, tbl_name, rootpage FROM sqlite_schema WHERE type IN ('table', 'index')")
-        {
-            guard case .text(let table)? = row.dropFirst().first, case .integer(let root)? = row.last else {
+        let trees = "SELECT tbl_name, rootpage FROM sqlite_schema WHERE type IN ('table', 'index')"
+        for row in try connection.query(trees) {
+            guard case .text(let table)? = row.first, case .integer(let root)? = row.last else {
                 throw RawPages.Doubt()
             }
             // A virtual table has no tree of its own.
@@ -56,6 +58,9 @@ package struct DividedCheck {
             sizes[table, default: 0] += size
         }
         let tables = sizes.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
+        // SQLite's check of a table cannot be divided: where one is nearly all there is, nothing is gained.
+        let (all, largest) = (sizes.values.reduce(0, +), tables.first?.value ?? 0)
+        if (all - largest) * Self.leastShare < all { throw RawPages.Doubt() }
         return tables.map { .table($0.key) } + [.pages(roots: roots)]
     }
 
@@ -65,7 +70,7 @@ package struct DividedCheck {
         case .table(let name):
             do {
                 if try connection.quickCheck(ofTable: name).isEmpty { return }
-            } catch  where error.sqlite?.resultCode.primary == .error {
+            } catch let error where error.sqlite?.resultCode.primary == .error {
                 // A name that the schema has and SQLite does not know.
             }
             throw RawPages.Doubt()
