@@ -98,7 +98,7 @@ let package = Package(
             name: "MoultCommand",
             dependencies: [
                 "Moult", "MoultCore", "MoultSteps", "MoultPublish", "StepKit", "MoultBasics", "MoultFiles",
-                "MoultSQLite", "MoultArchive", "MoultTrust", "MoultFeed", "MoultExam", "CLinux",
+                "MoultSQLite", "MoultArchive", "MoultTrust", "MoultFeed", "MoultTransport", "MoultExam", "CLinux",
             ]),
         .executableTarget(name: "MoultTool", dependencies: ["MoultCommand"]),
 

@@ -2,6 +2,7 @@ internal import MoultBasics
 internal import MoultCore
 internal import MoultFeed
 internal import MoultFiles
+internal import MoultTransport
 internal import MoultTrust
 internal import StepKit
 
@@ -52,7 +53,11 @@ enum InitVerb {
         var settings = Settings(product: product, app: try call.version(UpdateOptions.app), follow: follow)
         let keys = try call.values(key).map { TrustedKeys.Entry(key: try Keys.public($0)) }
         if !keys.isEmpty { settings.keys = TrustedKeys(keys) }
-        settings.feed = try call.value(feed).map { FeedSettings(url: $0.contains("://") ? $0 : try Files.absolute($0)) }
+        settings.feed = try call.value(feed).map { url in
+            // What can never be asked is not written down, a password least of all.
+            _ = try Location(url)
+            return FeedSettings(url: url.contains("://") ? url : try Files.absolute(url))
+        }
         try Orchestrator.create(at: store, settings)
         call.output.print(
             InitReport(store: store, settings: settings, isFoundWithoutBeingNamed: try isDefault(store, call)))

@@ -22,6 +22,18 @@ import Testing
         #expect(settings == Settings(product: "org.example.test"))
     }
 
+    @Test(arguments: [
+        ("ftp://example.org/feed.json", "ftp://example.org/feed.json cannot be asked: it has the scheme ftp"),
+        ("https://me:secret@example.org/feed.json", "a URL cannot be asked: it has a password in it"),
+    ])
+    func aFeedThatCannotBeAskedIsNotWrittenDown(_ feed: String, message: String) throws {
+        let run = try scratch.run("moult init --product org.example.test --feed \(feed)")
+        #expect(run.status == 3)
+        #expect(run.err.hasPrefix("moult: error: \(message)\n"), "\(run.err)")
+        #expect(!(run.out + run.err).contains("secret"))
+        #expect(try scratch.run("[ -e store ]").status == 1)
+    }
+
     @Test func elsewhereTheNextCommandMustNameIt() throws {
         #expect(
             try scratch.run("moult init 'my data' --product org.example.test --follow match --app 3.4.0") == (
