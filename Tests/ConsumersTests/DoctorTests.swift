@@ -31,6 +31,19 @@ import Testing
         #expect((said.status, said.output) == (0, "\(shop.root): sound\n"))
     }
 
+    /// What is kept of a file that two generations have in common is moult's own.
+    @Test func aDatabaseThatDidNotChange() throws {
+        let maker = try ReleaseMaker(in: shop.scratch.path("unchanged"))
+        let store = Store(at: shop.scratch.path("other"))
+        for number in [1, 2] {
+            // Large enough for a second name: what is small is written anew.
+            let same = "CREATE TABLE same(x); INSERT INTO same VALUES(zeroblob(\(4 << 20)));"
+            try store.update(to: maker.make("\(number).0.0", sequence: number, [.reference("same", same)]))
+        }
+        let findings = try Doctor(StoreLayout(root: shop.scratch.path("other"))).examine()
+        #expect(findings.filter { !$0.isAdvice } == [])
+    }
+
     @Test(arguments: ["-wal", "-shm", "-journal"]) func aSidecarOfASealedDatabase(_ suffix: String) throws {
         let path = "\(shop.root)/food.db\(suffix)"
         try Files.writeNew([1], to: path)

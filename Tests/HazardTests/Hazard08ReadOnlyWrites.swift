@@ -93,6 +93,8 @@ import Testing
         let connection = try Store(at: place).connect()
         #expect(try connection.rows("SELECT count(*) FROM note.note") == [["5"]])
         try connection.close()
+        let error = #expect(throws: MoultError.self) { try Store(at: place).rollback(reason: "try") }
+        #expect(error?.now == "Mount its file system for writing, or use another store.")
         #expect(try Tree(lab.store.directory) == before)
     }
 }

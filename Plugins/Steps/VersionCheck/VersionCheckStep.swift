@@ -21,8 +21,13 @@ public struct VersionCheckStep: Step {
     }
 }
 
+extension MoultError.Code {
+    /// The release may not follow the one that is installed, or needs another app or another moult.
+    static let order = Self(510)
+}
+
 extension MoultError {
     static func refusal(what: String, why: String, now: String) -> MoultError {
-        MoultError(Code(510), .refused, what: what, why: why, now: now)
+        MoultError(.order, .refused, what: what, why: why, now: now)
     }
 }

@@ -7,7 +7,7 @@ internal import MoultFiles
 /// the file's time of change, by which its seal knows it; so that time is recorded here anew.
 struct LinkedFiles {
     private let layout: StoreLayout
-    private var path: String { "\(layout.hidden)/links.json" }
+    private var path: String { layout.links }
 
     init(_ layout: StoreLayout) { self.layout = layout }
 

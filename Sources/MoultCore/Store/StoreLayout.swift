@@ -24,16 +24,20 @@ package struct StoreLayout: Sendable, Equatable {
     package var quarantine: String { "\(hidden)/quarantine" }
     package var history: String { "\(hidden)/history.jsonl" }
     package var lock: String { "\(hidden)/lock" }
+    /// What is known of files that several generations have in common.
+    var links: String { "\(hidden)/links.json" }
+    /// Everything that moult itself puts into its directory.
+    var own: [String] { [current, generations, transactions, downloads, feed, quarantine, history, lock, links] }
 
     package func generation(_ name: String) -> String { "\(generations)/\(name)" }
     package func transaction(_ id: String) -> String { "\(transactions)/\(id)" }
     /// A file of the store; a full path, as caches that live apart have, stays as it is.
     package func file(_ name: String) -> String { name.hasPrefix("/") ? name : "\(root)/\(name)" }
-    /// The quarantine on the file system of a living database.
     /// Where a transaction sets a database aside.
     package func quarantined(_ database: String, path: String, by transaction: String) -> String {
         "\(quarantine(of: path))/\(transaction)-\(database)"
     }
+    /// The quarantine on the file system of a living database.
     package func quarantine(of path: String) -> String {
         path.hasPrefix("/") ? "\(Files.directory(of: path))/.moult/quarantine" : quarantine
     }

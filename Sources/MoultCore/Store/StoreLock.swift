@@ -27,9 +27,12 @@ package enum StoreLock {
     private static func lock(_ layout: StoreLayout) throws -> FileLock? {
         do { return try FileLock.take(layout.lock, .exclusive) } catch let error as MoultError {
             guard Files.isDenied(error) else { throw error }
+            let isReadOnly = error.cause as? Errno == .readOnly
             throw MoultError(
                 .store, what: "you may not change the store \(layout.root)", why: "\(error.what): \(error.why ?? "")",
-                now: "Run this as the user who owns the store.", cause: error.cause)
+                now: isReadOnly
+                    ? "Mount its file system for writing, or use another store."
+                    : "Run this as the user who owns the store.", cause: error.cause)
         }
     }
 }

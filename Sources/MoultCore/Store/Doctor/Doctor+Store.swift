@@ -62,11 +62,8 @@ extension Doctor {
 
     /// What lies in moult's own directory and is not its own.
     func strangers() throws -> [Finding] {
-        let own = [
-            layout.current, layout.generations, layout.transactions, layout.downloads, layout.quarantine,
-            layout.feed, layout.lock, layout.history,
-        ]
-        var strange = try Files.list(layout.hidden).map { "\(layout.hidden)/\($0)" }.filter { !own.contains($0) }
+        var strange = try Files.list(layout.hidden).map { "\(layout.hidden)/\($0)" }
+            .filter { !layout.own.contains($0) }
         for name in try Generation.names(layout) {
             let directory = layout.generation(name)
             // So is a generation that cannot be read.
