@@ -55,12 +55,12 @@ extension MoultError {
     private static func meaning(of error: SQLiteError) -> (Code, Outcome, now: String?) {
         switch error.resultCode {
         case .busy, .locked:
-            (.databaseBusy, .busy, "Another connection holds a lock on \(error.path): try again when it has let go")
+            (.databaseBusy, .busy, "Another connection holds a lock on \(error.path): try again when it has let go.")
         case .corrupt, .notADatabase: (.databaseCorrupt, .failed, nil)
         case .readOnlyMoved:
-            (.databaseReadOnly, .failed, "The file was replaced while it was open: close and open \(error.path) again")
+            (.databaseReadOnly, .failed, "The file was replaced while it was open: close and open \(error.path) again.")
         case .readOnly: (.databaseReadOnly, .failed, nil)
-        case .full: (.databaseIO, .failed, "Make room on the file system of \(error.path), then try again")
+        case .full: (.databaseIO, .failed, "Make room on the file system of \(error.path), then try again.")
         case .ioError: (.databaseIO, .failed, nil)
         case .cannotOpen: (.cannotOpenDatabase, .failed, nil)
         case .constraint: (.constraint, .failed, nil)

@@ -43,6 +43,6 @@ package enum Settle {
         return MoultError(
             .databaseBusy, .busy, what: "cannot bring \(path) into one file",
             why: holders.isEmpty ? why : "\(why): \(holders.joined(separator: ", "))",
-            now: "Close the programs that have it open, then try again", cause: cause)
+            now: "Close the programs that have it open, then try again.", cause: cause)
     }
 }

@@ -56,6 +56,12 @@ import Testing
         #expect(error.why == why)
     }
 
+    @Test func aPublicKeyIsToldFromASecretOne() throws {
+        let file = try SecretKey.generate().publicKey.file
+        let error = try #require(throws: MoultError.self) { try SecretKey(file: file, named: "k.pub") { [] } }
+        #expect(error.why == "it is a public key")
+    }
+
     /// Limits that only someone who wants to exhaust the machine would write.
     @Test func refusesImmoderateScryptLimits() throws {
         let file = try SecretKey.generate().file(password: nil)

@@ -1,4 +1,6 @@
 internal import MoultBasics
+internal import MoultCore
+internal import MoultFiles
 internal import MoultPublish
 
 /// `moult build`: makes a sealed database of a script.
@@ -33,6 +35,7 @@ enum BuildVerb {
 
     static func run(_ call: Call) throws -> ExitCode {
         guard let output = call.value(output) else { throw call.wrongUsage("build needs --output FILE") }
+        try refuseStore(output)
         var options = BuildOptions()
         options.defines = try call.defines(PackVerb.define)
         options.allowOutside = call.has(allowOutside)
@@ -58,6 +61,17 @@ enum BuildVerb {
         for why in report.unrepeatable { call.output.warn("a second build may give other bytes: \(why)") }
         call.output.print(BuiltReport(built: report))
         return .done
+    }
+
+    /// An older build is replaced; what lies in a store may be all that somebody has written.
+    private static func refuseStore(_ output: String) throws {
+        let directory = Files.directory(of: try Files.absolute(output))
+        guard try Files.facts(output) != nil, try Files.facts("\(directory)/\(StoreLayout.settingsName)") != nil else {
+            return
+        }
+        throw MoultError(
+            .output, .refused, what: "cannot build \(output)", why: "it is there already, in a store",
+            now: "Build it elsewhere: a release brings it into the store.")
     }
 }
 

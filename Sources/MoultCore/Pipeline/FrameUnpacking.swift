@@ -36,7 +36,7 @@ struct FrameUnpacking {
             // What fills no more than one frame has two digests in the manifest, which must agree.
             guard digest.utf8.elementsEqual(digests[64 * piece.frame..<64 * (piece.frame + 1)]),
                 member.frames.count > 1 || digest == members[member.name]?.sha256
-            else { throw notSealed("“\(member.name)” in it differs at byte \(piece.offset) or behind") }
+            else { throw notSealed("\(member.name) in it differs at byte \(piece.offset) or behind") }
             try targets[piece.member]?.write(piece)
             try gauge.add(piece.bytes.count)
         }

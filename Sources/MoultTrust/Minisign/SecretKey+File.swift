@@ -17,6 +17,8 @@ extension SecretKey {
     package init(file bytes: [UInt8], named name: String, password: () throws -> [UInt8]) throws {
         let text = try MinisignText(bytes, kind: "secret key", named: name, lines: 2)
         _ = try text.comment(line: 0, prefix: MinisignText.untrusted)
+        // Whether it is one, not why it is none, is the question here.
+        if (try? PublicKey(file: bytes, named: name)) != nil { throw text.error("it is a public key") }
         let fields = try text.bytes(line: 1, count: 6 + Self.saltSize + 16 + Self.secretSize)
         guard fields.starts(with: "Ed".utf8) else { throw text.error("its algorithm is not Ed25519") }
         guard fields[4..<6].elementsEqual("B2".utf8) else { throw text.error("its checksum is not BLAKE2b") }
