@@ -16,6 +16,8 @@ package struct DividedCheck {
 
     /// An eighth of the file must be beside the largest table.
     private static let leastShare = 8
+    /// For each SQLite goes through the whole schema.
+    private static let mostTables = 1000
 
     package init(
         path: String, access: Access, deadline: Double, threads: Int = Threads.cores, smallest: Int = 16 << 20
@@ -60,7 +62,7 @@ package struct DividedCheck {
         let tables = sizes.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
         // SQLite's check of a table cannot be divided: where one is nearly all there is, nothing is gained.
         let (all, largest) = (sizes.values.reduce(0, +), tables.first?.value ?? 0)
-        if (all - largest) * Self.leastShare < all { throw RawPages.Doubt() }
+        guard (all - largest) * Self.leastShare >= all, tables.count <= Self.mostTables else { throw RawPages.Doubt() }
         return tables.map { .table($0.key) } + [.pages(roots: roots)]
     }
 
