@@ -41,7 +41,12 @@ package struct DividedCheck {
                 return { try prove(parts[$0], own) }
             }
             return true
-        } catch is RawPages.Doubt { return false }
+        } catch is RawPages.Doubt {
+            return false
+        } catch let error as MoultError where error.code == .databaseCorrupt {
+            // What keeps this from looking is for the check of the whole file to tell.
+            return false
+        }
     }
 
     /// The largest first, so that no thread has much left when the others have nothing.
