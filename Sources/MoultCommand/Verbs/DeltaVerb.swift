@@ -1,3 +1,4 @@
+internal import MoultArchive
 internal import MoultBasics
 internal import MoultFiles
 internal import MoultPublish
@@ -64,19 +65,11 @@ enum DeltaVerb {
     private static func refuseOther(_ path: String) throws {
         try OutputFile.requireDirectory(of: path)
         guard let facts = try Files.facts(path) else { return }
-        guard try facts.kind == .file && (facts.size == 0 || endsLikeAPatch(path, size: facts.size)) else {
+        guard try facts.kind == .file && (facts.size == 0 || SeekTable.read(Descriptor(path, .read)) != nil) else {
             throw MoultError(
                 .output, what: "cannot write the patch to \(path)", why: "something else than a patch is there",
                 now: "Name another file.")
         }
-    }
-
-    /// By the last number of its seek table.
-    private static func endsLikeAPatch(_ path: String, size: Int) throws -> Bool {
-        let file = try Descriptor(path, .read)
-        var bytes = [UInt8](repeating: 0, count: 4)
-        let count = try bytes.withUnsafeMutableBytes { try file.read(into: $0, at: max(0, size - 4)) }
-        return bytes[..<count].elementsEqual([0xB1, 0xEA, 0x92, 0x8F])
     }
 
     private static func content(_ path: String) throws -> Manifest.Content {

@@ -2,8 +2,8 @@ internal import MoultFiles
 internal import MoultTrust
 internal import Synchronization
 
-/// The file that a patch makes, and its digest: pieces come on several threads in any order, and the digest grows in the
-/// order of the file, by whichever thread is free.
+/// The file that a patch makes, and its digest: pieces come on several threads in any order, and whichever is free hands
+/// them to the digest in the order of the file.
 final class PatchedFile: Sendable {
     private struct State {
         /// Where the pieces lie that are written and not yet digested.
