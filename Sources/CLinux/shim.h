@@ -5,6 +5,7 @@
 #endif
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
@@ -75,3 +76,25 @@ static inline int moult_memfd(void) { return (int)syscall(SYS_memfd_create, "mou
 // Neither does <spawn.h> show these without it, and including it here would define fd_set unlike other modules do.
 extern int moult_spawn_addchdir(void *actions, const char *path) __asm__("posix_spawn_file_actions_addchdir_np");
 extern int moult_spawn_addclosefrom(void *actions, int from) __asm__("posix_spawn_file_actions_addclosefrom_np");
+
+// O_PATH is behind _GNU_SOURCE.
+#define MOULT_O_PATH 010000000
+
+// statx is behind _GNU_SOURCE, too. 1 if the path is the root of a mount, 0 if it is not, 2 if the kernel does not say.
+static inline int moult_is_mount_root(const char *path) {
+    uint64_t facts[32] = {0};  // struct statx: 256 bytes; stx_attributes at byte 8, stx_attributes_mask at byte 56
+    const uint64_t mount_root = 0x2000;
+    if (syscall(SYS_statx, AT_FDCWD, path, 0x100 /* AT_SYMLINK_NOFOLLOW */, 0u, facts) != 0) return -1;
+    if ((facts[7] & mount_root) == 0) return 2;
+    return (facts[1] & mount_root) != 0;
+}
+
+// <sys/xattr.h> would define fd_set unlike other modules do.
+static inline long moult_listxattr(const char *path, void *names, size_t size) { return syscall(SYS_listxattr, path, names, size); }
+static inline long moult_getxattr(const char *path, const char *name, void *value, size_t size) {
+    return syscall(SYS_getxattr, path, name, value, size);
+}
+static inline int moult_setxattr(const char *path, const char *name, const void *value, size_t size) {
+    return (int)syscall(SYS_setxattr, path, name, value, size, 0);
+}
+static inline int moult_removexattr(const char *path, const char *name) { return (int)syscall(SYS_removexattr, path, name); }

@@ -16,7 +16,7 @@ extension Orchestrator {
             try Files.ensureDirectory(directory)
         }
         // What can be made again says so to backup tools.
-        for directory in [layout.transactions, layout.downloads, layout.quarantine] { try CacheTag.put(in: directory) }
+        try CacheTag.put(in: layout.downloads)
         // The lock's file is made here, so that a command which in the end refuses leaves no trace at all.
         _ = try FileLock.take(layout.lock, .exclusive)
         try Files.replace(layout.settings, with: Array(settings.json.pretty.utf8))

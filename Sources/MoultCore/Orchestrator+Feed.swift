@@ -122,6 +122,7 @@ extension Plan {
     var updateRequest: UpdateRequest {
         UpdateRequest(
             manifest: manifestPath ?? "", follow: request.follow, allowDowngrade: request.allowDowngrade,
-            app: request.app)
+            app: request.app,
+            consent: Consent(takeOver: request.takeOver, acceptsUnpreserved: request.acceptUnpreserved))
     }
 }

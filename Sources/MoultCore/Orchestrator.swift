@@ -34,6 +34,10 @@ package struct Orchestrator: Sendable {
         package var settled: [Settler.Result] = []
         package var collected = Collector.Report()
         package var quarantine = QuarantineShelf.Report()
+        /// What happened to the rows of each database whose content was replaced or migrated.
+        package var rows: [(database: String, fates: [RowFate])] = []
+        /// The old content that is in quarantine now.
+        package var kept: [QuarantineShelf.Set] = []
         /// What is installed now.
         package var generation: String?
         /// Who still reads a generation before it.
@@ -44,8 +48,8 @@ package struct Orchestrator: Sendable {
 
     package func plan(_ request: UpdateRequest) throws -> Plan { try planner.update(request).plan }
 
-    package func planRollback(to wanted: String?, reason: String) throws -> Plan {
-        try planner.rollback(to: wanted, reason: reason).plan
+    package func planRollback(to wanted: String?, reason: String, consent: Consent = Consent()) throws -> Plan {
+        try planner.rollback(to: wanted, reason: reason, consent: consent).plan
     }
 
     /// Whether a command that writes would have something to settle first.
@@ -77,9 +81,12 @@ package struct Orchestrator: Sendable {
 
     /// Goes back to a kept generation, and puts the present release on hold.
     package func rollback(
-        to wanted: String?, reason: String, wait: Int = 0, announce: (Plan) throws -> Void = { _ in }
+        to wanted: String?, reason: String, consent: Consent = Consent(), wait: Int = 0,
+        announce: (Plan) throws -> Void = { _ in }
     ) throws -> Result {
-        try locked(wait) { try execute(planner.rollback(to: wanted, reason: reason), settled: $0, announce) }
+        try locked(wait) {
+            try execute(planner.rollback(to: wanted, reason: reason, consent: consent), settled: $0, announce)
+        }
     }
 
     /// Does exactly a saved plan, once.
@@ -102,7 +109,10 @@ package struct Orchestrator: Sendable {
                     } else {
                         try planner.update(saved.updateRequest)
                     }
-                case .rollback: try planner.rollback(to: saved.to.generation, reason: saved.hold?.reason ?? "")
+                case .rollback:
+                    try planner.rollback(
+                        to: saved.to.generation, reason: saved.hold?.reason ?? "",
+                        consent: Consent(takeOver: saved.request.takeOver))
                 case .reset:
                     try planner.reset(
                         saved.reset?.database ?? "", why: saved.reset?.why ?? "", setsUserDataAside: true)
@@ -186,10 +196,18 @@ package struct Orchestrator: Sendable {
         try announce(plan)
         for warning in plan.warnings { watcher.tell(.warning(warning)) }
         let transaction = Transaction(layout: layout, id: plan.id)
+        // What was there before is not this update's to clean away.
+        guard Transaction.isID(plan.id), try Files.facts(transaction.directory) == nil else {
+            throw MoultError(
+                .stale, .stale, what: "the plan \(plan.id) cannot be executed",
+                why: "it is not new: \(transaction.directory) is there already",
+                now: "Make another plan with: moult plan --out FILE MANIFEST")
+        }
         let calls = ConsumerCalls(
             transaction, plan, among: try allConsumers(), forceAfter: consumers.forceAfter, watcher: watcher)
+        var rows: [(database: String, fates: [RowFate])] = []
         do {
-            try Pipeline(
+            rows = try Pipeline(
                 transaction: transaction, steps: try steps, watcher: watcher, made: made, consumers: calls,
                 stopwatch: stopwatch
             )
@@ -206,6 +224,7 @@ package struct Orchestrator: Sendable {
             throw leave(transaction, calls, error, because: reason)
         }
         var result = Result(plan: plan, settled: settled, generation: plan.to.generation)
+        result.rows = rows
         if plan.purpose == .update {
             warning {
                 try Seen.note(
@@ -217,7 +236,8 @@ package struct Orchestrator: Sendable {
         warning {
             if let hold = plan.hold { try Settings.rewrite(layout, "hold", hold.json) }
             try transaction.journal.end("committed")
-            try record(plan, stopwatch, failure: nil)
+            result.kept = try QuarantineShelf(layout: layout, settings: Settings.read(layout)).sets(of: plan.id)
+            try record(plan, stopwatch, failure: nil, result)
             isRecorded = true
         }
         tidy(.done, made, transaction)
@@ -305,7 +325,7 @@ package struct Orchestrator: Sendable {
         do { try body() } catch { watcher.tell(.warning("\(error)")) }
     }
 
-    private func record(_ plan: Plan, _ stopwatch: Stopwatch, failure: (any Error)?) throws {
+    private func record(_ plan: Plan, _ stopwatch: Stopwatch, failure: (any Error)?, _ result: Result? = nil) throws {
         let outcome: History.Entry.Outcome =
             switch (failure as? MoultError)?.outcome {
             case nil where failure == nil: .done
@@ -319,7 +339,8 @@ package struct Orchestrator: Sendable {
                 to: plan.to.generation,
                 outcome: outcome, reason: failure.map(Self.reason) ?? plan.reset?.why,
                 remedy: (failure as? MoultError)?.now, milliseconds: stopwatch.elapsed.microseconds / 1000,
-                parts: stopwatch.parts),
+                parts: stopwatch.parts, rows: result?.rows.flatMap { $0.fates } ?? [],
+                kept: result?.kept.map { Files.name(of: $0.directory) } ?? []),
             to: layout)
     }
 

@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 internal import MoultBasics
 
@@ -31,6 +32,8 @@ package struct Descriptor: ~Copyable {
         case directory
         /// For locks: creates the file if it is not there.
         case lock
+        /// Names the file without opening it, and follows no link. Closing it drops none of this process's locks.
+        case name
     }
 
     package init(_ path: String, _ access: Access, mode: UInt32 = 0o600) throws {
@@ -42,6 +45,7 @@ package struct Descriptor: ~Copyable {
             case .append: O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW
             case .directory: O_RDONLY | O_DIRECTORY
             case .lock: O_RDWR | O_CREAT | O_NOFOLLOW
+            case .name: MOULT_O_PATH | O_NOFOLLOW
             }
         let verb = access == .create ? "create" : "open"
         let number = try wrapped("cannot \(verb) \(path)") { () throws(Errno) in try Syscall.open(path, flags, mode) }

@@ -12,6 +12,7 @@ package struct FileFacts: Sendable, Equatable {
     package let mode: UInt32
     package let links: Int
     package let owner: UInt32
+    package let group: UInt32
     package let changed: Moment
     package let modified: Moment
 
@@ -36,6 +37,7 @@ package struct FileFacts: Sendable, Equatable {
         mode = UInt32(stat.st_mode & 0o7777)
         links = Int(stat.st_nlink)
         owner = stat.st_uid
+        group = stat.st_gid
         changed = Moment(seconds: stat.st_ctim.tv_sec, nanoseconds: stat.st_ctim.tv_nsec)
         modified = Moment(seconds: stat.st_mtim.tv_sec, nanoseconds: stat.st_mtim.tv_nsec)
     }

@@ -101,6 +101,13 @@ extension Files {
         try file.close()
     }
 
+    /// Makes the content and the attributes of a file survive a power cut.
+    package static func syncFile(_ path: String) throws {
+        let file = try Descriptor(path, .read)
+        try file.sync()
+        try file.close()
+    }
+
     /// Gives a file its final mode and makes content, mode and time of change survive a power cut.
     package static func seal(_ path: String, mode: UInt32) throws {
         let file = try Descriptor(path, .read)

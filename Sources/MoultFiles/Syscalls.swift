@@ -74,6 +74,37 @@ package enum Syscall {
         _ = try call("chmod") { Glibc.chmod(path, mode) }
     }
     static func fchmod(_ fd: Int32, _ mode: mode_t) throws(Errno) { _ = try call("fchmod") { Glibc.fchmod(fd, mode) } }
+    static func chown(_ path: String, _ owner: uid_t, _ group: gid_t) throws(Errno) {
+        _ = try call("chown") { Glibc.chown(path, owner, group) }
+    }
+    static func listAttributes(_ path: String, _ buffer: UnsafeMutableRawBufferPointer) throws(Errno) -> Int {
+        try call("listxattr") { moult_listxattr(path, buffer.baseAddress, buffer.count) }
+    }
+    static func getAttribute(_ path: String, _ name: String, _ buffer: UnsafeMutableRawBufferPointer) throws(Errno)
+        -> Int
+    {
+        try call("getxattr") { moult_getxattr(path, name, buffer.baseAddress, buffer.count) }
+    }
+    static func setAttribute(_ path: String, _ name: String, _ value: [UInt8]) throws(Errno) {
+        _ = try call("setxattr") { moult_setxattr(path, name, value, value.count) }
+    }
+    static func removeAttribute(_ path: String, _ name: String) throws(Errno) {
+        _ = try call("removexattr") { moult_removexattr(path, name) }
+    }
+    /// Whether a path is the root of a mount; nil if the kernel does not say (before Linux 5.8).
+    static func isMountRoot(_ path: String) throws(Errno) -> Bool? {
+        switch try call("statx", { moult_is_mount_root(path) }) {
+        case 0: false
+        case 1: true
+        default: nil
+        }
+    }
+    static func groups() throws(Errno) -> [gid_t] {
+        let count = try call("getgroups") { getgroups(0, nil) }
+        var groups = [gid_t](repeating: 0, count: Int(count))
+        let filled = try call("getgroups") { getgroups(count, &groups) }
+        return Array(groups.prefix(Int(filled)))
+    }
     static func rename(_ old: String, _ new: String, _ flags: UInt32 = 0) throws(Errno) {
         _ = try call("rename") { moult_renameat2(AT_FDCWD, old, AT_FDCWD, new, flags) }
     }

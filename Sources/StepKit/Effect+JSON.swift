@@ -38,12 +38,15 @@ extension Change {
         case .point(let to, let from): .compact(["do": "point", "to": .string(to), "from": .optional(from)])
         case .link(let path, let member): ["do": "link", "path": .string(path), "member": .string(member)]
         case .create(let path, let size): ["do": "create", "path": .string(path), "size": .size(size)]
-        case .quarantine(let path, let why): ["do": "quarantine", "path": .string(path), "why": .string(why)]
-        case .replace(let path, let member, let size, let way, let why):
-            [
+        case .quarantine(let path, let why, let reason):
+            ["do": "quarantine", "path": .string(path), "why": .string(why), "reason": .string(reason.rawValue)]
+        case .move(let from, let path): ["do": "move", "from": .string(from), "path": .string(path)]
+        case .replace(let path, let member, let size, let way, let why, let reason, let rows):
+            .compact([
                 "do": "replace", "path": .string(path), "member": .string(member), "size": .size(size),
-                "way": .string(way.rawValue), "why": .string(why),
-            ]
+                "way": .string(way.rawValue), "why": .string(why), "reason": .string(reason.rawValue),
+                "rows": rows.isEmpty ? nil : .array(rows.map(\.json)),
+            ])
         case .migrate(let path, let members, let from, let to):
             [
                 "do": "migrate", "path": .string(path), "members": .array(members.map { .string($0) }),
@@ -74,14 +77,20 @@ extension Change {
         case "point": self = .point(to: try fields.string("to"), from: try fields.optionalString("from"))
         case "link": self = .link(path: try fields.string("path"), member: try fields.string("member"))
         case "create": self = .create(path: try fields.string("path"), size: try fields.count("size"))
-        case "quarantine": self = .quarantine(path: try fields.string("path"), why: try fields.string("why"))
+        case "quarantine":
+            self = .quarantine(
+                path: try fields.string("path"), why: try fields.string("why"),
+                reason: try fields.word("reason", KeptReason.self) ?? .reset)
+        case "move": self = .move(from: try fields.string("from"), path: try fields.string("path"))
         case "replace":
             guard let way = try fields.word("way", Database.Replacement.self) else {
                 throw fields.fail("way", "is missing")
             }
             self = .replace(
                 path: try fields.string("path"), member: try fields.string("member"), size: try fields.count("size"),
-                way: way, why: try fields.string("why"))
+                way: way, why: try fields.string("why"),
+                reason: try fields.word("reason", KeptReason.self) ?? .replaced,
+                rows: try fields.objects("rows").map { try RowFate($0) })
         case "migrate":
             self = .migrate(
                 path: try fields.string("path"), members: try fields.optionalStrings("members") ?? [],

@@ -30,8 +30,10 @@ public enum Change: Sendable, Equatable {
     case unlink(path: String)
     /// A plain file that was at the path before moult is taken into a generation of its own.
     case adopt(path: String, generation: String)
-    /// A living database that cannot be used goes to quarantine, with everything beside it.
-    case quarantine(path: String, why: String)
+    /// A writable database goes to quarantine, with everything beside it.
+    case quarantine(path: String, why: String, reason: KeptReason)
+    /// A writable database moves to the path that the release has for it.
+    case move(from: String, path: String)
 
     // copy
     /// A sealed file from the bundle goes into the new generation.
@@ -50,8 +52,10 @@ public enum Change: Sendable, Equatable {
     case link(path: String, member: String)
     /// A living file is made where none is, from the one that is kept in the generation.
     case create(path: String, size: Int)
-    /// A living file gets the release's content; rows that the release preserves are carried over.
-    case replace(path: String, member: String, size: Int, way: Database.Replacement, why: String)
+    /// A writable database gets the release's content; preserved rows are carried over, other app content is kept.
+    case replace(
+        path: String, member: String, size: Int, way: Database.Replacement, why: String, reason: KeptReason,
+        rows: [RowFate])
     /// The user's database is brought to the release's schema by its migrations, in one transaction.
     case migrate(path: String, members: [String], from: Int, to: Int)
     /// The database stays as it is.
@@ -89,7 +93,7 @@ extension Effect {
         switch change {
         case .confirm, .attach, .prove: .none
         case .retire, .unlink, .quarantine: .removes
-        case .adopt, .restore, .point, .replace, .migrate, .custom: .changes
+        case .adopt, .restore, .point, .replace, .migrate, .move, .custom: .changes
         case .seal, .stock, .refer, .seat, .link, .create: .adds
         case .keep: .keeps
         }
@@ -101,8 +105,7 @@ extension Effect {
         case .confirm, .keep, .attach, .prove: false
         case .retire, .unlink, .adopt, .seal, .stock, .refer, .restore, .seat, .point, .link, .create, .quarantine,
             .replace,
-            .migrate,
-            .custom:
+            .migrate, .move, .custom:
             true
         }
     }
@@ -121,7 +124,7 @@ extension Effect {
     /// The bytes that it stages on the store's file system.
     public var stagedBytes: Int {
         switch change {
-        case .seal(_, let size), .stock(_, let size), .create(_, let size), .replace(_, _, let size, _, _): size
+        case .seal(_, let size), .stock(_, let size), .create(_, let size), .replace(_, _, let size, _, _, _, _): size
         default: 0
         }
     }
@@ -150,9 +153,10 @@ extension Effect {
         case .point(let to, let from): "current: \(from ?? "nothing") -> \(to)"
         case .link(let path, _): "\(path) through current"
         case .create(let path, let size): "\(path) from the template, \(ByteCount(size))"
-        case .quarantine(let path, let why): "\(path) and all beside it to quarantine: \(why)"
-        case .replace(let path, _, let size, let way, let why):
-            "\(path), \(ByteCount(size)), by \(way.rawValue): \(why)"
+        case .quarantine(let path, let why, _): "\(path) and its sidecar files go to quarantine: \(why)"
+        case .move(let from, let path): "\(from) moves to \(path), with its data"
+        case .replace(let path, _, let size, let way, let why, _, let rows):
+            (["\(path), \(ByteCount(size)), by \(way.rawValue): \(why)"] + rows.map(\.text)).joined(separator: "; ")
         case .migrate(let path, let members, let from, let to):
             "\(path): \(counted(members.count, "migration")), user_version \(from) -> \(to)"
         case .keep(let why): why

@@ -127,9 +127,19 @@ extension PlanContext {
         planned.contains { if case .create(path, _) = $0.change { true } else { false } }
     }
 
+    /// Whether the file at a path is planned to move to another one.
+    public func moves(_ from: String) -> Bool {
+        planned.contains { if case .move(from, _) = $0.change { true } else { false } }
+    }
+
+    /// Whether the file at a path is planned to become a generation of its own.
+    public func adopts(_ path: String) -> Bool {
+        planned.contains { if case .adopt(path, _) = $0.change { true } else { false } }
+    }
+
     /// Whether the file at a path is planned to be out of the way.
     public func isSetAside(_ path: String) -> Bool {
-        planned.contains { if case .quarantine(path, _) = $0.change { true } else { false } }
+        planned.contains { if case .quarantine(path, _, _) = $0.change { true } else { false } }
     }
 }
 
@@ -150,6 +160,10 @@ public struct Policy: Sendable, Equatable {
     public var appVersion: Version?
     /// The version of moult.
     public var moultVersion: Version
+    /// The databases whose files the release may take over from the user, or from another kind.
+    public var takeOver: Set<String> = []
+    /// Whether rows that the installed release preserves may stay behind in quarantine.
+    public var acceptUnpreserved = false
     /// The directory of caches, where it is not the store.
     public var cacheRoot: String?
     /// The time by which something has expired.

@@ -42,10 +42,15 @@ public struct CopyStep: Step {
     /// Whether it fits was seen when it was to be taken out of service.
     private func cache(_ database: Database, _ context: PlanContext) throws -> Change {
         let path = context.path(of: database)
-        switch try context.store.look(path) {
-        case .nothing: return .create(path: path, size: database.size)
-        case .link(let target) where target.hasPrefix(".moult/"): return .create(path: path, size: database.size)
-        case .file, .link, .directory, .other:
+        if context.adopts(path) {
+            let way = try ReplacementWay(path: context.store.path(path), forced: .exchange).choose()
+            return .replace(
+                path: path, member: database.member, size: database.size, way: way.way, why: way.why,
+                reason: .replaced, rows: [])
+        }
+        switch try context.occupant(of: database) {
+        case .nothing, .missing, .generationLink: return .create(path: path, size: database.size)
+        case .own, .cache, .claimed, .foreign, .link, .obstacle:
             if context.isSetAside(path) { return .create(path: path, size: database.size) }
             return .keep(why: "it has the schema of the release")
         }
@@ -95,7 +100,7 @@ public struct CopyStep: Step {
             case .refer(let target, _):
                 guard let database = effect.database.flatMap(context.plan.release.database) else { continue }
                 try Files.symlink(to: target, at: "\(context.stagedGeneration)/\(database.member)")
-            case .create(let path, _), .replace(let path, _, _, _, _):
+            case .create(let path, _), .replace(let path, _, _, _, _, _, _):
                 try LivingStaging(context: context).stage(effect.database, as: path)
             case .migrate(let path, let members, _, _):
                 guard let database = effect.database.flatMap(context.plan.release.database) else { continue }

@@ -3,74 +3,77 @@ internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
 
-/// A shared database: new content comes in, what the app wrote and the release preserves is carried over.
+/// A shared database: new content comes in, and what the app wrote is carried over or kept.
 struct SharedContent {
     let database: Database
     let context: PlanContext
 
-    /// What is known of the living file, found out without changing it.
-    private struct Facts {
-        let digest: String?
-        let pageSize: Int
-        let isWAL: Bool
-        let preserved: [(table: String, rows: Int)]
-    }
-
     func change() throws -> Change {
-        switch try context.store.look(database.path) {
-        case .nothing, .link: return .create(path: database.path, size: database.size)
-        case .directory, .other:
-            throw MoultError(
-                Template.code, .refused, what: "\(path) is in the way",
-                why: "it is no file, and the shared database \"\(database.name)\" belongs there",
-                now: "Move it away, and apply again.")
-        case .file: break
+        if let from = context.movedFrom(database), context.moves(from) {
+            return try replace(at: from, reason: usual, isOwn: true, isMoved: true)
         }
-        let facts = try examine()
-        if facts.digest == database.sha256 { return .keep(why: "its content is of this release already") }
-        let (way, why) = try way(facts)
-        let rows = facts.preserved.map { "\(counted($0.rows, "row")) of \($0.table) carried over" }
+        switch try context.occupant(of: database) {
+        case .nothing, .generationLink: return .create(path: database.path, size: database.size)
+        case .missing(let before): throw context.missing(before, at: database.path)
+        case .obstacle: throw context.obstacle(at: database.path, database)
+        case .own: return try replace(at: database.path, reason: usual, isOwn: true)
+        case .claimed, .cache: return try replace(at: database.path, reason: .takenOver, isOwn: false)
+        case .foreign: return try replace(at: database.path, reason: usual, isOwn: false)
+        case .link(let target):
+            guard context.installed?.databases.contains(where: { $0.path == database.path && $0.kind == .shared }) == true
+            else { throw context.foreignLink(target, at: database.path, database) }
+            guard try Files.factsThroughLinks(context.store.path(database.path))?.kind == .file else {
+                throw context.missing(database, at: database.path)
+            }
+            return try replace(at: database.path, reason: usual, isOwn: true)
+        }
+    }
+
+    private var usual: KeptReason { context.purpose == .rollback ? .rolledBack : .replaced }
+
+    private func replace(at path: String, reason: KeptReason, isOwn: Bool, isMoved: Bool = false) throws -> Change {
+        let place = context.store.path(path)
+        let facts = try examine(place, isOwn: isOwn, reason)
+        if isOwn, facts.digest == database.sha256, !isMoved {
+            return .keep(why: "its content is of this release already")
+        }
+        let (way, why) = try ReplacementWay(path: place, forced: database.replace, isMoved: isMoved).choose()
         return .replace(
-            path: database.path, member: database.member, size: database.size, way: way,
-            why: ([why] + rows).joined(separator: "; "))
+            path: database.path, member: database.member, size: database.size, way: way, why: why, reason: reason,
+            rows: facts.rows)
     }
 
-    private var path: String { context.store.path(database.path) }
+    /// What is known of the file, found out without changing it.
+    private struct Facts {
+        var digest: String?
+        var rows: [RowFate] = []
+    }
 
-    private func examine() throws -> Facts {
-        do { return try Look.into(path) { try facts($0) } } catch {
-            if let error = error as? MoultError, error.outcome == .busy { throw error }
+    private func examine(_ place: String, isOwn: Bool, _ reason: KeptReason) throws -> Facts {
+        do { return try Look.into(place) { try facts($0, place, isOwn: isOwn, reason) } } catch let error as MoultError {
+            if error.outcome == .busy || error.code == MoultError.Code(630) { throw error }
+            // What is not a database has no rows; it becomes a generation of its own.
+            if !isOwn, reason != .takenOver, error.code == .databaseCorrupt { return Facts() }
             throw MoultError(
-                Template.code, .refused, what: "the shared database \(path) cannot be read", why: "\(error)",
-                now: "Nothing was changed. See what is wrong with it before its content is replaced.", cause: error)
+                Template.code, .refused, what: "the shared database \(place) cannot be read",
+                why: "\(error.what): \(error.why ?? "no reason was given")",
+                now: "Nothing was changed. To set it aside and begin with the shipped content: moult reset "
+                    + "\(database.name) --set-user-data-aside", cause: error)
         }
     }
 
-    private func facts(_ connection: Connection) throws -> Facts {
-        let header = try connection.header()
-        let digest: String? =
-            if try connection.int(ReleaseMarker.isThere) == 1,
-                case .text(let text)? = try connection.scalar(ReleaseMarker.digest)
-            { text } else { nil }
-        let preserved = try database.preserve.compactMap { preserve -> (String, Int)? in
-            let there = try connection.int(
-                "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE",
-                [.text(preserve.table)])
-            guard there > 0 else { return nil }
-            let condition = preserve.where.map { " WHERE (\($0))" } ?? ""
-            return (
-                preserve.table,
-                Int(try connection.int("SELECT count(*) FROM \(quoteIdentifier(preserve.table))\(condition)"))
-            )
+    private func facts(_ connection: Connection, _ place: String, isOwn: Bool, _ reason: KeptReason) throws -> Facts {
+        var facts = Facts()
+        if try connection.int(ReleaseMarker.isThere) == 1,
+            case .text(let digest)? = try connection.scalar(ReleaseMarker.digest)
+        { facts.digest = digest }
+        if isOwn, facts.digest == database.sha256 { return facts }
+        if reason == .takenOver {
+            facts.rows = try RowCounts(of: connection).tables.sorted { $0.key < $1.key }.filter { $0.value > 0 }
+                .map { RowFate(table: $0.key, kept: $0.value) }
+            return facts
         }
-        return Facts(digest: digest, pageSize: header.pageSize, isWAL: header.isWAL, preserved: preserved)
-    }
-
-    /// The way is chosen from what is known, and the plan says why.
-    private func way(_ facts: Facts) throws -> (Database.Replacement, String) {
-        if let forced = database.replace { return (forced, "as the release says") }
-        if try OpenFiles.isOpenHere(path) { return (.live, "this process has it open") }
-        guard let holder = try OpenFiles.holders(of: [path]).first else { return (.exchange, "nobody has it open") }
-        return (.live, "\(holder.description) has it open")
+        facts.rows = try RowForecast(database: database, context: context, isOwn: isOwn).rows(of: connection, place)
+        return facts
     }
 }

@@ -1,28 +1,37 @@
 internal import MoultBasics
 internal import StepKit
 
-/// A user's database: made from the release's template if there is none, else migrated, and never replaced.
+/// A user's database: made from the release's template if there is none, else migrated, and never replaced. Files from
+/// before moult come back as they were.
 enum Template {
-    /// A living database cannot be made where it shall be.
+    /// A writable database cannot be made where it belongs.
     static let code = MoultError.Code(520)
 
     static func change(for database: Database, _ context: PlanContext) throws -> Change {
-        switch try context.store.look(database.path) {
-        case .nothing:
-            return .create(path: database.path, size: database.size)
-        case .file:
+        if let from = context.movedFrom(database), context.moves(from) { return try moved(database, from, context) }
+        switch try context.occupant(of: database) {
+        case .nothing, .generationLink: return .create(path: database.path, size: database.size)
+        case .missing(let before): throw context.missing(before, at: database.path)
+        case .obstacle: throw context.obstacle(at: database.path, database)
+        case .own, .foreign, .cache, .claimed, .link:
+            if context.bringsBackAdopted { return try broughtBack(database, context) }
             return try UserSchema(database: database, context: context).change()
-        case .link(let target):
-            // The link of a sealed database that the release turns into a user's goes in the delete phase.
-            if target.hasPrefix(".moult/") {
-                return .create(path: database.path, size: database.size)
-            }
-            return try UserSchema(database: database, context: context).change()
-        case .directory, .other:
-            throw MoultError(
-                code, .refused, what: "\(context.store.path(database.path)) is in the way",
-                why: "it is no file, and the user's database \"\(database.name)\" belongs there",
-                now: "Move it away, and apply again.")
         }
+    }
+
+    private static func moved(_ database: Database, _ from: String, _ context: PlanContext) throws -> Change {
+        let change = try UserSchema(database: database, context: context, path: from).change()
+        guard case .migrate = change else { return change }
+        throw MoultError(
+            code, .refused, what: "release \(context.release.version) moves and migrates the database \(database.name)",
+            why: "one update cannot do both safely",
+            now: "Nothing was changed. The publisher must release the new path first, and the migrations after it.")
+    }
+
+    private static func broughtBack(_ database: Database, _ context: PlanContext) throws -> Change {
+        let way = try ReplacementWay(path: context.store.path(database.path), forced: nil).choose()
+        return .replace(
+            path: database.path, member: database.member, size: database.size, way: way.way,
+            why: "the file that was here before moult comes back", reason: .rolledBack, rows: [])
     }
 }

@@ -13,7 +13,7 @@ struct CacheFitness {
     func fault() throws -> String? {
         guard let schema = database.identity.schema else {
             throw MoultError(
-                Adoption.code, .refused, what: "databases.\(database.name).identity.schema is missing",
+                MoultError.Code(610), .refused, what: "databases.\(database.name).identity.schema is missing",
                 why: "without it nobody can tell whether a cache that is there fits release \(context.release.version)",
                 now: "Publish the release again: moult pack writes it.")
         }
@@ -24,11 +24,10 @@ struct CacheFitness {
         }
         switch try Fitness.of(path, judge: { try differs(Identity(of: $0), schema: schema) }) {
         case .fits, .missing: return nil
-        case .unfit(let why):
-            try refuseUsers()
-            return why
+        case .unfit(let why): return why
         case .untold(let error):
-            try refuseUsers()
+            // A lock says nothing about the cache: the app that holds it works with it.
+            if error.outcome == .busy { throw error }
             return error.why ?? error.what
         }
     }
@@ -38,20 +37,5 @@ struct CacheFitness {
         if digest != schema { return "its schema is not that of release \(context.release.version)" }
         return database.compatible?.fault(
             applicationID: Int(found.applicationID), userVersion: Int(found.userVersion))
-    }
-
-    /// What people wrote does not become a cache by a new release.
-    private func refuseUsers() throws {
-        let path = context.path(of: database)
-        guard
-            let before = context.installed?.databases.first(where: {
-                ($0.kind == .user || $0.kind == .shared) && context.path(of: $0) == path
-            })
-        else { return }
-        throw MoultError(
-            Adoption.code, .refused, what: "\(context.store.path(path)) is the user's",
-            why: "the installed release has it as \(before.kind.rawValue) database \"\(before.name)\", and this one "
-                + "as a cache, which it would set aside",
-            now: "Publish the release with another path for \"\(database.name)\".")
     }
 }

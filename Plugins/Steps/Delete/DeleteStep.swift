@@ -17,16 +17,32 @@ public struct DeleteStep: Step {
         {
             effects += try retire(installed, generation, context)
         }
-        return try effects + adopt(context) + quarantine(context)
+        return try effects + moves(context) + adopt(context) + quarantine(context)
     }
 
     private func quarantine(_ context: PlanContext) throws -> [Effect] {
-        try context.release.databases.filter { !$0.kind.isSealed }.compactMap { database in
-            let fault =
-                try database.kind == .cache
-                ? CacheFitness(database: database, context: context).fault() : strays(beside: database, context)
-            guard let why = fault else { return nil }
-            return effect(.delete, database.name, .quarantine(path: context.path(of: database), why: why))
+        try context.release.databases.compactMap { database in
+            guard let (why, reason) = try outOfUse(database, context) else { return nil }
+            return effect(
+                .delete, database.name, .quarantine(path: context.path(of: database), why: why, reason: reason))
+        }
+    }
+
+    /// Why a file must be set aside as a whole; nil if it stays, or is replaced in another way.
+    private func outOfUse(_ database: Database, _ context: PlanContext) throws -> (String, KeptReason)? {
+        let occupant = try context.occupant(of: database)
+        if case .claimed(let before) = occupant {
+            try context.proveTakeOver(of: database, from: before)
+            let why = "taken over from the \(before.kind.rawValue) database \"\(before.name)\""
+            return database.kind == .shared ? nil : (why, .takenOver)
+        }
+        switch database.kind {
+        case .cache:
+            // What moult did not make becomes a generation instead.
+            if occupant == .foreign { return nil }
+            return try CacheFitness(database: database, context: context).fault().map { ($0, .unfitCache) }
+        case .user, .shared: return try strays(beside: database, context).map { ($0, .replaced) }
+        case .reference: return nil
         }
     }
 
@@ -39,11 +55,21 @@ public struct DeleteStep: Step {
         return nil
     }
 
-    /// Whatever is at the path: nobody asks whether it can be opened.
+    /// Whatever is at the path: whether it can be opened makes no difference.
     private func reset(_ context: PlanContext) throws -> [Effect] {
         guard let database = context.only.flatMap(context.release.database) else { return [] }
+        if case .link(let target) = try context.occupant(of: database) {
+            let path = context.store.path(context.path(of: database))
+            throw MoultError(
+                MoultError.Code(610), .refused, what: "\(path) is a symbolic link to \(target)",
+                why: "a reset sets the file itself aside, and that file is not in the store",
+                now: "Nothing was changed. Move the file away and remove the link, then: moult reset \(database.name)"
+                    + (database.kind == .cache ? "" : " --set-user-data-aside"))
+        }
         return [
-            effect(.delete, database.name, .quarantine(path: context.path(of: database), why: context.reason))
+            effect(
+                .delete, database.name,
+                .quarantine(path: context.path(of: database), why: context.reason, reason: .reset))
         ]
     }
 
@@ -59,31 +85,77 @@ public struct DeleteStep: Step {
         return effects
     }
 
-    private func adopt(_ context: PlanContext) throws -> [Effect] {
-        let generation = try Adoption.generation(context)
-        return try context.release.databases.filter(\.kind.isSealed).compactMap { database in
-            switch try context.store.look(database.path) {
-            case .nothing, .link: return nil
-            case .file:
-                try Adoption.refuseUsers(database, context)
-                return effect(.delete, database.name, .adopt(path: database.path, generation: generation))
-            case .directory, .other:
+    /// A database with the app's data follows the path that the release has for it.
+    private func moves(_ context: PlanContext) throws -> [Effect] {
+        try context.release.databases.compactMap { database in
+            guard let from = context.movedFrom(database) else { return nil }
+            let (old, new) = (try context.store.look(from), try context.store.look(database.path))
+            guard case .file = old else {
+                // It was moved already, by hand.
+                if old == .nothing, case .file = new { return nil }
+                throw context.missing(database, at: from)
+            }
+            guard new == .nothing, !context.release.databases.contains(where: { $0.path == from }) else {
                 throw MoultError(
-                    Adoption.code, .refused, what: "\(context.store.path(database.path)) is in the way",
-                    why: "it is no file, and the release has a database for that path",
-                    now: "Move it away, and apply again.")
+                    MoultError.Code(610), .refused,
+                    what: "\(context.store.path(from)) cannot move to \(database.path)",
+                    why: new == .nothing
+                        ? "release \(context.release.version) has another database at the old path"
+                        : "something is at the new path already",
+                    now: "Nothing was changed. Move that away, or ask the publisher for a release that keeps the path.")
+            }
+            return effect(.delete, database.name, .move(from: from, path: database.path))
+        }
+    }
+
+    /// Files that moult did not make become a generation before they are replaced.
+    private func adopt(_ context: PlanContext) throws -> [Effect] {
+        let generation = try Self.adoptedGeneration(context)
+        return try context.release.databases.compactMap { database in
+            let path = context.path(of: database)
+            switch (try context.occupant(of: database), database.kind) {
+            case (.foreign, .reference), (.foreign, .shared):
+                return effect(.delete, database.name, .adopt(path: path, generation: generation))
+            case (.foreign, .cache):
+                guard try CacheFitness(database: database, context: context).fault() != nil else { return nil }
+                return effect(.delete, database.name, .adopt(path: path, generation: generation))
+            case (.obstacle, .reference): throw context.obstacle(at: path, database)
+            case (.link(let target), .reference):
+                // A link of moult's own that was changed is made again.
+                if context.installed?.databases.contains(where: { $0.path == path && $0.kind.isSealed }) == true {
+                    return nil
+                }
+                throw context.foreignLink(target, at: path, database)
+            default:
+                if database.kind.isSealed { try refuseSidecars(path, database, context) }
+                return nil
             }
         }
     }
 
+    /// The first free name among `0+adopted`, `0+adopted.2`, …
+    private static func adoptedGeneration(_ context: PlanContext) throws -> String {
+        var number = 1
+        while true {
+            let name = number == 1 ? "0+adopted" : "0+adopted.\(number)"
+            if try context.store.look(".moult/generations/\(name)") == .nothing { return name }
+            number += 1
+        }
+    }
+
+    /// Older versions of SQLite read a sidecar beside a link, so one that belongs to no file must not be there.
+    private func refuseSidecars(_ path: String, _ database: Database, _ context: PlanContext) throws {
+        for suffix in ["-wal", "-journal", "-shm"] where try context.store.look(path + suffix) != .nothing {
+            let sidecar = context.store.path(path + suffix)
+            throw MoultError(
+                MoultError.Code(611), .refused, what: "\(sidecar) lies beside the read-only database \(path)",
+                why: "it belongs to another file, and some versions of SQLite would read it with this one",
+                now: "Nothing was changed. Move it away: mv \(sidecar) \(sidecar).old")
+        }
+    }
+
     public func prepare(_ effects: [Effect], _ context: PrepareContext) throws {
-        let paths = effects.compactMap { effect -> (name: String, path: String)? in
-            guard case .adopt(let path, _) = effect.change, let name = effect.database else { return nil }
-            return (name, path)
-        }
-        if !paths.isEmpty { try Adoption.prepare(paths, context) }
-        if context.plan.purpose == .reset {
-            for effect in effects { try Rescue(context: context).prepare(effect) }
-        }
+        guard context.plan.purpose == .reset else { return }
+        for effect in effects { try Rescue(context: context).prepare(effect) }
     }
 }

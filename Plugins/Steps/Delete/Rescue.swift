@@ -8,7 +8,7 @@ struct Rescue {
     let context: PrepareContext
 
     func prepare(_ effect: Effect) throws {
-        guard case .quarantine(let path, _) = effect.change,
+        guard case .quarantine(let path, _, _) = effect.change,
             let database = effect.database.flatMap(context.plan.release.database), database.kind != .cache
         else { return }
         let place = context.plan.store.path(path)

@@ -96,18 +96,33 @@ extension Plan {
     }
 }
 
+extension Plan {
+    /// The files that no other process may have open when this is done.
+    var soleUses: [String] {
+        let live = Set(
+            effects.compactMap { effect -> String? in
+                if case .replace(let path, _, _, .live, _, _, _) = effect.change { path } else { nil }
+            })
+        return effects.compactMap { effect in
+            if case .adopt(let path, _) = effect.change { return live.contains(path) ? nil : path }
+            return effect.soleUse
+        }
+    }
+}
+
 extension Effect {
     fileprivate var takesOutOfUse: Bool {
         switch change {
-        case .adopt, .quarantine, .replace, .migrate: true
+        case .adopt, .move, .quarantine, .replace, .migrate: true
         default: false
         }
     }
 
-    /// The file that nobody may have open when this is done; nil if others may.
-    var soleUse: String? {
+    /// The file that no other process may have open when this is done; nil if others may.
+    fileprivate var soleUse: String? {
         switch change {
-        case .adopt(let path, _), .quarantine(let path, _), .replace(let path, _, _, .exchange, _): path
+        case .quarantine(let path, _, _), .replace(let path, _, _, .exchange, _, _, _): path
+        case .move(let from, _): from
         default: nil
         }
     }

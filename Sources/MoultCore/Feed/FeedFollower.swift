@@ -40,7 +40,8 @@ struct FeedFollower {
     /// The request for one release of the feed.
     var update: UpdateRequest {
         UpdateRequest(
-            manifest: "", follow: request.follow, allowDowngrade: request.allowDowngrade, app: request.app)
+            manifest: "", follow: request.follow, allowDowngrade: request.allowDowngrade, app: request.app,
+            consent: request.consent)
     }
 
     func choose(from current: FeedReader.Current) throws -> FeedChoice.Result {

@@ -8,11 +8,13 @@ package struct FeedRequest: Sendable {
     package var allowDowngrade: Bool
     package var allowUnsigned: Bool
     package var app: Version?
+    package var consent: Consent
 
     package init(
         place: String? = nil, follow: Policy.Follow? = nil, allowDowngrade: Bool = false, allowUnsigned: Bool = false,
-        app: Version? = nil
+        app: Version? = nil, consent: Consent = Consent()
     ) {
+        self.consent = consent
         (self.place, self.follow, self.app) = (place, follow, app)
         (self.allowDowngrade, self.allowUnsigned) = (allowDowngrade, allowUnsigned)
     }

@@ -54,11 +54,7 @@ package struct Collector {
 
     /// Out of sight in one step, then gone: a crash in between leaves rubbish among the transactions, not half a generation.
     private func remove(_ name: String, holding lease: FileLock) throws {
-        let trash = Transaction.trash(name, layout)
-        try Files.removeTree(trash.directory)
-        try Files.setMode(layout.generation(name), 0o700)
-        try Files.rename(layout.generation(name), to: trash.directory)
-        try Files.removeTree(trash.directory)
+        try Removable(generation: name, in: layout)?.remove(by: .trash(name, layout))
         try LinkedFiles(layout).refresh()
         withExtendedLifetime(lease) {}
     }

@@ -18,6 +18,8 @@ struct Journal {
         var plan: Plan?
         /// The inodes of what the transaction staged, by their path in its directory; nil before the decision.
         var decided: [String: UInt64]?
+        /// The paths whose old content may be removed, because a proof of the gate says so.
+        var expendable: Set<String> = []
         /// The consumers that were told to let go.
         var released: [String] = []
         var attempts = 0
@@ -50,12 +52,17 @@ struct Journal {
     }
 
     /// The decision: from here on the update goes forward, also after a crash.
-    func decide(inodes: [String: UInt64]) throws {
+    func decide(inodes: [String: UInt64], expendable: [String: Displacement.Proof] = [:]) throws {
         let members = inodes.sorted { $0.key < $1.key }.map {
             JSON.Member($0.key, .integer(Int64(bitPattern: $0.value)))
         }
         try syncNames()
-        try append(["record": "decided", "inodes": .object(members)])
+        let proofs = expendable.sorted { $0.key < $1.key }.map { JSON.Member($0.key, .string($0.value.rawValue)) }
+        try append(
+            .compact([
+                "record": "decided", "inodes": .object(members),
+                "expendable": proofs.isEmpty ? nil : .object(proofs),
+            ]))
     }
 
     /// The names of the journal and of what was staged. Before a record that counts, and not after it: it may be there
@@ -136,6 +143,7 @@ struct Journal {
             for member in json["inodes"]?.members ?? [] {
                 state.decided?[member.name] = member.value.integer.map { UInt64(bitPattern: $0) }
             }
+            state.expendable = Set((json["expendable"]?.members ?? []).map(\.name))
         case "draining": state.wal.formUnion(json["wal"]?.array?.compactMap(\.string) ?? [])
         case "attempt": state.attempts += 1
         case "intent":

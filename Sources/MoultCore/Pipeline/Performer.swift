@@ -8,20 +8,19 @@ final class Performer: Changes, @unchecked Sendable {
     let transaction: Transaction
     let plan: Plan
     /// What the transaction staged, as recorded with the decision.
-    var inodes: [String: UInt64] { didSet { living.inodes = inodes } }
+    var inodes: [String: UInt64] { didSet { writable.inodes = inodes } }
     /// The release that was installed before, whose links an undo must leave or bring back.
     let installed: Manifest?
-    /// Leases on plain files that are being adopted: whoever opens one meanwhile waits for us.
-    private var leases: [String: WriteLease] = [:]
-    /// The databases that the app writes to.
-    private let living: LivingChanges
+    /// The databases that apps write to.
+    private let writable: WritableEffects
 
     init(transaction: Transaction, plan: Plan, inodes: [String: UInt64], installed: Manifest?, release: Manifest) {
         self.transaction = transaction
         self.plan = plan
         self.inodes = inodes
         self.installed = installed
-        living = LivingChanges(transaction: transaction, plan: plan, inodes: inodes, release: release)
+        writable = WritableEffects(
+            transaction: transaction, plan: plan, inodes: inodes, installed: installed, release: release)
     }
 
     private var layout: StoreLayout { transaction.layout }
@@ -35,40 +34,40 @@ final class Performer: Changes, @unchecked Sendable {
         switch effect.change {
         case .confirm, .retire, .seal, .stock, .refer, .restore, .keep, .attach, .prove: break
         case .unlink(let path): try unlink(path)
-        case .adopt(let path, let generation): try adopt(path, generation)
         case .seat(let generation): try seat(generation)
         case .point(let to, _): try point(to)
         case .link(let path, let member): try link(path, member)
         case .create(let path, _): try create(path)
-        case .quarantine, .replace, .migrate: try living.perform(effect)
+        case .adopt, .move, .quarantine, .replace, .migrate: try writable.perform(effect)
         case .custom(let name, _, _): throw customIsTheSteps(effect, name)
         }
     }
 
-    /// What must come directly before the decision, because it keeps others out: locks, leases, rows to carry over.
-    func engage() throws { try living.engage() }
-    func counters() throws -> [String: UInt64] { try living.counters() }
-    func isReplaced(_ effect: Effect, _ path: String) throws -> Bool { try living.isReplaced(effect, path) }
+    /// What must come directly before the decision, because it keeps other processes out: locks, leases, rows to carry.
+    func hold() throws { try writable.hold() }
+    func facts() throws -> [String: UInt64] { try writable.facts() }
+    func expendable() throws -> [String: Displacement.Proof] { try writable.expendable() }
+    func fates() throws -> [(database: String, fates: [RowFate])] { try writable.fates() }
+    func isDone(_ effect: Effect) throws -> Bool { try writable.isDone(effect) }
 
-    /// Lets go of the living files and leaves them as an app would, after a failure or a crash.
-    func rest() throws { try living.rest() }
+    /// Releases the writable databases and leaves them as an app would, after a failure or a crash.
+    func rest() throws { try writable.rest() }
 
-    var isIrrevocable: Bool { living.isIrrevocable }
-    func proveRevocable() throws { try living.proveRevocable() }
+    var isIrrevocable: Bool { writable.isIrrevocable }
+    func proveRevocable() throws { try writable.proveRevocable() }
 
-    /// What must come last, because it cannot be taken back: SQLite's own commits. After it the update is done.
-    func finish() throws { try living.finish() }
+    /// What must come last, because it cannot be undone: SQLite's own commits. After it the update is done.
+    func finish() throws { try writable.finish() }
 
     func revert(_ effect: Effect) throws {
         switch effect.change {
         case .confirm, .retire, .seal, .stock, .refer, .restore, .keep, .attach, .prove: break
         case .unlink(let path): try relink(path)
-        case .adopt(let path, let generation): try releaseAdopted(path, generation)
         case .seat(let generation): try unseat(generation)
         case .point(_, let from): try unpoint(from)
         case .link(let path, let member): try undoLink(path, member)
         case .create(let path, _): try uncreate(path)
-        case .quarantine, .replace, .migrate: try living.revert(effect)
+        case .adopt, .move, .quarantine, .replace, .migrate: try writable.revert(effect)
         case .custom(let name, _, _): throw customIsTheSteps(effect, name)
         }
     }
@@ -135,7 +134,6 @@ final class Performer: Changes, @unchecked Sendable {
         let place = layout.file(path)
         let target = StoreLayout.link(to: member)
         if try Files.target(ofLink: place) != target { try replaceLink(place, with: target) }
-        leases[path] = nil
         try Files.syncDirectory(layout.root)
     }
 
@@ -195,53 +193,6 @@ final class Performer: Changes, @unchecked Sendable {
         else { return }
         _ = try Files.renameIfFree(place, to: transaction.waiting(path))
         try Files.syncDirectory(Files.directory(of: place))
-    }
-
-    // MARK: adoption
-
-    /// Gives the plain file a second name in a generation of its own; its path goes over to the release with the link.
-    private func adopt(_ path: String, _ generation: String) throws {
-        let place = layout.file(path)
-        let kept = "\(layout.generation(generation))/\(path)"
-        if try Files.facts(layout.generation(generation)) == nil {
-            try Files.rename(transaction.adopted, to: layout.generation(generation))
-        }
-        guard let facts = try Files.facts(place), facts.kind == .file else { return }
-        if try Files.facts(kept) == nil {
-            guard let lease = try WriteLease.take(place) else { throw WriteLease.held(place) }
-            for suffix in ["-wal", "-shm", "-journal"] where try Files.facts(place + suffix) != nil {
-                throw MoultError(
-                    .refused, .busy, what: "\(place) is in use",
-                    why: "\(place)\(suffix) appeared while it was being taken over",
-                    now: "Stop the program that uses it, and apply again.")
-            }
-            leases[path] = lease
-            try Files.hardLink(place, at: kept)
-        }
-        try Files.setMode(layout.generation(generation), 0o555)
-        try Files.syncDirectory(layout.generation(generation))
-        try Files.syncDirectory(layout.generations)
-    }
-
-    private func releaseAdopted(_ path: String, _ generation: String) throws {
-        let directory = layout.generation(generation)
-        let kept = "\(directory)/\(path)"
-        leases[path] = nil
-        if let facts = try Files.facts(kept) {
-            try Files.setMode(directory, 0o700)
-            if try Files.facts(layout.file(path))?.inode == facts.inode {
-                try Files.remove(kept)
-            } else {
-                try Files.rename(kept, to: layout.file(path))
-            }
-            try Files.syncDirectory(layout.root)
-        }
-        if try Files.facts(directory)?.inode == inodes["adopted"] {
-            // Only what this transaction made; others may have been adopted before.
-            try Files.setMode(directory, 0o700)
-            _ = try Files.renameIfFree(directory, to: transaction.adopted)
-            try Files.syncDirectory(layout.generations)
-        }
     }
 }
 

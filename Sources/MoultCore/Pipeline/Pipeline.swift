@@ -16,7 +16,9 @@ struct Pipeline {
 
     /// Executes the plan; on an error everything is as it was before, or the error's outcome is `stuck`. What was staged
     /// is left for whoever called, because consumers are told first, and must not find our locks.
-    func run() throws {
+    ///
+    /// Gives what happened to the rows of each database.
+    func run() throws -> [(database: String, fates: [RowFate])] {
         let performer = Performer(
             transaction: transaction, plan: plan, inodes: [:], installed: made.context.installed, release: release)
         do {
@@ -30,7 +32,7 @@ struct Pipeline {
             consumers.look(from: made.context.installed, to: release)
             try consumers.release()
             stopwatch.begin(.prepare, "decide")
-            try performer.engage()
+            try performer.hold()
             try decide(performer)
         } catch {
             // Nothing visible has changed, so removing what was staged will undo all of it.
@@ -43,6 +45,7 @@ struct Pipeline {
             tell: watcher.tell, stopwatch: stopwatch
         )
         .applyOrUndo()
+        return try performer.fates()
     }
 
     /// Why it failed before the decision, and why the living files could not be brought to rest after that: the next
@@ -63,8 +66,6 @@ struct Pipeline {
         for phase in Phase.allCases {
             try watcher.stopIfAsked()
             watcher.tell(.phase(.prepare, phase))
-            // A file that was there before moult is drained by the step itself, so it must be let go of first.
-            if phase == .delete, plan.adoptsAny { try consumers.release() }
             for step in steps.steps(of: phase, for: release, plan.purpose) {
                 stopwatch.begin(.prepare, step.name)
                 try step.prepare(plan.effects.filter { $0.phase == phase && $0.step == step.name }, context)
@@ -104,7 +105,7 @@ struct Pipeline {
         for directory in Set(plan.made.map { Files.directory(of: transaction.waiting($0)) }).sorted() {
             try Files.syncDirectory(directory)
         }
-        performer.inodes = try transaction.inodes(of: plan).merging(performer.counters()) { $1 }
-        try transaction.journal.decide(inodes: performer.inodes)
+        performer.inodes = try transaction.inodes(of: plan).merging(performer.facts()) { $1 }
+        try transaction.journal.decide(inodes: performer.inodes, expendable: performer.expendable())
     }
 }

@@ -65,7 +65,8 @@ package struct Settler {
                 transaction: transaction.id, ending: ending, update: state.plan?.words ?? "an update",
                 from: state.plan?.from, to: state.plan?.to)
             if let plan = state.plan {
-                try LivingRest.restore(plan, layout, wal: state.wal)
+                try JournalModeRestore.restore(plan, layout, wal: state.wal)
+                try Displacement.settle(transaction, plan, isInstalled: ending == .finished)
                 try record(plan, ending, result.text)
                 let calls = try calls(transaction, plan, state)
                 _ = calls.reload(ending == .finished ? .installed : .undone, everybody: ending != .cleaned)
@@ -126,15 +127,13 @@ package struct Settler {
             plan: applier.context, staging: transaction.directory, stagedGeneration: transaction.generation,
             progress: { _ in }, warn: { _ in })
         for effect in applier.plan.effects {
-            guard case .replace(let path, _, _, _, _) = effect.change, try !applier.performer.isReplaced(effect, path)
-            else {
-                continue
-            }
+            guard case .replace(let path, _, _, _, _, _, _) = effect.change, try !applier.performer.isDone(effect)
+            else { continue }
             // With what a crash in the middle of a write left beside it: SQLite would play that into the new copy.
             for suffix in ["-journal", "-wal", "-shm", ""] { try Files.remove(transaction.waiting(path) + suffix) }
             try steps.named(effect.step)?.prepare([effect], context)
         }
-        try applier.performer.engage()
+        try applier.performer.hold()
     }
 
     private func calls(_ transaction: Transaction, _ plan: Plan, _ state: Journal.State) throws -> ConsumerCalls {

@@ -6,6 +6,15 @@ struct Transaction {
     let layout: StoreLayout
     let id: String
 
+    /// Whether a name is one that moult gives its transactions: a time and a random number. Nothing else may become a
+    /// path.
+    static func isID(_ id: String) -> Bool {
+        let parts = id.split(separator: "-", omittingEmptySubsequences: false)
+        return parts.count == 2 && parts[0].utf8.count == 14 && parts[0].utf8.allSatisfy { (48...57).contains($0) }
+            && parts[1].utf8.count == 8
+            && parts[1].utf8.allSatisfy { (48...57).contains($0) || (97...102).contains($0) }
+    }
+
     var directory: String { layout.transaction(id) }
     var journal: Journal { Journal(in: directory) }
     /// Where the core unpacks.
@@ -37,7 +46,8 @@ struct Transaction {
     }
     var isTrash: Bool { id.hasPrefix("trash-") }
 
-    /// Makes the directories; only the store's owner may look into them, because what is in them is not proven yet.
+    /// Makes the directories, which must not be there; only the store's owner may look into them, because what is in
+    /// them is not proven yet.
     func create(_ plan: Plan) throws {
         try Files.makeDirectory(directory, mode: 0o700)
         for path in [unpacked, waiting, generation] { try Files.makeDirectory(path, mode: 0o700) }
@@ -58,13 +68,14 @@ struct Transaction {
 
     /// Removes all of it; the journal first, so that what a crash leaves is rubbish and no unfinished update.
     func remove() throws {
-        // What a torn journal does not tell is rubbish of a few files that the next one does not stumble over.
-        let plan = try? journal.read().plan
-        for path in plan?.made ?? [] {
+        // A journal that cannot be read might tell of content that was exchanged: then nothing is removed.
+        let state = try journal.read()
+        let staged = try Removable(staging: self, state)
+        for path in state.plan?.made ?? [] {
             if let apart = Staging.apart(path, directory) { try Files.removeTree(apart) }
         }
         try Files.remove(journal.path)
-        try Files.removeTree(directory)
+        try staged.remove()
         try LinkedFiles(layout).refresh()
     }
 
@@ -78,6 +89,7 @@ struct Transaction {
     }
 
     static func all(_ layout: StoreLayout) throws -> [Transaction] {
-        try Files.list(layout.transactions).filter { !CacheTag.isTag($0) }.map { Transaction(layout: layout, id: $0) }
+        try Files.list(layout.transactions).map { Transaction(layout: layout, id: $0) }
+            .filter { isID($0.id) || $0.isTrash }
     }
 }

@@ -12,6 +12,8 @@ extension Plan {
             "request": .compact([
                 "follow": .string(request.follow.rawValue), "allowDowngrade": .bool(request.allowDowngrade),
                 "app": .optional(request.app?.description), "cacheRoot": .optional(request.cacheRoot),
+                "takeOver": request.takeOver.isEmpty ? nil : .array(request.takeOver.sorted().map { .string($0) }),
+                "acceptUnpreserved": request.acceptUnpreserved ? true : nil,
             ]),
             "changes": .bool(changesStore), "effects": .array(effects.map(\.json)),
             "consumers": .array(calls.map(\.json)),
@@ -36,11 +38,17 @@ extension Plan {
         }
         func side(_ part: Fields) throws -> Side {
             guard let version = Version(try part.string("version")) else { throw part.fail("version", "is no version") }
-            return Side(version: version, generation: try part.string("generation"))
+            let generation = try part.string("generation")
+            guard Generation.isName(generation) else { throw part.fail("generation", "is no name of a generation") }
+            return Side(version: version, generation: generation)
         }
         guard let created = Timestamp(try fields.string("created")) else { throw fields.fail("created", "is no time") }
         guard let purpose = try fields.word("purpose", PlanContext.Purpose.self) else {
             throw fields.fail("purpose", "is missing")
+        }
+        // These become names of directories.
+        guard Transaction.isID(try fields.string("plan")) else {
+            throw fields.fail("plan", "is not an identifier that moult gives its plans")
         }
         let bundle = try fields.optionalObject("bundle")
         let hold = try fields.optionalObject("hold")
@@ -60,7 +68,9 @@ extension Plan {
                 follow: try request.word("follow", Policy.Follow.self) ?? .newer,
                 allowDowngrade: try request.optionalBool("allowDowngrade") ?? false,
                 app: try request.optionalString("app").flatMap { Version($0) },
-                cacheRoot: try request.optionalString("cacheRoot")),
+                cacheRoot: try request.optionalString("cacheRoot"),
+                takeOver: Set(try request.optionalStrings("takeOver") ?? []),
+                acceptUnpreserved: try request.optionalBool("acceptUnpreserved") ?? false),
             effects: try (fields.json("effects")?.array ?? []).map { try Effect(json: $0, source: source) },
             calls: try fields.objects("consumers").map { try Call($0) },
             steps: try fields.objects("steps").map {

@@ -74,6 +74,8 @@ package struct Plan: Sendable, Equatable {
         package var allowDowngrade: Bool
         package var app: Version?
         package var cacheRoot: String?
+        package var takeOver: Set<String> = []
+        package var acceptUnpreserved = false
     }
 
     /// One thing that was looked at: a path, which of its fields, and what was found.
@@ -92,7 +94,7 @@ package struct Plan: Sendable, Equatable {
     /// The one database that a reset is about, and why.
     package var reset: (database: String, why: String)? {
         for effect in effects where purpose == .reset {
-            if case .quarantine(_, let why) = effect.change, let database = effect.database { return (database, why) }
+            if case .quarantine(_, let why, _) = effect.change, let database = effect.database { return (database, why) }
         }
         return nil
     }
@@ -107,10 +109,15 @@ package struct Plan: Sendable, Equatable {
     package var made: [String] {
         effects.compactMap { effect in
             switch effect.change {
-            case .create(let path, _), .replace(let path, _, _, _, _): path
+            case .create(let path, _), .replace(let path, _, _, _, _, _, _): path
             default: nil
             }
         }
+    }
+
+    /// The paths whose content is replaced by another file.
+    var replaced: [String] {
+        effects.compactMap { if case .replace(let path, _, _, _, _, _, _) = $0.change { path } else { nil } }
     }
 
     package func effects(of phase: Phase) -> [Effect] { effects.filter { $0.phase == phase } }
@@ -141,7 +148,7 @@ package struct Plan: Sendable, Equatable {
             case .replace:
                 outgoing.insert(database)
                 incoming.insert(database)
-            case .migrate: changed.insert(database)
+            case .migrate, .move: changed.insert(database)
             case .keep: kept.insert(database)
             default: break
             }

@@ -9,12 +9,29 @@ package struct UpdateRequest: Sendable {
     package var follow: Policy.Follow?
     package var allowDowngrade: Bool
     package var app: Version?
+    package var consent: Consent
 
-    package init(manifest: String, follow: Policy.Follow? = nil, allowDowngrade: Bool = false, app: Version? = nil) {
+    package init(
+        manifest: String, follow: Policy.Follow? = nil, allowDowngrade: Bool = false, app: Version? = nil,
+        consent: Consent = Consent()
+    ) {
         self.manifest = manifest
         self.follow = follow
         self.allowDowngrade = allowDowngrade
         self.app = app
+        self.consent = consent
+    }
+}
+
+/// What the operator accepts that a release alone may not do to the app's data.
+package struct Consent: Sendable, Equatable {
+    /// The databases whose files the release may take over from another kind.
+    package var takeOver: Set<String>
+    /// Whether rows that the installed release preserves may stay behind in quarantine.
+    package var acceptsUnpreserved: Bool
+
+    package init(takeOver: Set<String> = [], acceptsUnpreserved: Bool = false) {
+        (self.takeOver, self.acceptsUnpreserved) = (takeOver, acceptsUnpreserved)
     }
 }
 
@@ -80,9 +97,11 @@ struct Planner {
     }
 
     func policy(_ request: UpdateRequest, _ settings: Settings) -> Policy {
-        Policy(
+        var policy = Policy(
             follow: request.follow ?? settings.follow, allowDowngrade: request.allowDowngrade,
             appVersion: request.app ?? settings.app, moultVersion: moultVersion, cacheRoot: settings.cacheRoot)
+        (policy.takeOver, policy.acceptUnpreserved) = (request.consent.takeOver, request.consent.acceptsUnpreserved)
+        return policy
     }
 
     /// An old release must not come back after a rollback as if it were new.
@@ -106,7 +125,7 @@ struct Planner {
             provenance: settings.keys == nil ? .unsigned : .kept)
     }
 
-    func rollback(to wanted: String?, reason: String) throws -> Made {
+    func rollback(to wanted: String?, reason: String, consent: Consent = Consent()) throws -> Made {
         let settings = try Settings.read(layout)
         guard let current = try Generation.current(layout) else {
             throw MoultError(
@@ -116,8 +135,9 @@ struct Planner {
         }
         let name = try RollbackTarget(layout: layout, current: current).choose(wanted)
         let target = try Generation.load(name, in: layout)
-        var made = try make(
-            .rollback, target.manifest, kept(target, settings), generation: name, Self.policy(settings))
+        var policy = Self.policy(settings)
+        (policy.takeOver, policy.acceptUnpreserved) = (consent.takeOver, true)
+        var made = try make(.rollback, target.manifest, kept(target, settings), generation: name, policy)
         made.plan.hold = Settings.Hold(release: current.manifest.version.description, reason: reason, since: .now)
         return made
     }
@@ -181,7 +201,7 @@ struct Planner {
             origin: incoming.origin, bundle: nil, trust: incoming.provenance.words,
             request: Plan.Request(
                 follow: policy.follow, allowDowngrade: policy.allowDowngrade, app: policy.appVersion,
-                cacheRoot: policy.cacheRoot),
+                cacheRoot: policy.cacheRoot, takeOver: policy.takeOver, acceptUnpreserved: policy.acceptUnpreserved),
             effects: [], needs: 0, facts: [], warnings: manifest.warnings, hold: nil)
         let notes = Notes()
         context.note = { notes.add($0, $1) }

@@ -21,6 +21,14 @@ package struct Generation: Sendable {
         "\(manifest.version)+\(try SHA256.digest(of: bytes).prefix8)"
     }
 
+    /// Whether a text can be a name of a generation and nothing else: a version, `+`, and what makes it unique.
+    static func isName(_ name: String) -> Bool {
+        let characters = name.utf8.allSatisfy {
+            (48...57).contains($0) || (65...90).contains($0) || (97...122).contains($0) || [43, 45, 46].contains($0)
+        }
+        return characters && name.contains("+") && !name.hasPrefix(".") && !name.contains("..")
+    }
+
     static func digest(of bytes: [UInt8]) throws -> String { try SHA256.digest(of: bytes).hex }
 
     package static func load(_ name: String, in layout: StoreLayout) throws -> Generation {

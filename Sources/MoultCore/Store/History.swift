@@ -1,5 +1,6 @@
 package import MoultBasics
 internal import MoultFiles
+package import StepKit
 
 /// What happened to a store, a line for each transaction. It tells people; nothing is decided by it but whether a saved
 /// plan was used already.
@@ -43,11 +44,17 @@ package enum History {
         package var milliseconds: Int?
         /// Where the time went.
         package var parts: [Part]
+        /// What happened to the rows of tables whose database got new content.
+        package var rows: [RowFate]
+        /// The names of the sets in quarantine with the old content.
+        package var kept: [String]
 
         package init(
             time: Timestamp = .now, transaction: String, action: String, from: String?, to: String, outcome: Outcome,
-            reason: String? = nil, remedy: String? = nil, milliseconds: Int? = nil, parts: [Part] = []
+            reason: String? = nil, remedy: String? = nil, milliseconds: Int? = nil, parts: [Part] = [],
+            rows: [RowFate] = [], kept: [String] = []
         ) {
+            (self.rows, self.kept) = (rows, kept)
             self.time = time
             self.transaction = transaction
             self.action = action
@@ -67,6 +74,8 @@ package enum History {
                 "reason": .optional(reason), "remedy": .optional(remedy),
                 "milliseconds": milliseconds.map { .size($0) },
                 "parts": parts.isEmpty ? nil : .array(parts.map(\.json)),
+                "rows": rows.isEmpty ? nil : .array(rows.map(\.json)),
+                "kept": kept.isEmpty ? nil : .array(kept.map { .string($0) }),
             ])
         }
 
@@ -79,7 +88,9 @@ package enum History {
                 time: time, transaction: transaction, action: action, from: json["from"]?.string, to: to,
                 outcome: outcome, reason: json["reason"]?.string, remedy: json["remedy"]?.string,
                 milliseconds: json["milliseconds"]?.integer.map { Int($0) },
-                parts: (json["parts"]?.array ?? []).compactMap(Part.init))
+                parts: (json["parts"]?.array ?? []).compactMap(Part.init),
+                rows: (json["rows"]?.array ?? []).compactMap { RowFate(json: $0) },
+                kept: (json["kept"]?.array ?? []).compactMap(\.string))
         }
     }
 

@@ -12,13 +12,13 @@ package struct QuarantineShelf {
     /// One database with everything that lay beside it.
     package struct Set: Sendable, Equatable {
         package let directory: String
-        /// Nil if nobody wrote down whose it is.
-        package let label: QuarantineLabel?
+        /// Nil if it has none that can be read: then it counts as the user's.
+        package let record: QuarantineRecord?
         package let size: Int
         package let since: Timestamp
 
         /// Whether it can be made again; anything else is somebody's data.
-        package var isCache: Bool { label?.kind == .cache }
+        package var isCache: Bool { record?.kind == .cache }
     }
 
     package struct Report: Sendable, Equatable {
@@ -39,12 +39,17 @@ package struct QuarantineShelf {
         }.sorted { ($0.since.seconds, $0.directory) < ($1.since.seconds, $1.directory) }
     }
 
+    /// The sets that one update put there.
+    package func sets(of transaction: String) throws -> [Set] {
+        try sets().filter { Files.name(of: $0.directory).hasPrefix("\(transaction)-") }
+    }
+
     private func set(_ directory: String) throws -> Set? {
         guard let facts = try Files.facts(directory), facts.kind == .directory else { return nil }
-        let label = try QuarantineLabel(in: directory)
+        let record = try QuarantineRecord(in: directory)
         return Set(
-            directory: directory, label: label, size: try Self.size(of: directory),
-            since: label?.time ?? Timestamp(seconds: facts.modified.seconds))
+            directory: directory, record: record, size: try Self.size(of: directory),
+            since: record?.time ?? Timestamp(seconds: facts.modified.seconds))
     }
 
     private static func size(of directory: String) throws -> Int {
@@ -60,7 +65,7 @@ package struct QuarantineShelf {
         let caches = try sets().filter(\.isCache)
         var size = caches.reduce(0) { $0 + $1.size }
         for set in caches where size > settings.quarantineLimit {
-            try Files.removeTree(set.directory)
+            try Removable(set, isNamed: false)?.remove()
             size -= set.size
             report.removed.append(set)
         }
@@ -76,7 +81,7 @@ package struct QuarantineShelf {
                 report.kept.append((set, "it has what people wrote"))
                 continue
             }
-            if !dry { try Files.removeTree(set.directory) }
+            if !dry { try Removable(set, isNamed: includingUserData)?.remove() }
             report.removed.append(set)
         }
         return report

@@ -35,13 +35,16 @@ package struct Migrations: Sendable {
 
     /// Runs the scripts that are still to come and proves what they leave; **the transaction stays open**, for the caller
     /// to commit or to roll back. On an error it is rolled back, and the file is what it was.
-    package func begin(on connection: Connection) throws {
+    ///
+    /// `before` is called when the database is held and nothing has changed yet.
+    package func begin(on connection: Connection, before: () throws -> Void = {}) throws {
         // SQLite's recipe for changing tables: foreign keys are looked at when all is done, and cannot be turned off
         // inside the transaction.
         try connection.set(.foreignKeys, false)
         // Exclusive, so that no reader can make the commit wait.
         try connection.execute("BEGIN EXCLUSIVE")
         do {
+            try before()
             try run(on: connection)
         } catch {
             try connection.lowerScriptGuard()

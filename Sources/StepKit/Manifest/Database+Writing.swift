@@ -17,6 +17,7 @@ extension Database {
                 "schema": .optional(identity.schema),
             ]),
             "preserve": .unlessEmpty(preserve.map(\.json)),
+            "unpreserved": unpreserved == .refuse ? nil : .string(unpreserved.rawValue),
             "migrations": .unlessEmpty(migrations.map(\.json)),
             "replace": .optional(replace?.rawValue),
             "marker": marker ? nil : false,

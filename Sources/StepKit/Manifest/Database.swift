@@ -39,6 +39,14 @@ public struct Database: Sendable, Equatable {
         case exchange
     }
 
+    /// What happens to rows that the installed release preserves and this one does not.
+    public enum Unpreserved: String, Sendable, CaseIterable {
+        /// The update is refused unless the operator accepts it.
+        case refuse
+        /// They stay behind in quarantine.
+        case keep
+    }
+
     /// What the manifest calls it.
     public var name: String
     /// Who writes to it.
@@ -61,6 +69,8 @@ public struct Database: Sendable, Equatable {
     public var identity: Identity
     /// The rows of a shared database that a new release carries over.
     public var preserve: [Preserve]
+    /// What happens to rows that an earlier release preserved and this one does not.
+    public var unpreserved: Unpreserved
     /// The changes of a user database, by their numbers.
     public var migrations: [Migration]
     /// How new content comes in; nil where the facts decide.

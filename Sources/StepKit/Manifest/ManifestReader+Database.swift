@@ -20,6 +20,7 @@ extension ManifestReader {
             attach: try attach(fields, name),
             identity: try identity(fields),
             preserve: try preserve(fields),
+            unpreserved: try fields.word("unpreserved", Database.Unpreserved.self) ?? .refuse,
             migrations: try migrations(fields),
             replace: try fields.word("replace", Database.Replacement.self),
             marker: try fields.optionalBool("marker") ?? true,
@@ -33,7 +34,7 @@ extension ManifestReader {
     /// A field that only another kind has is a mistake that must not pass unseen.
     private func refuseForeign(to kind: Database.Kind, _ fields: Fields) throws {
         let owners: KeyValuePairs<String, Set<Database.Kind>> = [
-            "place": [.reference], "preserve": [.shared], "replace": [.shared], "marker": [.shared],
+            "place": [.reference], "preserve": [.shared], "unpreserved": [.shared], "replace": [.shared], "marker": [.shared],
             "migrations": [.user], "compatible": [.cache],
         ]
         for (name, kinds) in owners where fields.json(name) != nil && !kinds.contains(kind) {

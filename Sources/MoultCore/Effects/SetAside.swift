@@ -3,23 +3,26 @@ internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
 
-/// Sets a living database aside with everything beside it, and puts the fresh one in its place.
+/// Sets a writable database aside with all its sidecar files, and puts the fresh one in its place.
 ///
 /// The order is what makes it safe at every moment: first each file of the set gets its name in quarantine, then the
-/// sidecars' names go, and the last step exchanges the main file. With the main file first, whoever opens the path in
-/// between lets SQLite remove a `-wal` full of rows that does not belong to the fresh file.
-final class Quarantine {
+/// sidecars' names are removed, and the last step exchanges the main file. With the main file first, a process that opens
+/// the path in between lets SQLite remove a `-wal` full of rows that does not belong to the fresh file. Where a link
+/// follows, there is no fresh file: the link replaces the main file's name.
+final class SetAside: WritableEffect {
+    let effect: Effect
     let place: String
     /// The set's own directory.
     let directory: String
     /// Where the fresh file waits.
     let fresh: String
-    let label: QuarantineLabel
+    private let record: QuarantineRecord
+    /// The file that was there when the update was decided; nil before the decision.
+    private let recorded: UInt64?
     /// Where it was staged what could still be read.
     let salvaged: String
-    /// What keeps others out meanwhile.
+    /// Keeps other processes out meanwhile.
     private var lease: WriteLease?
-    private var writer: Connection?
 
     static let salvagedName = "salvaged.db"
     static let reportName = "salvaged.json"
@@ -27,54 +30,59 @@ final class Quarantine {
     private var put: FileFacts?
     private static let suffixes = ["-journal", "-wal", "-shm"]
 
-    init(place: String, directory: String, fresh: String, label: QuarantineLabel, salvaged: String) {
-        (self.place, self.directory, self.fresh, self.label) = (place, directory, fresh, label)
-        self.salvaged = salvaged
+    init(
+        _ effect: Effect, place: String, directory: String, fresh: String, record: QuarantineRecord, salvaged: String,
+        recorded: UInt64?
+    ) {
+        (self.effect, self.place, self.directory, self.fresh) = (effect, place, directory, fresh)
+        (self.record, self.salvaged, self.recorded) = (record, salvaged, recorded)
     }
 
-    /// By which inode a settling knows what is still to be set aside; 0 for nothing.
-    func original() throws -> UInt64 { try Files.facts(place)?.inode ?? 0 }
+    static func key(_ path: String) -> String { "original/\(path)" }
 
-    // MARK: keeping others out
+    /// The inode by which recovery knows the file that is still to be set aside; 0 for no file.
+    var facts: [String: UInt64] {
+        get throws {
+            guard case .quarantine(let path, _, _) = effect.change else { return [:] }
+            return [Self.key(path): try recorded ?? current()]
+        }
+    }
 
-    /// Nobody may be in the middle of a write when the names change. What people wrote must not be in use at all.
-    func engage() throws {
+    private func current() throws -> UInt64 { try Files.facts(place)?.inode ?? 0 }
+    private var original: UInt64 { get throws { try recorded ?? decided ?? current() } }
+    private var decided: UInt64?
+
+    // MARK: keeping other processes out
+
+    /// No process may have the database open when the names change: what it wrote meanwhile would be set aside, too.
+    func hold() throws {
+        decided = try current()
+        // After a crash it may be done already.
+        if let recorded, try current() != recorded { return }
         guard try Files.facts(place)?.kind == .file else { return }
         do { lease = try WriteLease.take(place) } catch {
-            // Not our file, or not even readable: then the kernel grants no lease, and we may still see who has it.
+            // Not our file, or not even readable: then the kernel grants no lease, but open files can still be seen.
             if try OpenFiles.holders(of: [place]).isEmpty { return }
         }
-        if lease != nil { return }
-        guard label.kind == .cache else { throw try inUse() }
-        // An idle user of a cache keeps his file; a writer is waited for, but not for ever.
-        do {
-            let connection = try Connection(path: place, access: .readWrite)
-            try connection.set(.noCheckpointOnClose, true)
-            try connection.execute("BEGIN EXCLUSIVE")
-            writer = connection
-        } catch { writer = nil }
+        if lease == nil { throw inUse() }
     }
 
-    private func inUse() throws -> MoultError {
-        let holders = try OpenFiles.holders(of: [place] + Sidecars.of(place).paths).map(\.description)
-        return MoultError(
-            .inUse, .busy, what: "\(place) is in use",
-            why: holders.isEmpty
-                ? "this process has it open itself" : "\(holders.joined(separator: ", ")) has it open",
-            now: "Stop that program, and try again: what it writes meanwhile would be set aside, too.")
+    private func inUse() -> MoultError {
+        InUse.error(place, advice: "Stop that program, and try again: what it writes meanwhile would be set aside, too.")
     }
 
-    func finish() {
-        lease = nil
-        writer = nil
-    }
+    func finish() throws { lease = nil }
+    func release() throws { lease = nil }
 
     // MARK: there
 
-    func perform(original: UInt64) throws {
+    func perform() throws {
+        let original = try original
         if original == 0, try Files.facts(place) == nil, try Sidecars.of(place).isEmpty { return }
         try make(directory)
-        try label.write(to: directory)
+        var record = record
+        record.owner = try Files.facts(place).map { QuarantineRecord.Owner($0) } ?? QuarantineRecord(in: directory)?.owner
+        try record.write(to: directory)
         let there = try Files.facts(place)
         if (there?.inode ?? 0) == original {
             // Each step on the disk before the next: a name in quarantine before the one beside the database goes, and
@@ -84,7 +92,14 @@ final class Quarantine {
             try syncQuarantine()
             for (sidecar, name) in left { try setAside(sidecar, name) }
             if !left.isEmpty { try Files.syncDirectory(Files.directory(of: place)) }
-            if there != nil { try exchange() }
+            if there != nil {
+                if try Files.facts(fresh) != nil {
+                    try exchange()
+                } else if try Files.facts(kept("")) == nil {
+                    // The link that follows would replace the only name.
+                    try Files.rename(place, to: kept(""))
+                }
+            }
         }
         try tidy(original)
         for name in try Files.list(salvaged) { try Files.rename("\(salvaged)/\(name)", to: "\(directory)/\(name)") }
@@ -94,15 +109,19 @@ final class Quarantine {
     }
 
     private func exchange() throws {
+        // The app must be able to use the fresh file as it used the old one. What cannot be given is the operator's.
+        if try Files.facts(place)?.kind == .file, try Files.canGiveAttributes(of: place) == nil {
+            try Files.copyAttributes(from: place, to: fresh)
+        }
         put = try Files.facts(fresh)
         try Files.exchange(fresh, place)
-        guard label.kind != .cache, let lease, try !lease.isWhole() else { return }
-        // Somebody is about to open the old file, and would find the fresh one's sidecars beside it.
+        guard let lease, try !lease.isWhole() else { return }
+        // A process is about to open the old file, and would find the fresh one's sidecars beside it.
         try Files.exchange(fresh, place)
-        throw try inUse()
+        throw inUse()
     }
 
-    /// What came out of the exchange has its name in quarantine, or gets it now: a directory, or somebody else's file.
+    /// What came out of the exchange has its name in quarantine, or gets it now: a directory, or another user's file.
     private func tidy(_ original: UInt64) throws {
         guard let left = try Files.facts(fresh), left.inode == original else { return }
         if try Files.facts(kept(""))?.inode == original {
@@ -125,7 +144,7 @@ final class Quarantine {
     private func name(_ suffix: String) throws -> String? {
         let sidecar = place + suffix
         guard let facts = try Files.facts(sidecar) else { return nil }
-        // One of the same name may be there from before a crash, after which somebody opened the database once more.
+        // One of the same name may be there from before a crash, after which a process opened the database once more.
         var name = kept(suffix)
         var number = 2
         while let other = try Files.facts(name), other.inode != facts.inode {
@@ -141,7 +160,7 @@ final class Quarantine {
         if try Files.facts(name) != nil { try Files.remove(sidecar) } else { try Files.rename(sidecar, to: name) }
     }
 
-    /// A second name for a file; false where that cannot be, for instance because the file is somebody else's.
+    /// A second name for a file; false where that cannot be, for instance because it is another user's file.
     private func giveName(_ file: String, _ name: String) throws -> Bool {
         if try Files.facts(name) != nil { return true }
         return try Files.hardLinkIfPossible(file, at: name)
@@ -150,9 +169,10 @@ final class Quarantine {
     // MARK: and back
 
     /// Brings the whole set back. What may be in its place by now is set aside in turn, and nothing is lost.
-    func revert(original: UInt64) throws {
+    func revert() throws {
+        let original = try original
         try tidy(original)
-        if try Files.facts(directory) == nil { return finish() }
+        if try Files.facts(directory) == nil { return try finish() }
         if try (Files.facts(place)?.inode ?? 0) != original, try Files.facts(kept("")) != nil {
             if try isUntouched() {
                 try Files.rename(place, to: fresh)
@@ -161,8 +181,8 @@ final class Quarantine {
                     try Files.rename(place + suffix, to: "\(kept("")).replaced\(suffix)")
                 }
             }
-            // Whoever opens it from now on waits until its sidecars are there, too.
-            // Where the kernel grants nothing there is only the moment between two renames.
+            // A process that opens it from now on waits until its sidecars are there, too. Without a lease of the kernel
+            // only the moment between two renames is left.
             if lease == nil { lease = try? WriteLease.take(kept("")) }
             try Files.rename(kept(""), to: place)
         }
@@ -171,19 +191,19 @@ final class Quarantine {
         }
         try Files.syncDirectory(Files.directory(of: place))
         try removeIfEmpty()
-        finish()
+        try finish()
     }
 
-    /// Whether the fresh file is in the place as we put it, and nobody has opened it.
+    /// Whether the fresh file is in place as it was put there, and no process has opened it.
     private func isUntouched() throws -> Bool {
         guard let put, let now = try Files.facts(place), now.inode == put.inode, now.modified == put.modified else {
             return false
         }
-        // Where the kernel grants none, nobody knows.
+        // Without a lease it cannot be told.
         return (try? WriteLease.take(place)).flatMap(\.self) != nil
     }
 
-    /// What could not go back stays, with its label.
+    /// What could not go back stays, with its record.
     private func removeIfEmpty() throws {
         let original = try Files.facts(place)
         for suffix in [""] + Self.suffixes {
@@ -191,7 +211,7 @@ final class Quarantine {
             let back = suffix.isEmpty ? original : try Files.facts(place + suffix)
             if left.inode == back?.inode { try Files.remove(kept(suffix)) }
         }
-        let ours = [QuarantineLabel.fileName, Self.salvagedName, Self.reportName]
+        let ours = [QuarantineRecord.fileName, Self.salvagedName, Self.reportName]
         if try Files.list(directory).allSatisfy(ours.contains) { try Files.removeTree(directory) }
     }
 
@@ -201,7 +221,6 @@ final class Quarantine {
         let above = Files.directory(of: directory)
         try Files.ensureDirectory(Files.directory(of: above))
         try Files.ensureDirectory(above)
-        try CacheTag.put(in: above)
         try Files.ensureDirectory(directory, mode: 0o700)
     }
 }

@@ -1,0 +1,28 @@
+internal import MoultFiles
+internal import StepKit
+
+/// How new content gets into a file, chosen from what is known of the file; the plan says why.
+struct ReplacementWay {
+    let path: String
+    let forced: Database.Replacement?
+    /// Whether the file can only be renamed, because the update moves it.
+    var isMoved = false
+
+    func choose() throws -> (way: Database.Replacement, why: String) {
+        if isMoved { return (.exchange, "moved from its old path") }
+        if let why = try reasonToKeepTheFile() { return (.live, why) }
+        if let forced { return (forced, "as the release says") }
+        if try OpenFiles.isOpenHere(path) { return (.live, "this process has it open") }
+        guard let holder = try OpenFiles.holders(of: [path]).first else { return (.exchange, "no process has it open") }
+        return (.live, "\(holder.description) has it open")
+    }
+
+    /// Why another file in its place would not be the same for its users.
+    private func reasonToKeepTheFile() throws -> String? {
+        guard let facts = try Files.facts(path) else { return nil }
+        if facts.kind == .link { return "it is a symbolic link, and the file that it leads to stays" }
+        if facts.links > 1 { return "the file has other hard links" }
+        if try Files.isMountPoint(path) { return "it is a mount point" }
+        return try Files.canGiveAttributes(of: facts)
+    }
+}

@@ -1,0 +1,62 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultSQLite
+internal import StepKit
+
+/// What a replacement will do to the rows of a shared database, as far as the live file alone can tell: which are carried,
+/// and which are not. Whether they fit is proven when the release is applied.
+struct RowForecast {
+    let database: Database
+    let context: PlanContext
+    /// Whether a release made the content; else the file is from before moult.
+    let isOwn: Bool
+
+    /// A larger file is compared with what was shipped when the release is applied, because that takes time.
+    private static let largest = 64 << 20
+
+    func rows(of live: Connection, _ place: String) throws -> [RowFate] {
+        let before = isOwn ? context.installed?.database(database.name) : nil
+        let rules = Preservation(from: before, to: database, isRollback: context.purpose == .rollback).rules
+        var fates: [RowFate] = []
+        var selections: [RowSelection] = []
+        for rule in rules {
+            let selection = RowSelection(table: rule.table, conditions: rule.conditions)
+            guard try RowSelection.hasTable(rule.table, in: live) else { continue }
+            let count: Int
+            do { count = try selection.count(in: live) } catch let error as MoultError
+                where rule.isForeign && error.outcome != .busy
+            { continue }
+            selections.append(selection)
+            if rule.placement == nil, count > 0 {
+                try accept(rule, count)
+                fates.append(RowFate(table: rule.table, kept: count))
+            } else if count > 0 {
+                fates.append(RowFate(table: rule.table, carried: count))
+            }
+        }
+        guard isOwn, let before, let generation = context.installedGeneration else { return fates }
+        return try fates + left(live, place, before, generation, selections)
+    }
+
+    private func accept(_ rule: Preservation.Rule, _ count: Int) throws {
+        guard isOwn, !rule.isForeign, context.purpose == .update, database.unpreserved == .refuse,
+            !context.policy.acceptUnpreserved
+        else { return }
+        throw MoultError.unpreserved(database, context.release.version, rule.table, count)
+    }
+
+    /// What the app wrote that no rule selects.
+    private func left(
+        _ live: Connection, _ place: String, _ before: Database, _ generation: String, _ selections: [RowSelection]
+    ) throws -> [RowFate] {
+        let shipped = context.store.path(ofMember: before.member, in: generation)
+        guard let facts = try Files.factsThroughLinks(place), facts.size <= Self.largest,
+            try Files.facts(shipped) != nil
+        else { return [] }
+        let pristine = try Connection(path: shipped, access: .immutable)
+        let content = try AppContent(
+            of: live, since: pristine, excluding: selections, ignoring: ReleaseMarker.tables)
+        try pristine.close()
+        return content.rows.sorted { $0.key < $1.key }.filter { $0.value > 0 }.map { RowFate(table: $0.key, kept: $0.value) }
+    }
+}

@@ -1,0 +1,153 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultSQLite
+internal import StepKit
+
+/// What happens to the old content of a database that gets new content: rows are carried over, and whatever is neither
+/// shipped nor carried makes the gate keep the whole of it.
+struct ContentTransfer {
+    /// Whose content is replaced.
+    enum Old {
+        /// A release's, made from this file.
+        case shipped(String)
+        /// Of a file that moult did not make: the same update keeps it as a generation.
+        case foreign
+        /// Of a file that a release takes over: all of it is kept.
+        case takenOver
+    }
+
+    let database: Database
+    let release: Version
+    let old: Old
+    let rules: [Preservation.Rule]
+    let acceptsUnpreserved: Bool
+
+    /// Whether the file is not a database at all, and comes from before moult.
+    func isOfForeignFile(_ path: String) throws -> Bool {
+        guard case .foreign = old else { return false }
+        do {
+            _ = try Look.into(path) { try $0.int("PRAGMA schema_version") }
+            return false
+        } catch let error as MoultError where error.code == .databaseCorrupt { return true }
+    }
+
+    /// Runs in a transaction of the new database, which the caller has begun; nothing of the old one is changed.
+    func run(from live: Connection, to new: Connection, _ displacement: Displacement?) throws {
+        var fates = Fates()
+        var placed: [RowRule] = []
+        var unplaced: [(rule: Preservation.Rule, rows: Int)] = []
+        let rules = try self.rules.filter { try selects($0, in: live) }
+        for rule in rules {
+            if let placement = rule.placement, try canHold(rule, new) {
+                placed.append(rowRule(rule, placement))
+            } else {
+                let count = try RowSelection(table: rule.table, conditions: rule.conditions).count(in: live)
+                if count > 0 { unplaced.append((rule, count)) }
+            }
+        }
+        try refuse(unplaced)
+        for (rule, rows) in unplaced { fates.keep(rule.table, rows) }
+        let transfer = RowTransfer(rules: placed, rejects: ReleaseMarker.rejects, label: release.description)
+        for outcome in try transferring({ try transfer.run(from: live, to: new) }) { fates.add(outcome) }
+        try prove(live, new, rules, fates, displacement)
+    }
+
+    private func prove(
+        _ live: Connection, _ new: Connection, _ rules: [Preservation.Rule], _ fates: Fates, _ displacement: Displacement?
+    ) throws {
+        var fates = fates
+        let selections = rules.map { RowSelection(table: $0.table, conditions: $0.conditions) }
+        switch old {
+        case .foreign:
+            displacement?.proveAdopted(fates.all)
+        case .takenOver:
+            for (table, rows) in try RowCounts(of: live).tables where rows > 0 { fates.keep(table, rows) }
+            displacement?.prove(fates.all, isShipped: false, hasContentLeft: true)
+        case .shipped(let path):
+            let pristine = try Connection(path: path, access: .immutable)
+            let content = try AppContent(
+                of: live, since: pristine, excluding: selections, ignoring: ReleaseMarker.tables)
+            try pristine.close()
+            for (table, rows) in content.rows { fates.keep(table, rows) }
+            let isLeft = !content.isEmpty || fates.hasLoss
+            displacement?.prove(
+                fates.all, isShipped: !isLeft && fates.all.allSatisfy(\.isEmpty), hasContentLeft: isLeft)
+        }
+    }
+
+    /// Whether a rule means anything in the old schema: conditions that were written for another schema need not.
+    private func selects(_ rule: Preservation.Rule, in live: Connection) throws -> Bool {
+        guard try RowSelection.hasTable(rule.table, in: live) else { return false }
+        let selection = RowSelection(table: rule.table, conditions: rule.conditions)
+        do {
+            _ = try selection.count(in: live)
+            return true
+        } catch let error as MoultError where rule.isForeign && error.outcome != .busy { return false }
+    }
+
+    private func canHold(_ rule: Preservation.Rule, _ new: Connection) throws -> Bool {
+        try RowSelection.hasTable(rule.placement?.table ?? rule.table, in: new)
+    }
+
+    private func rowRule(_ rule: Preservation.Rule, _ placement: Database.Preserve) -> RowRule {
+        var mayBlock = placement.onReject == .block
+        // The whole file is kept, so a row that does not fit is no reason to refuse the first release.
+        if case .foreign = old { mayBlock = false }
+        return RowRule(
+            table: rule.table, conditions: rule.conditions, columns: placement.columns,
+            onConflict: placement.onConflict == .keepUser ? .keepUser : placement.onConflict == .keepNew ? .keepNew : .fail,
+            onReject: mayBlock ? .block : .record)
+    }
+
+    private func refuse(_ unplaced: [(rule: Preservation.Rule, rows: Int)]) throws {
+        guard case .shipped = old, !acceptsUnpreserved, let first = unplaced.first(where: { !$0.rule.isForeign }) else {
+            return
+        }
+        throw MoultError.unpreserved(database, release, first.rule.table, first.rows)
+    }
+
+    private func transferring<R>(_ body: () throws -> R) throws -> R {
+        do { return try body() } catch let error as MoultError where error.code == .rowTransfer {
+            throw MoultError(
+                .preserve, .refused,
+                what: "the rows to preserve in \(database.name) do not fit into release \(release)",
+                why: [error.what, error.why].compactMap(\.self).joined(separator: ": "),
+                now: "Nothing was changed. The publisher must release a \"preserve\" that says what happens to them.",
+                cause: error)
+        }
+    }
+}
+
+/// Counts by table, in the order in which tables were met.
+private struct Fates {
+    private(set) var all: [RowFate] = []
+    /// Whether something of the old content is in the new one only in part.
+    private(set) var hasLoss = false
+
+    mutating func add(_ outcome: TableOutcome) {
+        change(outcome.table) {
+            $0.carried += outcome.carried
+            $0.rejected += outcome.rejected
+            $0.kept += outcome.incomplete + outcome.unplaced
+        }
+        hasLoss = hasLoss || outcome.incomplete + outcome.unplaced > 0
+    }
+
+    mutating func keep(_ table: String, _ rows: Int) {
+        change(table) { $0.kept += rows }
+        hasLoss = hasLoss || rows > 0
+    }
+
+    private mutating func change(_ table: String, _ body: (inout RowFate) -> Void) {
+        let index = all.firstIndex { $0.table.lowercased() == table.lowercased() } ?? all.endIndex
+        if index == all.endIndex { all.append(RowFate(table: table)) }
+        body(&all[index])
+    }
+}
+
+extension MoultError.Code {
+    /// Rows that a release preserves do not fit into it.
+    static let preserve = Self(630)
+    /// A writable database is in use.
+    static let inUse = Self(631)
+}

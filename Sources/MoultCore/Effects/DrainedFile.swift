@@ -1,0 +1,101 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultSQLite
+
+/// A database file that no process has open and that has no sidecars: ready to be renamed, exchanged or linked.
+///
+/// An exclusive SQLite lock is not enough for that: an idle connection in rollback mode holds no lock, and would mix
+/// pages of both files afterwards. A lease of the kernel is granted only if no process has the file open.
+final class DrainedFile {
+    let path: String
+    private(set) var lease: WriteLease?
+    /// The change counter by which the content is known as the one that was read; nil if the file is not a database.
+    private var counter: UInt32?
+
+    private static let mostAttempts = 5
+    /// How long to wait for programs that open the file for a moment.
+    private static let patience = Duration.seconds(2)
+
+    init(_ path: String) { self.path = path }
+
+    /// Drains the file and takes the lease. `read` gets a connection that has the database for itself; it is called
+    /// again if another process wrote between the lock and the lease, after `discard`.
+    func hold(read: (Connection) throws -> Void, discard: () throws -> Void = {}) throws {
+        for _ in 0..<Self.mostAttempts {
+            let counter = try drain(read)
+            guard let lease = try WriteLease.take(path, patience: Self.patience) else { throw inUse() }
+            (self.counter, self.lease) = (counter, lease)
+            if try isUnchanged() { return }
+            self.lease = nil
+            try discard()
+        }
+        throw inUse()
+    }
+
+    /// Takes the lease on a file that is not a database and has no sidecars.
+    func holdPlainFile() throws {
+        guard try Sidecars.of(path).isEmpty, let lease = try WriteLease.take(path, patience: Self.patience) else {
+            throw inUse()
+        }
+        (self.counter, self.lease) = (nil, lease)
+    }
+
+    /// Takes the lease again after another process asked for the file; false if that process wrote to it.
+    func holdAgain() throws -> Bool {
+        lease = nil
+        guard let lease = try WriteLease.take(path, patience: Self.patience) else { throw inUse() }
+        self.lease = lease
+        return try isUnchanged()
+    }
+
+    /// Whether no process has asked for the file since.
+    func isHeld() throws -> Bool { try lease?.isWhole() ?? false }
+
+    func release() { lease = nil }
+
+    private func isUnchanged() throws -> Bool {
+        guard let lease else { return false }
+        guard try Sidecars.of(path).isEmpty else { return false }
+        guard let counter else { return true }
+        return try lease.reading { try DatabaseHeader(of: $0) }.changeCounter == counter
+    }
+
+    /// Brings the file into one piece under an exclusive lock; gives the change by which it is known again.
+    private func drain(_ read: (Connection) throws -> Void) throws -> UInt32 {
+        try JournalModeRestore(path: path).restore()
+        let connection = try Connection(path: path, access: .readWrite)
+        try connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        do {
+            if try connection.header().isWAL {
+                guard try !connection.checkpoint(.truncate).isBusy,
+                    try connection.scalar("PRAGMA journal_mode = DELETE") == .text("delete")
+                else { throw inUse() }
+            }
+            try connection.execute("BEGIN EXCLUSIVE")
+        } catch let error as MoultError {
+            try connection.close()
+            guard let code = error.sqlite?.resultCode, ResultCode.busy ~= code else { throw error }
+            throw inUse()
+        }
+        try read(connection)
+        let counter = try connection.header().changeCounter
+        try connection.execute("COMMIT")
+        try connection.close()
+        return counter
+    }
+
+    func inUse() -> MoultError { InUse.error(path, advice: "Stop that program, and try again.") }
+}
+
+/// The error for a database that another process keeps from being held.
+enum InUse {
+    static func error(_ path: String, advice: String, cause: (any Error)? = nil) -> MoultError {
+        // Processes of other users are visible to root only.
+        let holders = (try? OpenFiles.holders(of: [path] + Sidecars.of(path).paths).map(\.description)) ?? []
+        return MoultError(
+            .inUse, .busy, what: "\(path) is in use",
+            why: holders.isEmpty
+                ? "a process has it open or locked" : "\(holders.joined(separator: ", ")) has it open",
+            now: advice, cause: cause)
+    }
+}

@@ -1,0 +1,137 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultSQLite
+internal import StepKit
+
+/// Puts new content in the place of a drained file by one exchange of names.
+final class Exchange: WritableEffect {
+    let effect: Effect
+    let place: String
+    /// Where the database is while it is held: elsewhere if the same update moves it.
+    private let held: String
+    let waiting: String
+    let displacement: Displacement?
+    private let transfer: ContentTransfer
+    /// Whether the content that is in place now is the release's.
+    private let isDone: () throws -> Bool
+
+    /// The old file, while nobody else has it.
+    let old: DrainedFile
+    /// Locks the new content until the update has been verified, so that an undo overwrites no rows.
+    private var staged: Connection?
+    private var isExchanged = false
+
+    private static let mostAttempts = 5
+
+    init(
+        _ effect: Effect, place: String, held: String, waiting: String, transfer: ContentTransfer,
+        displacement: Displacement, isDone: @escaping () throws -> Bool
+    ) {
+        (self.effect, self.place, self.held, self.waiting) = (effect, place, held, waiting)
+        (self.transfer, self.displacement, self.isDone) = (transfer, displacement, isDone)
+        old = DrainedFile(held)
+    }
+
+    var facts: [String: UInt64] {
+        get throws {
+            guard case .replace(let path, _, _, _, _, _, _) = effect.change else { return [:] }
+            return ["counter/\(path)": try UInt64(staged?.header().changeCounter ?? 0)]
+        }
+    }
+
+    /// Drains the old file and carries its rows over: the last thing before the decision, because the lease is for
+    /// moments only.
+    func hold() throws {
+        if try transfer.isOfForeignFile(held) {
+            // What is not a database has no rows to carry; the same update keeps it as a generation.
+            try old.holdPlainFile()
+            displacement?.proveAdopted([])
+        } else {
+            try old.hold(
+                read: { [self] connection in
+                    let staged = try lockStaged()
+                    self.staged = staged
+                    try transfer.run(from: connection, to: staged, displacement)
+                }, discard: { [self] in try discardStaged() })
+        }
+        if staged == nil { staged = try lockStaged() }
+        try staged?.execute("COMMIT")
+        try Files.copyAttributes(from: held, to: waiting)
+        if displacement?.isKept == true { try displacement?.keepFile() }
+    }
+
+    private func lockStaged() throws -> Connection {
+        let staged = try Connection(path: waiting, access: .readWrite)
+        try staged.execute("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE")
+        return staged
+    }
+
+    private func discardStaged() throws {
+        try staged?.execute("ROLLBACK")
+        try staged?.close()
+        staged = nil
+    }
+
+    /// It holds only if no process has asked for the old file since the lease was taken.
+    func perform() throws {
+        guard old.lease != nil else { return }
+        for _ in 0..<Self.mostAttempts {
+            try Files.exchange(waiting, place)
+            isExchanged = true
+            if try old.isHeld() {
+                try Files.syncDirectory(Files.directory(of: place))
+                try Files.syncDirectory(Files.directory(of: waiting))
+                old.release()
+                return
+            }
+            // The process that asked gets the old file, so that goes back first. If the process only reads, the rows
+            // that were carried over are still all there are, and the exchange is tried again.
+            try Files.exchange(waiting, place)
+            isExchanged = false
+            guard try old.holdAgain() else { break }
+        }
+        throw old.inUse()
+    }
+
+    func revert() throws {
+        if isExchanged {
+            // Exactly back: the new content is locked by this process, so nothing was written to it.
+            try Files.exchange(waiting, place)
+            isExchanged = false
+            try Files.syncDirectory(Files.directory(of: place))
+        } else if staged == nil {
+            try takeBack()
+        }
+        try release()
+    }
+
+    /// Takes an exchange back that another process had done before a crash. An app may have written to the new content
+    /// since, so that is kept.
+    private func takeBack() throws {
+        guard try isDone(), try Files.facts(waiting) != nil else { return }
+        let new = DrainedFile(place)
+        try new.hold(read: { _ in })
+        displacement?.prove([], isShipped: false, hasContentLeft: true)
+        try displacement?.keepFile()
+        try Files.exchange(waiting, place)
+        guard try new.isHeld() else {
+            try Files.exchange(waiting, place)
+            throw new.inUse()
+        }
+        try displacement?.commit()
+        try Files.syncDirectory(Files.directory(of: place))
+    }
+
+    func isCommitted() throws -> Bool { isExchanged }
+
+    func finish() throws {
+        try staged?.close()
+        staged = nil
+    }
+
+    func release() throws {
+        old.release()
+        if let staged, try staged.isInTransaction { try staged.execute("ROLLBACK") }
+        staged = nil
+    }
+}

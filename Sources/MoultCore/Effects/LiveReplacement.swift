@@ -1,0 +1,197 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultSQLite
+internal import StepKit
+
+/// Replaces the content of a file that other processes keep open: by SQLite's backup, under the write lock.
+///
+/// Readers switch at their next transaction, and no acknowledged write is lost: the rows to preserve are read after the
+/// lock was taken, and the lock is held until the commit. The commit is the point of no return.
+final class LiveReplacement: WritableEffect {
+    let effect: Effect
+    let place: String
+    let waiting: String
+    let displacement: Displacement?
+    private let transfer: ContentTransfer
+    /// Looks whether the new content is there.
+    private let isDone: () throws -> Bool
+    /// Gets the database as it was, while it is held.
+    private let adopt: (Connection) throws -> Void
+
+    private var source: Connection?
+    private var live: Connection?
+    private var backup: BackupBox?
+    private var isWAL = false
+    /// Whether SQLite was asked for the commit, so that only a look can tell what became of it.
+    private var isBegun = false
+
+    /// How long other processes may be kept waiting at once, in milliseconds: less than the busy timeout of most apps.
+    private static let turn: Int32 = 1_000
+    /// How long the last steps wait for readers.
+    private static let patience: Duration = .seconds(10)
+
+    init(
+        _ effect: Effect, place: String, waiting: String, transfer: ContentTransfer, displacement: Displacement,
+        adopt: @escaping (Connection) throws -> Void = { _ in }, isDone: @escaping () throws -> Bool
+    ) {
+        (self.effect, self.place, self.waiting) = (effect, place, waiting)
+        (self.transfer, self.displacement, self.adopt, self.isDone) = (transfer, displacement, adopt, isDone)
+    }
+
+    /// Takes the write lock and carries the rows over into the staged file. Throws `.inUse` after one turn, so that
+    /// several databases can be tried again together.
+    func hold() throws {
+        let source = try Connection(path: waiting, access: .readWrite)
+        self.source = source
+        try provePageSize(source)
+        do {
+            let probe = try Connection(path: place, access: .readWrite, busyTimeout: Self.turn)
+            isWAL = try probe.header().isWAL
+            if isWAL { try holdWAL(probe, source) } else {
+                try probe.close()
+                try holdRollbackMode(source)
+            }
+        } catch {
+            try release()
+            guard let code = error.sqlite?.resultCode, ResultCode.busy ~= code || ResultCode.locked ~= code else {
+                throw error
+            }
+            throw inUse(error)
+        }
+    }
+
+    private func provePageSize(_ source: Connection) throws {
+        let (there, new) = try (Look.into(place) { try $0.header() }, source.header())
+        guard there.isWAL, there.pageSize != new.pageSize else { return }
+        throw MoultError(
+            .inUse, .refused, what: "\(place) cannot be replaced while it is open",
+            why: "its pages have \(there.pageSize) bytes, those of the release \(new.pageSize), and it is in WAL mode",
+            now: "Publish the release with that page size, or with \"replace\": \"exchange\".")
+    }
+
+    private func holdWAL(_ live: Connection, _ source: Connection) throws {
+        let backup = try BackupBox(from: source, to: live)
+        (self.live, self.backup) = (live, backup)
+        // No pages yet: this takes the write lock, so that from here on no other process commits.
+        try waitForTurn { try backup.step(0) }
+        let reader = try Connection(path: place, access: .readWrite, busyTimeout: Self.turn)
+        try carry(from: reader, to: source)
+        try reader.close()
+    }
+
+    private func holdRollbackMode(_ source: Connection) throws {
+        let live = try locked()
+        self.live = live
+        try carry(from: live, to: source)
+        backup = try BackupBox(from: source, to: live)
+    }
+
+    private func carry(from old: Connection, to source: Connection) throws {
+        _ = try source.transaction(.immediate) { try transfer.run(from: old, to: source, displacement) }
+        try adopt(old)
+        if displacement?.isKept == true { try displacement?.keepCopy(of: old) }
+    }
+
+    /// A connection that has the file for itself, also when its transaction is over: backup works on that one.
+    ///
+    /// `BEGIN EXCLUSIVE` would never get there beside readers that take turns, because it lets new ones in while it waits
+    /// for the old ones. A commit does not; so it commits something that changes nothing. But it keeps the new ones
+    /// waiting for a moment only, and then lets them in before it tries again.
+    private func locked() throws -> Connection {
+        let live = try Connection(path: place, access: .readWrite, busyTimeout: Self.turn)
+        do {
+            // In exclusive mode a connection keeps its reader's lock while it waits for a writer, which waits for that lock.
+            try live.execute("BEGIN IMMEDIATE; PRAGMA locking_mode = EXCLUSIVE")
+            let version = try live.int("PRAGMA user_version")
+            try live.execute("PRAGMA user_version = \(version); COMMIT")
+            return live
+        } catch {
+            if try live.isInTransaction { try live.execute("ROLLBACK") }
+            try live.close()
+            throw error
+        }
+    }
+
+    /// All pages but the last: what can fail for want of room fails before the first commit of any database.
+    func stage() throws {
+        guard let backup else { return }
+        isBegun = true
+        while true {
+            let count = backup.remaining == 0 ? 1 : backup.remaining - 1
+            if count <= 0 { return }
+            if case .blocked = try backup.step(min(count, 4096)) { throw inUse(nil) }
+            if backup.remaining <= 1 { return }
+        }
+    }
+
+    func commit() throws {
+        guard let backup, let live else { return }
+        try waitForReaders { try backup.step(-1) }
+        try backup.finish()
+        self.backup = nil
+        guard isWAL else { return }
+        // Else the WAL stays as large as the database, and the app's next small commit pays for it. Most of that is done
+        // while others write; a reader may keep the rest from being done, and writers would wait for it with us.
+        _ = try live.checkpoint(.passive)
+        try live.setBusyTimeout(milliseconds: Self.turn)
+        _ = try live.checkpoint(.truncate)
+    }
+
+    func isCommitted() throws -> Bool { try isBegun && isDone() }
+
+    func finish() throws { try release() }
+
+    func release() throws {
+        backup = nil
+        try source?.close()
+        source = nil
+        try live?.close()
+        live = nil
+    }
+
+    private func waitForTurn(_ step: () throws -> Backup.Progress) throws {
+        try wait(.milliseconds(Int(Self.turn)), step)
+    }
+
+    private func waitForReaders(_ step: () throws -> Backup.Progress) throws { try wait(Self.patience, step) }
+
+    private func wait(_ patience: Duration, _ step: () throws -> Backup.Progress) throws {
+        let deadline = ContinuousClock.now + patience
+        while case .blocked = try step() {
+            guard ContinuousClock.now < deadline else { throw inUse(nil) }
+        }
+    }
+
+    private func inUse(_ cause: (any Error)?) -> MoultError {
+        InUse.error(
+            place, advice: "Try again when its transaction has ended, or stop that program.", cause: cause)
+    }
+}
+
+/// A backup that can be stored: it holds the lock of its destination from the first step on.
+private final class BackupBox {
+    private var backup: Backup?
+
+    init(from source: Connection, to destination: Connection) throws {
+        backup = try Backup(from: source, to: destination)
+    }
+
+    func step(_ pages: Int32) throws -> Backup.Progress {
+        switch backup {
+        case .some(let backup): return try backup.step(pages)
+        case .none: return .done
+        }
+    }
+
+    var remaining: Int32 {
+        switch backup {
+        case .some(let backup): return backup.remaining
+        case .none: return 0
+        }
+    }
+
+    func finish() throws {
+        guard let finished = backup.take() else { return }
+        try finished.finish()
+    }
+}

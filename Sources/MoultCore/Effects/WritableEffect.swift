@@ -1,0 +1,43 @@
+internal import StepKit
+
+/// One effect on a database that apps write to, from the hold to the commit.
+///
+/// An update goes through all of them in the same stages: hold every database before any is changed, decide, perform,
+/// commit. What cannot be held ends the update while nothing has changed.
+protocol WritableEffect: AnyObject {
+    /// The effect of the plan.
+    var effect: Effect { get }
+    /// The full path of the database, for messages and to sync its directory.
+    var place: String { get }
+    /// The gate for the old content, if this effect replaces any.
+    var displacement: Displacement? { get }
+    /// Numbers that the decision records, so that an undo after a crash can tell what was done.
+    var facts: [String: UInt64] { get throws }
+
+    /// Takes hold of the database and proves what its old content is worth; may be called again after `release`.
+    func hold() throws
+    /// Does what an undo can take back exactly.
+    func perform() throws
+    func revert() throws
+    /// Copies what can be copied before the first commit.
+    func stage() throws
+    /// SQLite's own commit. From here on there is no way back.
+    func commit() throws
+    /// Whether the commit was done; only a look can tell after an error.
+    func isCommitted() throws -> Bool
+    /// Lets apps in.
+    func finish() throws
+    /// Releases everything without having changed anything.
+    func release() throws
+}
+
+extension WritableEffect {
+    var displacement: Displacement? { nil }
+    var facts: [String: UInt64] { [:] }
+    func perform() throws {}
+    func revert() throws {}
+    func stage() throws {}
+    func commit() throws {}
+    func isCommitted() throws -> Bool { false }
+    func finish() throws {}
+}

@@ -1,0 +1,338 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultSQLite
+internal import StepKit
+
+/// Takes the effects on writable databases through their stages: all of them are held before any is changed.
+final class WritableEffects {
+    private let transaction: Transaction
+    private let plan: Plan
+    private let release: Manifest
+    private let installed: Manifest?
+    /// What was recorded with the decision: inodes of staged files, and what the effects recorded.
+    var inodes: [String: UInt64] {
+        didSet { if inodes != oldValue, !isHeld { built = nil } }
+    }
+    private var built: [any WritableEffect]?
+    private var isHeld = false
+    /// The databases whose WAL mode draining takes away.
+    private var wal: Set<String> = []
+    /// Whether something was committed that cannot be taken back: from then on there is only forward.
+    private(set) var isIrrevocable = false
+
+    init(
+        transaction: Transaction, plan: Plan, inodes: [String: UInt64], installed: Manifest?, release: Manifest
+    ) {
+        (self.transaction, self.plan, self.inodes) = (transaction, plan, inodes)
+        (self.installed, self.release) = (installed, release)
+    }
+
+    /// How long to try to hold all databases at once.
+    private static let patience: Duration = .seconds(10)
+
+    // MARK: the stages
+
+    /// Takes hold of every database; before the decision, or when an update is recovered.
+    func hold() throws {
+        // SQLite leaves a journal beside a file in which a power cut interrupts it, and recovery looks only where a
+        // transaction says that something was begun.
+        let effects = try effects().filter { try !isDone($0.effect) }
+        if !effects.isEmpty { try transaction.journal.sync() }
+        isHeld = true
+        try noteModes(effects)
+        let deadline = ContinuousClock.now + Self.patience
+        while true {
+            do {
+                for effect in effects { try effect.hold() }
+                break
+            } catch let error as MoultError where error.outcome == .busy && ContinuousClock.now < deadline {
+                // Another process has one of them for a moment: all are released, so that it can end its transaction.
+                guard effects.contains(where: { $0 is LiveReplacement }) else { throw error }
+                for effect in effects.reversed() { try effect.release() }
+            }
+        }
+    }
+
+    private func noteModes(_ effects: [any WritableEffect]) throws {
+        for effect in effects {
+            guard let path = effect.effect.drainedPath, try Files.facts(place(path))?.kind == .file,
+                try isWAL(place(path))
+            else { continue }
+            wal.insert(path)
+        }
+        if !wal.isEmpty { try transaction.journal.draining(wal: wal) }
+    }
+
+    private func isWAL(_ place: String) throws -> Bool {
+        do { return try Look.into(place) { try $0.header().isWAL } } catch let error as MoultError
+            where error.code == .databaseCorrupt
+        { return false }
+    }
+
+    /// What the decision records: facts for recovery, and which old content is expendable.
+    func facts() throws -> [String: UInt64] {
+        try effects().reduce(into: [:]) { $0.merge(try $1.facts) { $1 } }
+    }
+
+    func expendable() throws -> [String: Displacement.Proof] {
+        var proofs: [String: Displacement.Proof] = [:]
+        for effect in try effects() {
+            guard case .replace(let path, _, _, _, _, _, _) = effect.effect.change,
+                let proof = effect.displacement?.proof, proof != .kept
+            else { continue }
+            proofs[path] = proof
+        }
+        return proofs
+    }
+
+    /// What happened to the rows of each database.
+    func fates() throws -> [(database: String, fates: [RowFate])] {
+        try effects().compactMap { effect in
+            guard let database = effect.effect.database, let fates = effect.displacement?.fates, !fates.isEmpty
+            else { return nil }
+            return (database, fates)
+        }
+    }
+
+    func perform(_ effect: Effect) throws { try find(effect)?.perform() }
+    func revert(_ effect: Effect) throws { try find(effect)?.revert() }
+
+    /// Commits everything. Until the first commit everything that can fail for want of room or a lock has been tried.
+    func finish() throws {
+        let effects = try effects()
+        for effect in effects { try effect.stage() }
+        for effect in effects {
+            do { try effect.commit() } catch {
+                // Where not even that can be found out, forward is the only safe way.
+                isIrrevocable = try isIrrevocable || ((try? effect.isCommitted()) ?? true)
+                throw error
+            }
+            isIrrevocable = try isIrrevocable || effect.isCommitted()
+        }
+        for effect in effects { try effect.finish() }
+        try restoreModes()
+        try Displacement.settle(transaction, plan, isInstalled: true)
+        try syncNames(effects)
+    }
+
+    /// Releases everything, and leaves the app's files as an app would.
+    func rest() throws {
+        guard isHeld else { return }
+        for effect in try effects().reversed() { try effect.release() }
+        try restoreModes()
+        try Displacement.settle(transaction, plan, isInstalled: false)
+    }
+
+    private func restoreModes() throws { try JournalModeRestore.restore(plan, transaction.layout, wal: wal) }
+
+    /// SQLite removes its journal and does not sync that: after a power cut it could be there again, and be rolled back.
+    private func syncNames(_ effects: [any WritableEffect]) throws {
+        for directory in Set(effects.map { Files.directory(of: $0.place) }).sorted() {
+            try Files.syncDirectory(directory)
+        }
+    }
+
+    // MARK: recovery
+
+    /// Whether the effect was done already; recovery must not do it twice.
+    func isDone(_ effect: Effect) throws -> Bool {
+        switch effect.change {
+        case .replace(let path, _, _, _, _, _, _): try isReplaced(effect, path)
+        case .migrate(let path, _, _, let target): try Migration.isDone(place(path), target: target)
+        default: false
+        }
+    }
+
+    /// Whether the database has this release's content.
+    private func isReplaced(_ effect: Effect, _ path: String) throws -> Bool {
+        guard let database = effect.database.flatMap(release.database), try Files.factsThroughLinks(place(path)) != nil
+        else { return false }
+        guard database.kind == .shared else {
+            // Without a marker: the staged file is in place, or in the place of the old one.
+            return try Files.facts(place(path))?.inode == inodes["waiting/\(path)"]
+        }
+        guard try isDatabase(place(path)) else { return false }
+        let connection = try Connection(path: place(path), access: .readWrite)
+        let isThere =
+            try connection.int(ReleaseMarker.isThere) == 1
+            && connection.scalar(ReleaseMarker.digest) == .text(database.sha256)
+        try connection.close()
+        return isThere
+    }
+
+    private func isDatabase(_ place: String) throws -> Bool {
+        do {
+            _ = try Look.into(place) { try $0.int("PRAGMA schema_version") }
+            return true
+        } catch let error as MoultError where error.code == .databaseCorrupt { return false }
+    }
+
+    /// Throws if something was committed that going back would leave behind: for an undo after a crash.
+    func proveRevocable() throws {
+        for effect in plan.effects {
+            let isCommitted =
+                switch effect.change {
+                case .migrate(let path, _, _, let target): try Migration.isDone(place(path), target: target)
+                case .replace(let path, _, _, .live, _, _, _): try isReplaced(effect, path)
+                default: false
+                }
+            guard isCommitted else { continue }
+            throw MoultError(
+                .stuck, .stuck, what: "the update to \(release.version) cannot be undone any more",
+                why: "it is done in \(effect.database ?? "a database") already, and apps may have written since",
+                now: "Finish it: moult recover. Then go back with: moult rollback")
+        }
+    }
+
+    // MARK: the effects of the plan
+
+    private func find(_ effect: Effect) throws -> (any WritableEffect)? {
+        try effects().first { $0.effect == effect }
+    }
+
+    /// In the order in which they are held: what only waits for transactions of other processes to end comes first, and
+    /// leases last, because they are for moments.
+    private func effects() throws -> [any WritableEffect] {
+        if let built { return built }
+        var exchanges: [String: Exchange] = [:]
+        var live: [LiveReplacement] = []
+        var adoptions: [String: Adoption] = [:]
+        let isLive = Set(
+            plan.effects.compactMap { effect -> String? in
+                guard case .replace(let path, _, _, .live, _, _, _) = effect.change else { return nil }
+                return path
+            })
+        for effect in plan.effects {
+            guard case .replace(let path, _, _, .exchange, _, _, _) = effect.change else { continue }
+            exchanges[path] = try exchange(effect, path)
+        }
+        for effect in plan.effects {
+            guard case .adopt(let path, let generation) = effect.change else { continue }
+            adoptions[path] = Adoption(
+                effect, path: path, generation: generation, transaction: transaction, product: plan.product,
+                exchange: exchanges[path], isLive: isLive.contains(path))
+        }
+        for effect in plan.effects {
+            guard case .replace(let path, _, _, .live, _, _, _) = effect.change else { continue }
+            let adoption = adoptions[path]
+            live.append(
+                LiveReplacement(
+                    effect, place: place(path), waiting: transaction.waiting(path),
+                    transfer: try transfer(effect, path), displacement: try displacement(effect, place(path)),
+                    adopt: { try adoption?.copy($0) },
+                    isDone: { [unowned self] in try isReplaced(effect, path) }))
+        }
+        var all: [any WritableEffect] = try plan.effects.compactMap { try migration($0) }
+        all += live
+        all += try plan.effects.compactMap { try setAside($0) }
+        all += plan.effects.compactMap { exchanges[$0.exchangedPath ?? ""] }
+        all += plan.effects.compactMap { effect in
+            guard case .adopt(let path, _) = effect.change else { return nil }
+            return adoptions[path]
+        }
+        all += plan.effects.compactMap { effect in
+            guard case .move(let from, let path) = effect.change else { return nil }
+            return MoveFile(
+                effect, from: place(from), to: place(path), exchange: exchanges[path], inode: inodes["moved/\(place(from))"])
+        }
+        built = all
+        return all
+    }
+
+    private func exchange(_ effect: Effect, _ path: String) throws -> Exchange {
+        let held = try movedFrom(path).map(place).flatMap { try Files.facts($0) == nil ? nil : $0 } ?? place(path)
+        return Exchange(
+            effect, place: place(path), held: held, waiting: transaction.waiting(path),
+            transfer: try transfer(effect, path), displacement: try displacement(effect, held),
+            isDone: { [unowned self] in try isReplaced(effect, path) })
+    }
+
+    private func migration(_ effect: Effect) throws -> Migration? {
+        guard case .migrate(let path, let members, _, let target) = effect.change,
+            let database = effect.database.flatMap(release.database)
+        else { return nil }
+        if try Migration.isDone(place(path), target: target) { return nil }
+        var migrations = Migrations(
+            try database.migrations.filter { members.contains($0.member) }.map {
+                try .init(name: $0.member, number: $0.number, file: "\(transaction.unpacked)/\($0.member)")
+            })
+        migrations.mayShrink = { [release] in release.mayShrink(database.name, table: $0, from: $1, to: $2) }
+        return Migration(
+            effect, place: place(path), migrations: migrations, target: target,
+            copy: "\(transaction.directory)/held/\(path)", displacement: try displacement(effect, place(path)))
+    }
+
+    private func setAside(_ effect: Effect) throws -> SetAside? {
+        guard case .quarantine(let path, _, _) = effect.change else { return nil }
+        return SetAside(
+            effect, place: place(path), directory: try shelf(effect, path), fresh: transaction.waiting(path),
+            record: try record(effect, place(path)), salvaged: "\(transaction.directory)/salvaged",
+            recorded: inodes[SetAside.key(path)])
+    }
+
+    /// The path from which the same update moves the database.
+    private func movedFrom(_ path: String) -> String? {
+        for effect in plan.effects {
+            if case .move(let from, path) = effect.change { return from }
+        }
+        return nil
+    }
+
+    private func displacement(_ effect: Effect, _ held: String) throws -> Displacement {
+        Displacement(place: held, directory: try shelf(effect, held), record: try record(effect, held))
+    }
+
+    private func shelf(_ effect: Effect, _ path: String) throws -> String {
+        let path = path.hasPrefix(transaction.layout.root + "/") ? Files.name(of: path) : path
+        return transaction.layout.quarantined(effect.database ?? Files.name(of: path), path: path, by: transaction.id)
+    }
+
+    private func record(_ effect: Effect, _ held: String) throws -> QuarantineRecord {
+        guard let database = effect.database.flatMap(release.database) else {
+            throw MoultError(.stuck, what: "the plan names a database that the release does not have", why: effect.text)
+        }
+        let (why, reason): (String, KeptReason) =
+            switch effect.change {
+            case .quarantine(_, let why, let reason): (why, reason)
+            case .replace(_, _, _, _, let why, let reason, _): (why, reason)
+            case .migrate(_, _, let from, let to): ("migrated from user_version \(from) to \(to)", .migrated)
+            default: (effect.text, .replaced)
+            }
+        let before = installed?.databases.first { $0.name == database.name }
+        return QuarantineRecord(
+            database: database.name, kind: before?.kind ?? database.kind, path: held, why: why, reason: reason,
+            release: before == nil ? "" : plan.from?.version.description ?? "")
+    }
+
+    private func transfer(_ effect: Effect, _ path: String) throws -> ContentTransfer {
+        guard case .replace(_, _, _, _, _, let reason, _) = effect.change,
+            let database = effect.database.flatMap(release.database)
+        else { throw MoultError(.stuck, what: "the plan names a database that the release does not have", why: effect.text) }
+        let before = installed?.databases.first { $0.name == database.name && $0.kind == .shared }
+        let old: ContentTransfer.Old
+        if reason == .takenOver {
+            old = .takenOver
+        } else if let before, let from = plan.from {
+            old = .shipped("\(transaction.layout.generation(from.generation))/\(before.member)")
+        } else if plan.adopts(path) {
+            old = .foreign
+        } else {
+            old = .takenOver
+        }
+        let isBack = database.kind != .shared
+        return ContentTransfer(
+            database: database, release: release.version, old: old,
+            rules: isBack
+                ? [] : Preservation(from: before, to: database, isRollback: plan.purpose == .rollback).rules,
+            acceptsUnpreserved: plan.request.acceptUnpreserved || database.unpreserved == .keep
+                || plan.purpose == .rollback || isBack)
+    }
+
+    private func place(_ path: String) -> String { transaction.layout.file(path) }
+}
+
+extension Effect {
+    fileprivate var exchangedPath: String? {
+        if case .replace(let path, _, _, .exchange, _, _, _) = change { path } else { nil }
+    }
+}

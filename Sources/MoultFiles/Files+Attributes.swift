@@ -1,0 +1,130 @@
+internal import Glibc
+internal import MoultBasics
+
+/// Owner, group, mode, ACL and other extended attributes of a file, which decide who may use it.
+extension Files {
+    /// Gives a regular file the owner, group, mode, POSIX ACL and all other extended attributes of another one.
+    ///
+    /// The signatures of the integrity subsystem (`security.ima`, `security.evm`) stay out: they belong to the content.
+    /// Attributes that only `new` has, such as an ACL that it inherited from its directory, are removed. Neither file is
+    /// opened, because closing it would drop the locks that SQLite holds on it in this process.
+    package static func copyAttributes(from old: String, to new: String) throws {
+        let source = try Descriptor(old, .name)
+        let target = try Descriptor(new, .name)
+        try target.copyAttributes(from: source)
+        try source.close()
+        try target.close()
+    }
+
+    /// Why this user cannot give another file the owner and group of this one; nil if that is possible.
+    package static func canGiveAttributes(of facts: FileFacts) throws -> String? {
+        let groups = try wrapped("cannot read the groups of this process") { () throws(Errno) in try Syscall.groups() }
+        return reasonAgainstGiving(owner: facts.owner, group: facts.group, as: geteuid(), in: groups + [getegid()])
+    }
+
+    static func reasonAgainstGiving(owner: UInt32, group: UInt32, as user: UInt32, in groups: [UInt32]) -> String? {
+        if user == 0 { return nil }
+        if owner != user { return "it belongs to user \(owner), and only root can give files to other users" }
+        if groups.contains(group) { return nil }
+        return "it belongs to group \(group), and user \(user) is not a member of that group"
+    }
+
+    /// Why this user cannot give another file the owner and group of the file at a path; nil if that is possible.
+    package static func canGiveAttributes(of path: String) throws -> String? {
+        guard let facts = try facts(path) else { throw Errno.noEntry.error("cannot look at \(path)") }
+        return try canGiveAttributes(of: facts)
+    }
+
+    /// Whether something is mounted at the path: it can then be neither renamed nor exchanged, even where both sides are
+    /// on the same file system (a bind mount of a single file). A link is not followed; false if nothing is there.
+    package static func isMountPoint(_ path: String) throws -> Bool {
+        guard let facts = try facts(path) else { return false }
+        if facts.kind == .link { return false }
+        do {
+            if let isRoot = try Syscall.isMountRoot(path) { return isRoot }
+        } catch {
+            // A sandbox may forbid the call.
+            guard [ENOSYS, EPERM, EINVAL].map({ Errno($0) }).contains(error) else {
+                throw error.error("cannot look at \(path)")
+            }
+        }
+        return try isMountedPlace(path, facts)
+    }
+
+    /// The same from the table of mounts, or where `/proc` is missing from the device of the directory above.
+    static func isMountedPlace(_ path: String, _ facts: FileFacts) throws -> Bool {
+        if let mount = try MountedFileSystem.of(path), let resolved = realpath(path, nil) {
+            defer { free(resolved) }
+            return mount.place == String(cString: resolved)
+        }
+        return try factsThroughLinks(directory(of: path))?.device != facts.device
+    }
+}
+
+extension Descriptor {
+    /// Gives this file the owner, group, mode, ACL and other extended attributes of another one; see `Files.copyAttributes`.
+    package borrowing func copyAttributes(from other: borrowing Descriptor) throws {
+        let (wanted, present) = (try other.facts(), try facts())
+        for (facts, path) in [(wanted, other.path), (present, path)] where facts.kind != .file {
+            throw MoultError(.system, what: "cannot copy the attributes of \(path)", why: "it is not a regular file")
+        }
+        let (file, path) = (link, self.path)
+        // The owner first: a change of owner takes away set-id bits and capabilities.
+        if wanted.owner != present.owner || wanted.group != present.group {
+            try wrapped("cannot give \(path) to user \(wanted.owner) and group \(wanted.group)") { () throws(Errno) in
+                try Syscall.chown(file, wanted.owner, wanted.group)
+            }
+        }
+        try copyExtendedAttributes(from: other)
+        // The mode last: an ACL sets the group's bits.
+        try wrapped("cannot set the mode of \(path)") { () throws(Errno) in try Syscall.chmod(file, wanted.mode) }
+        let result = try facts()
+        if (result.owner, result.group, result.mode) == (wanted.owner, wanted.group, wanted.mode) { return }
+        // A file system without owners accepts the calls, and the kernel drops set-id bits without an error.
+        throw MoultError(
+            .system, what: "cannot give \(path) the owner and mode of \(other.path)",
+            why: "the file system accepted them but did not store them")
+    }
+
+    private borrowing func copyExtendedAttributes(from other: borrowing Descriptor) throws {
+        let (wanted, present) = (try other.extendedAttributes(), try extendedAttributes())
+        let (file, path) = (link, self.path)
+        for name in present.keys.sorted() where wanted[name] == nil {
+            // The label of a security module may be one that every file has.
+            if name.hasPrefix("security."), name != "security.capability" { continue }
+            try wrapped("cannot remove the attribute \(name) of \(path)") { () throws(Errno) in
+                try Syscall.removeAttribute(file, name)
+            }
+        }
+        for (name, value) in wanted.sorted(by: { $0.key < $1.key }) where present[name] != value {
+            try wrapped("cannot set the attribute \(name) of \(path)") { () throws(Errno) in
+                try Syscall.setAttribute(file, name, value)
+            }
+        }
+    }
+
+    /// All extended attributes but the signatures of the integrity subsystem.
+    package borrowing func extendedAttributes() throws -> [String: [UInt8]] {
+        let (file, path) = (link, self.path)
+        // The kernel allows no more than this, neither for the names nor for one value.
+        return try withUnsafeTemporaryAllocation(byteCount: 1 << 16, alignment: 1) { buffer in
+            let count: Int
+            do throws(Errno) { count = try Syscall.listAttributes(file, buffer) } catch {
+                if error == Errno(EOPNOTSUPP) { return [:] }
+                throw error.error("cannot read the attributes of \(path)")
+            }
+            let names = buffer[..<count].split(separator: 0).map { String(decoding: $0, as: UTF8.self) }
+            var attributes: [String: [UInt8]] = [:]
+            for name in names where name != "security.ima" && name != "security.evm" {
+                let size = try wrapped("cannot read the attribute \(name) of \(path)") { () throws(Errno) in
+                    try Syscall.getAttribute(file, name, buffer)
+                }
+                attributes[name] = Array(buffer[..<size])
+            }
+            return attributes
+        }
+    }
+
+    /// A path of the open file itself, whatever has its name by now.
+    private var link: String { "/proc/self/fd/\(number)" }
+}

@@ -1,0 +1,72 @@
+public import MoultBasics
+
+/// Why the old content of a writable database was put into quarantine.
+public enum KeptReason: String, Sendable, CaseIterable {
+    /// An update replaced it.
+    case replaced
+    /// A rollback replaced it.
+    case rolledBack = "rolled-back"
+    /// A migration changed or dropped values.
+    case migrated
+    /// The operator began the database anew.
+    case reset
+    /// The operator let a release take over the file.
+    case takenOver = "taken-over"
+    /// A cache that does not load, or has another schema.
+    case unfitCache = "unfit-cache"
+    /// An undo after a crash replaced content that an app may have written to.
+    case undone
+    /// The operator put other content back from quarantine.
+    case restored
+}
+
+/// What happens to the rows of one table when the content of a database is replaced or migrated.
+public struct RowFate: Sendable, Equatable {
+    /// The table.
+    public var table: String
+    /// Rows that are carried into the new content.
+    public var carried: Int
+    /// Rows that are written to `moult_rejected`.
+    public var rejected: Int
+    /// Rows that are only in the copy of the old content that quarantine keeps.
+    public var kept: Int
+
+    /// The counts of one table.
+    public init(table: String, carried: Int = 0, rejected: Int = 0, kept: Int = 0) {
+        (self.table, self.carried, self.rejected, self.kept) = (table, carried, rejected, kept)
+    }
+
+    /// Nothing happens to any row.
+    public var isEmpty: Bool { carried == 0 && rejected == 0 && kept == 0 }
+
+    /// `3 rows of item carried over, 1 to moult_rejected`.
+    public var text: String {
+        let parts = [
+            carried > 0 ? "\(counted(carried, "row")) of \(table) carried over" : nil,
+            rejected > 0 ? "\(counted(rejected, "row")) of \(table) to \(ReleaseMarker.rejects)" : nil,
+            kept > 0 ? "\(counted(kept, "row")) of \(table) not carried over, kept in quarantine" : nil,
+        ]
+        return parts.compactMap(\.self).joined(separator: ", ")
+    }
+
+    /// The counts as plans and results have them.
+    public var json: JSON {
+        [
+            "table": .string(table), "carried": .size(carried), "rejected": .size(rejected), "kept": .size(kept),
+        ]
+    }
+
+    /// Reads counts as the history has them; nil if there is no table.
+    package init?(json: JSON) {
+        guard let table = json["table"]?.string else { return nil }
+        func count(_ name: String) -> Int { Int(json[name]?.integer ?? 0) }
+        self.init(table: table, carried: count("carried"), rejected: count("rejected"), kept: count("kept"))
+    }
+
+    /// Reads counts as a saved plan has them.
+    public init(_ fields: Fields) throws {
+        self.init(
+            table: try fields.string("table"), carried: try fields.optionalCount("carried") ?? 0,
+            rejected: try fields.optionalCount("rejected") ?? 0, kept: try fields.optionalCount("kept") ?? 0)
+    }
+}

@@ -1,0 +1,110 @@
+public import MoultBasics
+
+/// Whose file lies at the path that a database of the release has.
+public enum Occupant: Sendable, Equatable {
+    /// Nothing is there, and nothing has to be.
+    case nothing
+    /// The installed release has a database with the app's data there, and its file is missing.
+    case missing(Database)
+    /// A link to the installed generation.
+    case generationLink
+    /// The file of the same database, or of one that the release may go on with.
+    case own
+    /// The file of a database that may be made again.
+    case cache
+    /// The file of a database of another kind: only the operator may let the release take it over.
+    case claimed(Database)
+    /// A file that moult did not make.
+    case foreign
+    /// A symbolic link that moult did not make.
+    case link(to: String)
+    /// A directory or a special file.
+    case obstacle
+}
+
+extension PlanContext {
+    /// Whose file lies at the path of a database.
+    public func occupant(of database: Database) throws -> Occupant {
+        let path = path(of: database)
+        let before = isAdopted(installedGeneration) ? nil : installed?.databases.first { self.path(of: $0) == path }
+        switch try store.look(path) {
+        case .nothing:
+            guard let before, before.holdsAppData, database.holdsAppData else { return .nothing }
+            return .missing(before)
+        case .link(let target):
+            return target.hasPrefix(".moult/") || target.contains("/.moult/") ? .generationLink : .link(to: target)
+        case .directory, .other: return .obstacle
+        case .file:
+            guard let before, !before.kind.isSealed else { return .foreign }
+            if before.kind == database.kind || (before.kind == .shared && database.kind == .user) { return .own }
+            return before.kind == .cache ? .cache : .claimed(before)
+        }
+    }
+
+    /// Whether a generation has the files that were there before moult.
+    public func isAdopted(_ generation: String?) -> Bool { generation?.hasPrefix("0+adopted") ?? false }
+
+    /// Whether files from before moult come back.
+    public var bringsBackAdopted: Bool { purpose == .rollback && isAdopted(generation) }
+
+    /// The path where the installed release has a database with the app's data that the release has elsewhere.
+    public func movedFrom(_ database: Database) -> String? {
+        guard database.holdsAppData, !isAdopted(installedGeneration), !isAdopted(generation),
+            let before = installed?.database(database.name), before.holdsAppData, before.path != database.path
+        else { return nil }
+        return before.path
+    }
+
+    /// Throws unless the operator lets the release take the file over.
+    public func proveTakeOver(of database: Database, from before: Database) throws {
+        if policy.takeOver.contains(database.name) { return }
+        throw MoultError(
+            MoultError.Code(610), .refused,
+            what: "\(store.path(path(of: database))) belongs to the \(before.kind.rawValue) database \"\(before.name)\"",
+            why: "release \(release.version) has a \(database.kind.rawValue) database at that path, and would replace it",
+            now: "Nothing was changed. To let the release take it over, and keep the file in quarantine, repeat the "
+                + "command with --take-over \(database.name)")
+    }
+
+    /// The refusal of what is in the way of a database.
+    public func obstacle(at path: String, _ database: Database) -> MoultError {
+        MoultError(
+            MoultError.Code(610), .refused, what: "\(store.path(path)) is in the way",
+            why: "it is not a regular file, and the \(database.kind.rawValue) database \"\(database.name)\" belongs there",
+            now: "Move it away, then apply again.")
+    }
+
+    /// The refusal of a link that moult did not make.
+    public func foreignLink(_ target: String, at path: String, _ database: Database) -> MoultError {
+        MoultError(
+            MoultError.Code(610), .refused, what: "\(store.path(path)) is a symbolic link to \(target)",
+            why: "moult did not make it, and the \(database.kind.rawValue) database \"\(database.name)\" belongs there",
+            now: "Nothing was changed. Put the file itself there, or move the link away, then apply again.")
+    }
+
+    /// The refusal to begin a database anew that has a history.
+    public func missing(_ database: Database, at path: String) -> MoultError {
+        MoultError(
+            MoultError.Code(521), .refused, what: "the \(database.kind.rawValue) database \(store.path(path)) is missing",
+            why: "the installed release has it there; a disk that is not mounted looks the same",
+            now: "Bring the file back. To begin with an empty one instead: moult reset \(database.name) "
+                + "--set-user-data-aside")
+    }
+}
+
+extension Database {
+    /// Whether an app or a user writes data to it that cannot be made again.
+    public var holdsAppData: Bool { kind == .user || kind == .shared }
+}
+
+extension MoultError {
+    /// The refusal of a release that would leave rows behind which the installed one preserves.
+    package static func unpreserved(_ database: Database, _ release: Version, _ table: String, _ rows: Int) -> MoultError {
+        MoultError(
+            Code(630), .refused,
+            what: "release \(release) does not preserve \(counted(rows, "row")) of \(database.name).\(table)",
+            why: "the installed release preserves that table, and this one does not",
+            now: "Nothing was changed. To leave the rows behind in quarantine, repeat the command with "
+                + "--accept-unpreserved")
+    }
+}
