@@ -53,6 +53,6 @@ extension Store {
     private func wasResetJustNow(_ name: String) throws -> Bool {
         let layout = try StoreLayout(root: directory)
         let sets = try QuarantineShelf(layout: layout, settings: Settings.read(layout)).sets()
-        return sets.contains { $0.label?.database == name && Timestamp.now.seconds - $0.since.seconds < 60 }
+        return sets.contains { $0.record?.database == name && Timestamp.now.seconds - $0.since.seconds < 60 }
     }
 }

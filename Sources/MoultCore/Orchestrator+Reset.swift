@@ -53,10 +53,10 @@ extension Orchestrator {
         warning {
             guard try Files.facts(directory) != nil else { return }
             setAside = directory
-            report = try Files.read("\(directory)/\(Quarantine.reportName)", limit: 1 << 24).map {
+            report = try Files.read("\(directory)/\(SetAside.reportName)", limit: 1 << 24).map {
                 try Salvage.Report(json: JSON(parsing: $0, source: directory))
             }
-            let file = "\(directory)/\(Quarantine.salvagedName)"
+            let file = "\(directory)/\(SetAside.salvagedName)"
             if try Files.facts(file) != nil { salvaged = file }
         }
         return Reset(

@@ -1,7 +1,7 @@
 internal import Glibc
 internal import MoultBasics
 internal import MoultFiles
-internal import StepKit
+package import StepKit
 
 /// Everything that can be done to a store: each operation that writes takes the lock and settles first.
 package struct Orchestrator: Sendable {

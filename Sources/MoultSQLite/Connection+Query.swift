@@ -11,6 +11,15 @@ extension Connection {
         return try body(statement)
     }
 
+    /// Prepares the first statement of the text for a type that keeps it, and that must be gone before `close()`.
+    func statement(_ sql: String) throws -> Statement {
+        guard let statement = try prepare(sql[...]) else {
+            throw MoultError(
+                .databaseRequest, what: "cannot prepare a statement for \(path)", why: "the text is empty: \(sql)")
+        }
+        return statement
+    }
+
     /// Lends one statement after the other, each prepared when those before it have run.
     package func forEachStatement(in sql: String, _ body: (borrowing Statement) throws -> Void) throws {
         var rest = sql[...]

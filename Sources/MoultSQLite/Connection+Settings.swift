@@ -51,6 +51,25 @@ extension Connection {
         }
     }
 
+    /// Whether a switch is on.
+    package func isOn(_ which: Switch) throws -> Bool {
+        var now: Int32 = -1
+        // A negative value asks and changes nothing.
+        try check(
+            moult_sqlite_db_config(try handle, which.rawValue, -1, &now), doing: "read \(which) of \(path)")
+        return now == 1
+    }
+
+    /// Runs the body with a switch in this position, and puts it back afterwards.
+    package func with<R>(_ which: Switch, _ on: Bool, _ body: () throws -> R) throws -> R {
+        let before = try isOn(which)
+        guard before != on else { return try body() }
+        try set(which, on)
+        let result = Result { try body() }
+        try set(which, before)
+        return try result.get()
+    }
+
     /// A number that changes when another connection, or this one's backup, has changed the file.
     package func dataVersion(of schema: String = "main") throws -> UInt32 {
         var version: UInt32 = 0

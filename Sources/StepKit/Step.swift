@@ -92,6 +92,8 @@ public struct PlanContext: Sendable {
     public let policy: Policy
     /// The store, to look at.
     public let store: any StoreView
+    /// The file whose content a reset puts in place of the shipped one.
+    package var restoring: String?
     /// What was planned before this step was asked, by it and by others.
     public var planned: [Effect] = []
     /// Tells what the plan shall say of how a step was kept from changing anything.

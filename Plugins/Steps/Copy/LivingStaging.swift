@@ -11,6 +11,10 @@ struct LivingStaging {
     func stage(_ name: String?, as path: String) throws {
         guard let database = name.flatMap(context.plan.release.database) else { return }
         let waiting = context.waiting(path)
+        if let restored = context.plan.restoring {
+            try Files.copy(restored, to: waiting, mode: 0o644)
+            return try Files.seal(waiting, mode: 0o644)
+        }
         let pristine = try pristine(database.member)
         try Files.copy(pristine, to: waiting, mode: 0o644)
         // What has just been unpacked was proven on the way; what lay in a generation may have been changed.

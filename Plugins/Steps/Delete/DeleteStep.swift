@@ -69,7 +69,9 @@ public struct DeleteStep: Step {
         return [
             effect(
                 .delete, database.name,
-                .quarantine(path: context.path(of: database), why: context.reason, reason: .reset))
+                .quarantine(
+                    path: context.path(of: database), why: context.reason,
+                    reason: context.restoring == nil ? .reset : .restored))
         ]
     }
 
@@ -155,7 +157,7 @@ public struct DeleteStep: Step {
     }
 
     public func prepare(_ effects: [Effect], _ context: PrepareContext) throws {
-        guard context.plan.purpose == .reset else { return }
+        guard context.plan.purpose == .reset, context.plan.restoring == nil else { return }
         for effect in effects { try Rescue(context: context).prepare(effect) }
     }
 }

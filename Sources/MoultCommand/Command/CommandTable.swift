@@ -14,6 +14,7 @@ extension Command {
         UnholdVerb.command,
         RecoverVerb.command,
         ResetVerb.command,
+        QuarantineVerb.command,
         CleanVerb.command,
         WhoVerb.command,
         WatchVerb.command,

@@ -18,6 +18,6 @@ extension Call {
 
     /// From here on this process, if it is one of its own, reads these databases and little else.
     func confine(to subjects: Subject...) throws {
-        try Seclusion.confine(to: subjects.flatMap(\.parts).flatMap { [$0.path, $0.pristine].compactMap(\.self) })
+        try Seclusion.confine(to: subjects.flatMap(\.parts).compactMap(\.path))
     }
 }

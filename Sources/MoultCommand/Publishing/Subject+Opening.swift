@@ -36,8 +36,7 @@ extension Call {
             let kept = try ifThere(generation.path(database.member))
             return Subject.Part(
                 name: database.name,
-                path: database.kind.isSealed ? kept : try ifThere(layout.file(database.path)), declared: database,
-                pristine: database.kind == .shared ? kept : nil)
+                path: database.kind.isSealed ? kept : try ifThere(layout.place(of: database)), declared: database)
         }
         return Subject(
             .store, path, manifest: generation.manifest, bytes: generation.bytes, parts: parts, keeping: lease)

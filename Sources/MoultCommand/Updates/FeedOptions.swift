@@ -18,7 +18,7 @@ extension Call {
             place: value(FeedOptions.feed),
             follow: value(UpdateOptions.follow).flatMap { Policy.Follow(rawValue: $0) },
             allowDowngrade: has(UpdateOptions.allowDowngrade), allowUnsigned: has(FeedOptions.allowUnsigned),
-            app: try version(UpdateOptions.app))
+            app: try version(UpdateOptions.app), consent: consent)
     }
 
     /// The options of a feed as they were given.

@@ -107,17 +107,29 @@ final class UpdateDisplay: Sendable {
                 "from": result.plan?.from?.json, "hold": result.plan?.hold?.json,
                 "removed": .array(result.collected.removed.map { .string($0) }),
                 "laggards": .array(result.laggards.map(\.json)),
+                "rows": result.rows.isEmpty ? nil : .array(result.rowsJSON),
+                "kept": result.kept.isEmpty ? nil : .array(result.kept.map(\.json)),
                 "milliseconds": result.plan.map { _ in .size(Int(seconds * 1000)) },
             ])
         for laggard in result.laggards { output.warn(StyledText(laggard.text)) }
         output.lines { page in
             guard let plan = result.plan else { return page.line(StyledText(nothingToDo(version))) }
             page.line()
+            for (database, fates) in result.rows {
+                for fate in fates { page.wrapped("\(database): \(fate.text)") }
+            }
+            for set in result.kept { page.wrapped(StyledText(set.keptText(storeWords))) }
             page.line(
                 "\("\(version) is installed", .good) (generation \(generation)) in \(durationText(seconds: seconds))")
             if let hold = plan.hold { page.hold(hold, storeWords: storeWords) }
             if output.isVerbose { page.collected(result.collected) }
         }
+    }
+}
+
+extension Orchestrator.Result {
+    fileprivate var rowsJSON: [JSON] {
+        rows.flatMap { database, fates in fates.map { $0.json.setting("database", to: .string(database)) } }
     }
 }
 

@@ -20,8 +20,15 @@ enum UpdateOptions {
         "wait-for-readers", value: .number("SECONDS", in: 0...86_400),
         "How long to wait in the end until readers have moved to the new generation; else as moult.json says")
 
+    static let takeOver = Option(
+        "take-over", value: .text("NAME"), repeats: true,
+        "Let the release take over the file of a database that has another kind now; the file is kept in quarantine")
+    static let acceptUnpreserved = Option(
+        "accept-unpreserved",
+        "Leave rows behind in quarantine that the installed release preserves and this one does not")
+
     static let consumers = [forceAfter, waitForReaders]
-    static let all = [app, follow, allowDowngrade]
+    static let all = [app, follow, allowDowngrade, takeOver, acceptUnpreserved]
 }
 
 extension Call {
@@ -29,7 +36,13 @@ extension Call {
     func request(_ manifest: String) throws -> UpdateRequest {
         UpdateRequest(
             manifest: manifest, follow: value(UpdateOptions.follow).flatMap { Policy.Follow(rawValue: $0) },
-            allowDowngrade: has(UpdateOptions.allowDowngrade), app: try version(UpdateOptions.app))
+            allowDowngrade: has(UpdateOptions.allowDowngrade), app: try version(UpdateOptions.app), consent: consent)
+    }
+
+    /// What the operator accepts for the app's data.
+    var consent: Consent {
+        Consent(
+            takeOver: Set(values(UpdateOptions.takeOver)), acceptsUnpreserved: has(UpdateOptions.acceptUnpreserved))
     }
 
     /// Runs what reads the manifest that was named, and says what that should be where it is something else.
@@ -46,7 +59,7 @@ extension Call {
     var requestWords: [String] {
         UpdateOptions.all.flatMap { option in
             guard has(option) else { return [String]() }
-            return ["--\(option.name)"] + (value(option).map { [$0] } ?? [])
+            return option.value == nil ? ["--\(option.name)"] : values(option).flatMap { ["--\(option.name)", $0] }
         }
     }
 

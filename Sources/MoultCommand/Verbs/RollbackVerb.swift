@@ -17,7 +17,7 @@ enum RollbackVerb {
             that with moult unhold.
             """
         ],
-        options: [target, reason, dryRun, UpdateOptions.wait] + UpdateOptions.consumers, changesStore: true,
+        options: [target, reason, dryRun, UpdateOptions.takeOver, UpdateOptions.wait] + UpdateOptions.consumers, changesStore: true,
         examples: [
             .init("Go back, and say why:", "moult rollback --reason 'names are missing'"),
             .init("Go back to a kept version:", "moult rollback --to 2.0.0"),
@@ -38,15 +38,15 @@ enum RollbackVerb {
             let orchestrator = try call.orchestrator()
             let options = [target, reason].flatMap { option in
                 call.value(option).map { ["--\(option.name)", $0] } ?? []
-            }
+            } + call.values(UpdateOptions.takeOver).flatMap { ["--\(UpdateOptions.takeOver.name)", $0] }
             return try call.show(
-                orchestrator.planRollback(to: wanted, reason: why), store: store,
+                orchestrator.planRollback(to: wanted, reason: why, consent: call.consent), store: store,
                 command: ["moult", "rollback"] + options + call.storeWords, in: orchestrator)
         }
         Interruption.watch()
         let display = UpdateDisplay(call, store: store)
         let result = try call.orchestrator(display.watcher).rollback(
-            to: wanted, reason: why, wait: call.wait, announce: display.announce)
+            to: wanted, reason: why, consent: call.consent, wait: call.wait, announce: display.announce)
         display.finish(result, storeWords: call.storeWords)
         return .done
     }

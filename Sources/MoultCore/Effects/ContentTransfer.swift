@@ -47,7 +47,7 @@ struct ContentTransfer {
         }
         try refuse(unplaced)
         for (rule, rows) in unplaced { fates.keep(rule.table, rows) }
-        let transfer = RowTransfer(rules: placed, rejects: ReleaseMarker.rejects, label: release.description)
+        let transfer = RowTransfer(rules: placed, rejects: RejectTable(name: ReleaseMarker.rejects, label: release.description))
         for outcome in try transferring({ try transfer.run(from: live, to: new) }) { fates.add(outcome) }
         try prove(live, new, rules, fates, displacement)
     }
@@ -106,8 +106,12 @@ struct ContentTransfer {
         throw MoultError.unpreserved(database, release, first.rule.table, first.rows)
     }
 
+    private static func isOfRows(_ error: MoultError) -> Bool {
+        [.rowRejected, .rowConflict, .shippedViolation, .selection, .appExtension].contains(error.code)
+    }
+
     private func transferring<R>(_ body: () throws -> R) throws -> R {
-        do { return try body() } catch let error as MoultError where error.code == .rowTransfer {
+        do { return try body() } catch let error as MoultError where Self.isOfRows(error) {
             throw MoultError(
                 .preserve, .refused,
                 what: "the rows to preserve in \(database.name) do not fit into release \(release)",

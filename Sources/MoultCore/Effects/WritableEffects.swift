@@ -104,7 +104,7 @@ final class WritableEffects {
         for effect in effects {
             do { try effect.commit() } catch {
                 // Where not even that can be found out, forward is the only safe way.
-                isIrrevocable = try isIrrevocable || ((try? effect.isCommitted()) ?? true)
+                isIrrevocable = isIrrevocable || ((try? effect.isCommitted()) ?? true)
                 throw error
             }
             isIrrevocable = try isIrrevocable || effect.isCommitted()

@@ -156,6 +156,17 @@ struct Planner {
             Self.policy(settings))
     }
 
+    /// One database gets content from quarantine; what is in its place is set aside.
+    func restore(_ name: String, from file: String, why: String) throws -> Made {
+        let settings = try Settings.read(layout)
+        guard let current = try Generation.current(layout) else {
+            throw MoultError(.refused, .refused, what: "nothing is installed in \(layout.root)")
+        }
+        return try make(
+            .reset, only: name, because: why, restoring: file, current.manifest, kept(current, settings),
+            generation: current.name, Self.policy(settings))
+    }
+
     private static func policy(_ settings: Settings) -> Policy {
         Policy(
             follow: .match, allowDowngrade: true, appVersion: settings.app, moultVersion: moultVersion,
@@ -178,7 +189,7 @@ struct Planner {
     }
 
     private func make(
-        _ purpose: PlanContext.Purpose, only: String? = nil, because reason: String = "", _ manifest: Manifest,
+        _ purpose: PlanContext.Purpose, only: String? = nil, because reason: String = "", restoring: String? = nil, _ manifest: Manifest,
         _ incoming: Incoming, generation: String, _ policy: Policy
     ) throws -> Made {
         try NotBuilt.refuse(manifest)
@@ -194,6 +205,7 @@ struct Planner {
             installedGeneration: installed?.name,
             resources: incoming.path.map(Files.directory(of:)) ?? layout.generation(generation), policy: policy,
             store: view)
+        context.restoring = restoring
         var plan = Plan(
             id: Self.newID(), created: policy.now, purpose: purpose, store: layout.root, product: manifest.product,
             from: installed.map { Plan.Side(version: $0.manifest.version, generation: $0.name) },

@@ -17,8 +17,36 @@ package struct QuarantineShelf {
         package let size: Int
         package let since: Timestamp
 
-        /// Whether it can be made again; anything else is somebody's data.
+        /// The name by which commands call it.
+        package var id: String { Files.name(of: directory) }
+
+        /// Whether it can be made again; anything else is data of the user or the app.
         package var isCache: Bool { record?.kind == .cache }
+
+        /// The main file, where it is.
+        package var file: String? { record.map { "\(directory)/\(Files.name(of: $0.path))" } }
+
+        package var json: JSON {
+            .compact([
+                "id": .string(id), "database": .optional(record?.database), "kind": .optional(record?.kind.rawValue),
+                "path": .optional(record?.path), "release": .optional(record?.release),
+                "reason": .optional(record?.reason.rawValue), "why": .optional(record?.why),
+                "time": .string(since.description), "size": .size(size),
+                "rows": record?.rows.map { rows in
+                    .object(rows.sorted { $0.key < $1.key }.map { .init($0.key, .size($0.value)) })
+                },
+                "directory": .string(directory), "file": .optional(file),
+            ])
+        }
+
+        /// What was kept, and how to see it: the sentence after an update.
+        package func keptText(_ storeWords: [String]) -> String {
+            let rows = (record?.rows ?? [:]).values.reduce(0, +)
+            let what = record.map { "\($0.database)" } ?? id
+            return "\(what): the old database is in quarantine"
+                + (rows > 0 ? ", with \(counted(rows, "row")) that the release does not have" : "")
+                + "; see it with: moult quarantine" + (storeWords.isEmpty ? "" : " \(storeWords.joined(separator: " "))")
+        }
     }
 
     package struct Report: Sendable, Equatable {

@@ -1,6 +1,7 @@
 internal import MoultBasics
 internal import MoultFiles
 internal import MoultSQLite
+internal import StepKit
 
 /// Compares two database files, which may be in use and may mean harm, and changes neither.
 package struct DatabaseComparison {
@@ -43,13 +44,16 @@ package struct DatabaseComparison {
     }
 
     private func compare(_ sides: Sides, _ diff: inout DatabaseDiff) throws {
-        let (was, now) = (try Identity(of: sides.old), try Identity(of: sides.new))
+        let (was, now) = try (
+            Identity(of: sides.old, ignoring: ReleaseMarker.tables),
+            Identity(of: sides.new, ignoring: ReleaseMarker.tables)
+        )
         diff.properties = Self.properties(was, now)
         diff.schema = SchemaChange.all(from: was.shape, to: now.shape)
         let shapes = Dictionary(was.shape.tables.map { ($0.name, $0) }) { first, _ in first }
         let same = Set(now.shape.tables.filter { $0 == shapes[$0.name] }.map(\.name))
         let (oldTables, newTables) = (try TableFacts.all(of: sides.old), try TableFacts.all(of: sides.new))
-        for key in Set(oldTables.keys).union(newTables.keys).sorted() {
+        for key in Set(oldTables.keys).union(newTables.keys).subtracting(ReleaseMarker.tables).sorted() {
             let table = TableComparison(old: oldTables[key], new: newTables[key]) { [name, options] in
                 try options.progress(name, $0, $1)
             }

@@ -67,8 +67,8 @@ extension ReleaseDiff {
             same.isSameFile = true
             return .compared(same)
         }
-        guard let oldPath = old.pristine ?? old.path else { return .unknown(name, why: "the old one is not here") }
-        guard let newPath = new.pristine ?? new.path else { return .unknown(name, why: "the new one is not here") }
+        guard let oldPath = old.path else { return .unknown(name, why: "the old one is not here") }
+        guard let newPath = new.path else { return .unknown(name, why: "the new one is not here") }
         return .compared(try DatabaseComparison(name, old: oldPath, new: newPath, options: options).diff())
     }
 

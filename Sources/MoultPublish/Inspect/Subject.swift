@@ -14,11 +14,9 @@ package struct Subject: Sendable {
         package let path: String?
         /// What the release says of it.
         package let declared: Database?
-        /// Of a living database in a store: the file as the release brought it, if it was kept.
-        package let pristine: String?
 
-        package init(name: String, path: String?, declared: Database? = nil, pristine: String? = nil) {
-            (self.name, self.path, self.declared, self.pristine) = (name, path, declared, pristine)
+        package init(name: String, path: String?, declared: Database? = nil) {
+            (self.name, self.path, self.declared) = (name, path, declared)
         }
     }
 

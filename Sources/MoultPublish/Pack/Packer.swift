@@ -35,7 +35,7 @@ package struct Packer {
         try Files.makeDirectory(workshop, mode: 0o700)
         // What is left of a failed attempt is of no use to anybody, and no reason for another error.
         defer { try? Files.removeTree(workshop) }
-        try take(&manifest, directory, workshop)
+        try take(&manifest, draftPath, workshop)
         try refuseDirty(substitution)
         return try write(manifest, workshop)
     }
@@ -67,11 +67,13 @@ package struct Packer {
         return Timestamp(seconds: seconds)
     }
 
-    private func take(_ manifest: inout Manifest, _ directory: String, _ workshop: String) throws {
+    private func take(_ manifest: inout Manifest, _ draft: String, _ workshop: String) throws {
+        let directory = Files.directory(of: draft)
         for index in manifest.databases.indices {
             let database = manifest.databases[index]
             let file = "\(workshop)/\(database.member)"
             try DatabaseIntake(options: options, directory: directory).take(database, to: file)
+            try PreserveCheck(draft: draft).check(database, in: file)
             manifest.databases[index].size = try Files.facts(file)?.size ?? 0
             manifest.databases[index].source = nil
             for number in database.migrations.indices {

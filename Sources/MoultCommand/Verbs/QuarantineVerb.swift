@@ -1,0 +1,190 @@
+internal import MoultBasics
+internal import MoultCore
+internal import StepKit
+
+/// `moult quarantine`: the old content of databases that updates, migrations and resets have kept.
+enum QuarantineVerb {
+    static let set = Argument(
+        .text("NAME"), presence: .optional, "A set in quarantine, or a database: then its newest set")
+    static let export = Option("export", value: .file(), "Copy the database of the set into a new file")
+    static let restore = Option(
+        "restore", "Put the database of the set back; the database that is there now goes to quarantine")
+    static let table = Option(
+        "table", value: .text("TABLE"), "With --restore: put back only the rows of this table that are missing now")
+    static let remove = Option("remove", "Remove the set, or with --older-than all sets of that age")
+    static let olderThan = Option(
+        "older-than", value: .number("DAYS", in: 0...36_500), "With --remove: sets that are so many days old")
+    static let userData = Option("user-data", "With --older-than: also sets with data of the user or the app")
+
+    static let command = Command(
+        "quarantine", .operators, "list, export, restore or remove old content of databases",
+        discussion: [
+            """
+            An update never destroys what an app or a user wrote. What does not survive in the new content stays here: \
+            the complete old database, with the reason, the release and the number of rows that are only here. Nothing \
+            but caches is ever removed unless you name it.
+            """
+        ],
+        arguments: [set], options: [export, restore, table, remove, olderThan, userData, UpdateOptions.wait],
+        changesStore: true,
+        examples: [
+            .init("List what is kept:", "moult quarantine"),
+            .init("Put rows back that an update left behind:", "moult quarantine --restore pantry --table note"),
+            .init("Put the whole database back:", "moult quarantine --restore diary"),
+            .init("Take a copy out:", "moult quarantine --export old-diary.db diary"),
+            .init("Remove caches that were set aside a month ago:", "moult quarantine --remove --older-than 30"),
+        ],
+        exits: [
+            .init(.done, "it is done"),
+            .init(.failure(.refused), "there is no such set, or it cannot be put back; the message says why"),
+            .init(.failure(.busy), "another process has the database open; the message names it"),
+        ],
+        run: run)
+
+    static func run(_ call: Call) throws -> ExitCode {
+        try check(call)
+        let orchestrator = try call.orchestrator(call.settledWatcher)
+        if call.has(remove), let days = call.number(olderThan) {
+            let result = try orchestrator.clean(
+                quarantineDays: days, includingUserData: call.has(userData), wait: call.wait)
+            call.output.print(RemovedReport(removed: result.quarantine.removed))
+            return .done
+        }
+        guard let name = call.value(set) else {
+            call.output.print(QuarantineReport(sets: try orchestrator.quarantine(), storeWords: call.storeWords))
+            return .done
+        }
+        let set = try orchestrator.quarantined(name)
+        if let file = call.value(export) {
+            try orchestrator.export(set, to: file)
+            call.output.print(ExportedReport(set: set, file: file))
+        } else if call.has(remove) {
+            try refuseAmbiguous(name, set, orchestrator)
+            try orchestrator.remove([set], wait: call.wait)
+            call.output.print(RemovedReport(removed: [set]))
+        } else if call.has(restore), let table = call.value(table) {
+            call.output.print(
+                RestoredRows(set: set, fate: try orchestrator.restore(set, table: table, wait: call.wait)))
+        } else if call.has(restore) {
+            Interruption.watch()
+            call.output.print(RestoredReport(set: set, result: try orchestrator.restore(set, wait: call.wait)))
+        } else {
+            call.output.print(SetReport(set: set))
+        }
+        return .done
+    }
+
+    private static func check(_ call: Call) throws {
+        let deeds = [export, restore, remove].filter(call.has)
+        if deeds.count > 1 {
+            throw call.wrongUsage("--\(deeds[0].name) and --\(deeds[1].name) cannot both be given", why: "name one")
+        }
+        if call.has(table), !call.has(restore) { throw call.wrongUsage("--\(table.name) needs --\(restore.name)") }
+        if call.has(olderThan), !call.has(remove) { throw call.wrongUsage("--\(olderThan.name) needs --\(remove.name)") }
+        if call.has(userData), !call.has(olderThan) {
+            throw call.wrongUsage("--\(userData.name) needs --\(olderThan.name)")
+        }
+        if let deed = deeds.first, call.value(set) == nil, !call.has(olderThan) {
+            throw call.wrongUsage("--\(deed.name) needs the NAME of a set or a database")
+        }
+    }
+
+    /// The name of a database is enough to look, but not to remove one of several.
+    private static func refuseAmbiguous(_ name: String, _ set: QuarantineShelf.Set, _ orchestrator: Orchestrator) throws {
+        let same = try orchestrator.quarantine().filter { $0.record?.database == name }
+        guard name != set.id, same.count > 1 else { return }
+        throw MoultError(
+            .refused, .refused, what: "\(counted(same.count, "set")) in quarantine are of \"\(name)\"",
+            why: "they are \(same.map(\.id).joined(separator: ", "))", now: "Name one of them.")
+    }
+}
+
+private struct QuarantineReport: Report {
+    let sets: [QuarantineShelf.Set]
+    let storeWords: [String]
+
+    func write(to page: inout Page) {
+        guard !sets.isEmpty else { return page.line("nothing is in quarantine") }
+        var table = Table(.left, .left, .left, .right, .right, .left)
+        table.header("Set", "Database", "Reason", "Size", "Rows", "Kept since")
+        for set in sets {
+            let rows = set.record?.rows.map { "\($0.values.reduce(0, +))" } ?? ""
+            table.row(
+                "\(set.id)", "\(set.record?.database ?? "?")", "\(set.record?.reason.rawValue ?? "?")",
+                "\("\(ByteCount(set.size))")", "\(rows)", "\(set.since.description)")
+        }
+        page.table(table)
+    }
+
+    var json: JSON { ["format": 1, "quarantine": .array(sets.map(\.json))] }
+}
+
+private struct SetReport: Report {
+    let set: QuarantineShelf.Set
+
+    func write(to page: inout Page) {
+        var table = Table(.left, .left)
+        func row(_ name: String, _ value: String?) { if let value, !value.isEmpty { table.row("\(name)", "\(value)") } }
+        row("set", set.id)
+        row("database", set.record?.database)
+        row("kind", set.record?.kind.rawValue)
+        row("path", set.record?.path)
+        row("release", set.record?.release)
+        row("reason", set.record.map { "\($0.reason.rawValue): \($0.why)" })
+        row("since", set.since.description)
+        row("size", "\(ByteCount(set.size))")
+        for (name, rows) in (set.record?.rows ?? [:]).sorted(by: { $0.key < $1.key }) where rows > 0 {
+            row("rows", "\(rows) of \(name) only here")
+        }
+        row("files", set.directory)
+        page.table(table)
+    }
+
+    var json: JSON { ["format": 1, "quarantine": [set.json]] }
+}
+
+private struct ExportedReport: Report {
+    let set: QuarantineShelf.Set
+    let file: String
+
+    func write(to page: inout Page) { page.line("\(set.id) was copied to \(file)") }
+    var json: JSON { ["set": .string(set.id), "file": .string(file)] }
+}
+
+private struct RemovedReport: Report {
+    let removed: [QuarantineShelf.Set]
+
+    func write(to page: inout Page) {
+        if removed.isEmpty { page.line("nothing was removed") }
+        for set in removed { page.line("\("-", .removed) \(set.id) was removed") }
+    }
+
+    var json: JSON { ["removed": .array(removed.map { .string($0.id) })] }
+}
+
+private struct RestoredRows: Report {
+    let set: QuarantineShelf.Set
+    let fate: RowFate
+
+    func write(to page: inout Page) {
+        page.line("\(counted(fate.carried, "row")) of \(fate.table) put back")
+        if fate.rejected > 0 {
+            page.wrapped("\(counted(fate.rejected, "row")) went to \(ReleaseMarker.rejects): other rows have their keys now")
+        }
+        if fate.kept > 0 { page.wrapped("\(counted(fate.kept, "row")) have no place in the database now") }
+    }
+
+    var json: JSON { fate.json.setting("set", to: .string(set.id)) }
+}
+
+private struct RestoredReport: Report {
+    let set: QuarantineShelf.Set
+    let result: Orchestrator.Result
+
+    func write(to page: inout Page) {
+        page.line("\(set.record?.database ?? set.id) was put back from \(set.id)")
+        for kept in result.kept { page.line("  the database that was there is in \(kept.directory)") }
+    }
+
+    var json: JSON { ["set": .string(set.id), "kept": .array(result.kept.map(\.json))] }
+}

@@ -1,0 +1,129 @@
+internal import MoultBasics
+internal import MoultExam
+internal import MoultFiles
+internal import MoultSQLite
+package import StepKit
+
+extension Orchestrator {
+    /// The sets in quarantine, the oldest first.
+    package func quarantine() throws -> [QuarantineShelf.Set] { try shelf().sets() }
+
+    /// The set that a name means: its identifier, or the newest of a database.
+    package func quarantined(_ name: String) throws -> QuarantineShelf.Set {
+        let sets = try quarantine()
+        if let set = sets.first(where: { $0.id == name }) ?? sets.last(where: { $0.record?.database == name }) {
+            return set
+        }
+        let names = sets.compactMap { $0.record?.database } + sets.map(\.id)
+        throw MoultError(
+            .quarantine, .refused, what: "nothing in quarantine is called \"\(name)\"",
+            why: sets.isEmpty ? "the quarantine of \(layout.root) is empty" : "it has \(counted(sets.count, "set"))",
+            now: didYouMean(name, among: names) ?? "List it with: moult quarantine")
+    }
+
+    /// Copies the database of a set, with what its sidecars hold, into a new file.
+    package func export(_ set: QuarantineShelf.Set, to file: String) throws {
+        guard try Files.facts(file) == nil else {
+            throw MoultError(
+                .quarantine, .refused, what: "\(file) exists", why: "an export overwrites nothing",
+                now: "Name another file.")
+        }
+        try Files.withScratchDirectory { scratch in
+            let copy = try proven(set, in: scratch)
+            try Look.copy(copy, to: file)
+        }
+        try Files.syncFile(file)
+    }
+
+    /// Puts the database of a set back in its place; what is there now goes to quarantine in turn.
+    package func restore(
+        _ set: QuarantineShelf.Set, wait: Int = 0, announce: (Plan) throws -> Void = { _ in }
+    ) throws -> Result {
+        let database = try writable(set)
+        return try locked(wait) { settled in
+            try Files.withScratchDirectory { scratch in
+                let copy = try proven(set, in: scratch)
+                return try execute(
+                    planner.restore(database.name, from: copy, why: "\(set.id) was put back"), settled: settled, announce)
+            }
+        }
+    }
+
+    /// Puts the rows of one table back that the database does not have now. A row whose key is used by another row now
+    /// goes to `moult_rejected`.
+    package func restore(_ set: QuarantineShelf.Set, table: String, wait: Int = 0) throws -> RowFate {
+        let database = try writable(set)
+        var fate = RowFate(table: table)
+        _ = try locked(wait) { settled in
+            let place = try layout.place(of: database)
+            fate = try Files.withScratchDirectory { scratch in
+                let old = try Connection(path: proven(set, in: scratch), access: .readWrite)
+                let live = try Connection(path: place, access: .readWrite)
+                let transfer = RowTransfer(
+                    rules: [RowRule(table: table, onConflict: .keepNew, onReject: .record)],
+                    rejects: RejectTable(name: ReleaseMarker.rejects, label: "restored"))
+                let outcomes = try live.transaction(.immediate) { try transfer.run(from: old, to: live) }
+                try live.close()
+                try old.close()
+                return outcomes.reduce(into: RowFate(table: table)) {
+                    $0.carried += $1.carried
+                    $0.rejected += $1.rejected
+                    $0.kept += $1.unplaced
+                }
+            }
+            return Result(settled: settled)
+        }
+        return fate
+    }
+
+    /// Removes the sets that the operator names.
+    package func remove(_ sets: [QuarantineShelf.Set], wait: Int = 0) throws {
+        _ = try locked(wait) { settled in
+            for set in sets { try Removable(set, isNamed: true)?.remove() }
+            return Result(settled: settled)
+        }
+    }
+
+    private func shelf() throws -> QuarantineShelf {
+        QuarantineShelf(layout: layout, settings: try Settings.read(layout))
+    }
+
+    /// The database of the installed release that a set belongs to: its path is the manifest's, never the record's.
+    private func writable(_ set: QuarantineShelf.Set) throws -> Database {
+        guard let installed = try Generation.current(layout)?.manifest else {
+            throw MoultError(
+                .quarantine, .refused, what: "\(set.id) cannot be put back", why: "no release is installed",
+                now: "Install one first, or take the data out: moult quarantine --export FILE \(set.id)")
+        }
+        guard let name = set.record?.database, let database = installed.database(name), !database.kind.isSealed else {
+            throw MoultError(
+                .quarantine, .refused, what: "\(set.id) cannot be put back",
+                why: "release \(installed.version) has no writable database for it",
+                now: "Take the data out instead: moult quarantine --export FILE \(set.id)")
+        }
+        return database
+    }
+
+    /// A copy of a set's database that opens. What lies in quarantine may have been changed by anyone: it is examined as
+    /// a database from elsewhere.
+    private func proven(_ set: QuarantineShelf.Set, in scratch: String) throws -> String {
+        guard let file = set.file, try Files.facts(file)?.kind == .file else {
+            throw MoultError(
+                .quarantine, .refused, what: "\(set.id) has no database file",
+                why: set.file.map { "\($0) is missing" } ?? "its record cannot be read",
+                now: "Look at the files: \(set.directory)")
+        }
+        let (copy, whole) = ("\(scratch)/set.db", "\(scratch)/whole.db")
+        try Look.copySet(file, to: copy)
+        try Look.copy(copy, to: whole)
+        let exam = Exam(name: Files.name(of: file), path: whole, depth: .quick, deadline: 600)
+        let report = try Examiner.present().examine([exam], scratch: "\(scratch)/exam").first
+        if let failure = report?.failure { throw failure }
+        if let finding = report?.findings?.first {
+            throw MoultError(
+                .quarantine, .refused, what: "\(file) is damaged", why: finding,
+                now: set.record.map { "Read what can be read: moult reset \($0.database) --salvage-again" })
+        }
+        return whole
+    }
+}

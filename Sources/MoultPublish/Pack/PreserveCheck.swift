@@ -1,0 +1,57 @@
+internal import MoultBasics
+internal import MoultSQLite
+internal import StepKit
+
+/// Checks the `preserve` of a draft against the database it is for: a misspelled name would drop the rows of users.
+struct PreserveCheck {
+    let draft: String
+
+    func check(_ database: Database, in file: String) throws {
+        guard !database.preserve.isEmpty else { return }
+        try checkPolicies(database)
+        let connection = try Connection.openGuarded(path: file, access: .readOnly, deadline: 3600)
+        let check = SelectionCheck(connection)
+        for (index, entry) in database.preserve.enumerated() {
+            let rule = RowRule(table: entry.table, conditions: [entry.where], columns: entry.columns)
+            guard let fault = try check.faults(in: rule).first else { continue }
+            let field =
+                switch fault.subject {
+                case .table: "table"
+                case .column(let old): "columns.\(old)"
+                case .condition: "where"
+                }
+            throw failure(database, index, field, fault.why, fault.suggestion ?? "Correct it in the draft.")
+        }
+        try connection.close()
+    }
+
+    /// Several entries for a table select its rows together, so they must agree on what happens to them.
+    private func checkPolicies(_ database: Database) throws {
+        var first: [String: Int] = [:]
+        for (index, entry) in database.preserve.enumerated() {
+            let key = asciiFolded(entry.table)
+            guard let other = first[key] else {
+                first[key] = index
+                continue
+            }
+            let earlier = database.preserve[other]
+            let fields = [
+                ("onConflict", entry.onConflict == earlier.onConflict),
+                ("onReject", entry.onReject == earlier.onReject),
+                ("columns", entry.columns == earlier.columns),
+            ]
+            guard let field = fields.first(where: { !$0.1 })?.0 else { continue }
+            throw failure(
+                database, index, field, "differs from preserve[\(other)], which is for the same table",
+                "Give both entries the same \"\(field)\".")
+        }
+    }
+
+    private func failure(
+        _ database: Database, _ index: Int, _ field: String, _ why: String, _ now: String
+    ) -> MoultError {
+        MoultError(
+            .packing, .refused, what: "\(draft): databases.\(database.name).preserve[\(index)].\(field): \(why)",
+            now: now)
+    }
+}

@@ -1,0 +1,67 @@
+/// Full-text indexes whose text is in another table.
+enum SearchIndexes {
+    /// Rebuilds the indexes over these tables, and those over views. An index without content (`content=''`) cannot be
+    /// rebuilt.
+    static func rebuild(in connection: Connection, dependingOn tables: [String]) throws {
+        guard !tables.isEmpty else { return }
+        let changed = Set(tables.map(asciiLowercased))
+        for index in try all(in: connection) {
+            guard try changed.contains(index.content) || isView(index.content, connection) else { continue }
+            let name = quoteIdentifier(index.name)
+            try connection.execute("INSERT INTO main.\(name)(\(name)) VALUES('rebuild')")
+        }
+    }
+
+    /// The names of the indexes, each with the table that has its text, in lower case.
+    static func all(in connection: Connection) throws -> [(name: String, content: String)] {
+        let sql = "SELECT name, sql FROM main.sqlite_schema WHERE type = 'table' AND rootpage = 0"
+        return try connection.query(sql).compactMap { row in
+            guard let content = content(ofIndexMadeBy: row[1].textOrEmpty) else { return nil }
+            return (row[0].textOrEmpty, asciiLowercased(content))
+        }
+    }
+
+    /// The value of the option `content`; nil if this is no full-text index or has none.
+    private static func content(ofIndexMadeBy sql: String) -> String? {
+        let tokens = sqlTokens(sql)[...]
+        guard let using = tokens.firstIndex(where: { $0.isWord("using") }), using + 1 < tokens.endIndex,
+            ["fts3", "fts4", "fts5"].contains(where: { tokens[using + 1].isWord($0) }),
+            let open = tokens[using...].firstIndex(where: { $0.isSymbol("(") })
+        else { return nil }
+        for part in tokens[(open + 1)..<tokens.closing(open)].splitAtCommas() {
+            let option = Array(part)
+            guard option.count == 3, option[0].isWord("content"), option[1].isSymbol("=") else { continue }
+            let name = option[2].kind == .string ? String(option[2].text.dropFirst().dropLast()) : option[2].text
+            return name.isEmpty ? nil : name
+        }
+        return nil
+    }
+
+    private static func isView(_ name: String, _ connection: Connection) throws -> Bool {
+        try connection.query("PRAGMA main.table_list(\(quoteIdentifier(name)))").contains {
+            $0[0] == .text("main") && $0[2] == .text("view")
+        }
+    }
+}
+
+/// The counters of AUTOINCREMENT tables.
+enum RowSequences {
+    /// Raises the counters of the new database to those of the old one, so that no id is given out twice.
+    static func raise(from old: Connection, to new: Connection) throws {
+        let isThere = "SELECT count(*) FROM main.sqlite_schema WHERE name = 'sqlite_sequence'"
+        guard try old.int(isThere) > 0, try new.int(isThere) > 0 else { return }
+        for row in try old.query("SELECT name, max(seq) FROM main.sqlite_sequence GROUP BY name") {
+            guard case .integer(let before) = row[1], let table = try TableLayout.of(row[0].textOrEmpty, in: new),
+                try table.isAutoincrement(in: new)
+            else { continue }
+            let name = Value.text(table.name)
+            let now = try new.scalar("SELECT max(seq) FROM main.sqlite_sequence WHERE name = ?1", [name])
+            switch now {
+            case .integer(let now)? where now >= before: continue
+            case .integer?:
+                _ = try new.query("UPDATE main.sqlite_sequence SET seq = ?1 WHERE name = ?2", [row[1], name])
+            default: _ = try new.query("INSERT INTO main.sqlite_sequence(name, seq) VALUES(?2, ?1)", [row[1], name])
+            }
+        }
+    }
+}

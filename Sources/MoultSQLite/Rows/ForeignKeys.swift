@@ -1,0 +1,92 @@
+import MoultBasics
+
+/// The foreign keys of a database, and the rows that violate them.
+struct ForeignKeys {
+    struct Violation {
+        let key: StoredRows.Key
+        let parent: String
+    }
+
+    private struct Reference {
+        let child: String
+        let parent: String
+        /// Without a target the key refers to the parent's primary key.
+        let columns: [(child: String, parent: String?)]
+    }
+
+    private let references: [Reference]
+
+    init(_ connection: Connection) throws {
+        var references: [Reference] = []
+        for table in try connection.query("PRAGMA main.table_list") {
+            guard table[0] == .text("main"), table[2] == .text("table") else { continue }
+            let name = table[1].textOrEmpty
+            let rows = try connection.query("PRAGMA main.foreign_key_list(\(quoteIdentifier(name)))")
+            for (_, columns) in Dictionary(grouping: rows, by: { $0[0].integerOrZero }) {
+                let columns = columns.sorted { $0[1].integerOrZero < $1[1].integerOrZero }
+                references.append(
+                    Reference(
+                        child: name, parent: columns.first?[2].textOrEmpty ?? "",
+                        columns: columns.map { ($0[3].textOrEmpty, $0[4] == .null ? nil : $0[4].textOrEmpty) }))
+            }
+        }
+        self.references = references
+    }
+
+    /// Tables with foreign keys, in lower case.
+    var children: Set<String> { Set(references.map { asciiLowercased($0.child) }) }
+
+    /// Tables that refer to one of these.
+    func children(of parents: Set<String>) -> Set<String> {
+        Set(references.filter { parents.contains(asciiLowercased($0.parent)) }.map { asciiLowercased($0.child) })
+    }
+
+    /// The rows that refer to a row which is not there, each once.
+    func violations(in rows: StoredRows, _ connection: Connection) throws -> [Violation] {
+        let table = rows.layout
+        let check = "PRAGMA main.foreign_key_check(\(quoteIdentifier(table.name)))"
+        var found: [Violation] = []
+        var seen: Set<Int64> = []
+        var hasUnknown = false
+        try connection.withStatement(check) { row in
+            while try row.step() {
+                // A table WITHOUT ROWID has no number to tell.
+                if row.isNull(1) {
+                    hasUnknown = true
+                } else if seen.insert(row.int64(1)).inserted {
+                    found.append(Violation(key: .rowID(row.int64(1)), parent: try row.text(2)))
+                }
+            }
+        }
+        if !hasUnknown { return found }
+        var keys: Set<KeyDigest> = []
+        for reference in references where asciiLowercased(reference.child) == asciiLowercased(table.name) {
+            try connection.withStatement(try orphans(reference, table, connection)) { row in
+                while try row.step() {
+                    guard try keys.insert(KeyDigest(of: row, 0..<rows.first)).inserted else { continue }
+                    found.append(Violation(key: try rows.key(row), parent: reference.parent))
+                }
+            }
+        }
+        guard !found.isEmpty else {
+            throw MoultError(
+                .shippedViolation, .refused, what: "a row of \(table.name) violates a foreign key",
+                why: "SQLite does not say which row it is")
+        }
+        return found
+    }
+
+    /// The primary keys of the children without a parent. The parent's column stands first in each comparison, because
+    /// its collation counts.
+    private func orphans(_ reference: Reference, _ child: TableLayout, _ connection: Connection) throws -> String {
+        let identity = child.identity.map { "c.\($0)" }.joined(separator: ", ")
+        let isGiven = reference.columns.map { "c.\(quoteIdentifier($0.child)) IS NOT NULL" }
+        let select = "SELECT \(identity) FROM \(child.sql) AS c WHERE \(isGiven.joined(separator: " AND "))"
+        guard let parent = try TableLayout.of(reference.parent, in: connection) else { return select }
+        let matches = reference.columns.enumerated().map { index, column in
+            let key = parent.primaryKey.indices.contains(index) ? parent.columns[parent.primaryKey[index]].name : ""
+            return "p.\(quoteIdentifier(column.parent ?? key)) = c.\(quoteIdentifier(column.child))"
+        }
+        return "\(select) AND NOT EXISTS (SELECT 1 FROM \(parent.sql) AS p WHERE \(matches.joined(separator: " AND ")))"
+    }
+}

@@ -1,0 +1,91 @@
+import MoultBasics
+
+/// The table for rows that have no place elsewhere: rows that do not fit, and shipped rows that were replaced.
+package struct RejectTable: Sendable {
+    package let name: String
+    /// What new records say in their first column.
+    package let label: String
+
+    package init(name: String = "moult_rejected", label: String) { (self.name, self.label) = (name, label) }
+
+    static let columns = ["release", "table", "reason", "row"]
+
+    var createSQL: String {
+        "CREATE TABLE IF NOT EXISTS main.\(quoteIdentifier(name))(release TEXT, \"table\" TEXT, reason TEXT, row TEXT)"
+    }
+    var insertSQL: String { "INSERT INTO main.\(quoteIdentifier(name))(\(columnsSQL)) VALUES(?1, ?2, ?3, ?4)" }
+    var selectSQL: String { "SELECT \(columnsSQL) FROM main.\(quoteIdentifier(name))" }
+    private var columnsSQL: String { Self.columns.map(quoteIdentifier).joined(separator: ", ") }
+}
+
+/// Writes to the reject table of the new database, which is made when it is first needed.
+final class RejectWriter {
+    private let table: RejectTable
+    private let connection: Connection
+    private var isThere: Bool
+    /// All records; and all records without their label.
+    private var records: Set<KeyDigest> = []
+    private var contents: Set<KeyDigest> = []
+
+    init(_ table: RejectTable, _ connection: Connection) throws {
+        (self.table, self.connection) = (table, connection)
+        isThere = try Self.isThere(table, connection)
+        guard isThere else { return }
+        try connection.withStatement(table.selectSQL) { row in while try row.step() { try remember(row) } }
+    }
+
+    /// Copies all records of the old database that the new one does not have.
+    func carryRecords(from old: Connection) throws {
+        guard try Self.isThere(table, old) else { return }
+        try old.withStatement(table.selectSQL) { row in
+            while try row.step() {
+                guard try !records.contains(KeyDigest(of: row, 0..<4)) else { continue }
+                try create()
+                try connection.withStatement(table.insertSQL) { insert in
+                    for column in Int32(0)..<4 { try insert.bind(row, column, at: column + 1) }
+                    try insert.run()
+                }
+                try remember(row)
+            }
+        }
+    }
+
+    /// Writes a record, even if there is an equal one: each row has its own.
+    func write(_ row: String, of source: String, because reason: String) throws {
+        try create()
+        let values: [Value] = [.text(table.label), .text(source), .text(reason), .text(row)]
+        _ = try connection.query(table.insertSQL, values)
+    }
+
+    /// Writes a record unless there is one that differs at most in its label.
+    func writeOnce(_ row: String, of source: String, because reason: String) throws {
+        let values: [Value] = [.text(table.label), .text(source), .text(reason), .text(row)]
+        let isNew = try connection.withStatement("SELECT ?1, ?2, ?3, ?4") { record in
+            try record.bind(values)
+            guard try record.step() else { return false }
+            return contents.insert(try KeyDigest(of: record, 1..<4)).inserted
+        }
+        if isNew { try write(row, of: source, because: reason) }
+    }
+
+    private func remember(_ record: borrowing Statement) throws {
+        records.insert(try KeyDigest(of: record, 0..<4))
+        contents.insert(try KeyDigest(of: record, 1..<4))
+    }
+
+    private func create() throws {
+        if isThere { return }
+        try connection.execute(table.createSQL)
+        isThere = true
+    }
+
+    private static func isThere(_ table: RejectTable, _ connection: Connection) throws -> Bool {
+        guard let layout = try TableLayout.of(table.name, in: connection) else { return false }
+        if let missing = RejectTable.columns.first(where: { layout.place(of: $0) == nil }) {
+            throw MoultError(
+                .selection, .refused, what: "cannot carry the rows of \(connection.path)",
+                why: "its table \(table.name) has no column \(missing)", now: "Rename that table.")
+        }
+        return true
+    }
+}

@@ -1,0 +1,44 @@
+package import MoultBasics
+
+extension MoultError.Code {
+    /// A row does not fit into the new schema, and the rule says to fail.
+    package static let rowRejected = Self(420)
+    /// A row has the key of another row of the new content, and the rule says to fail.
+    package static let rowConflict = Self(421)
+    /// The schema uses a function, collation, module or tokenizer that only the app has.
+    package static let appExtension = Self(422)
+    /// The new content violates a foreign key without any carried row.
+    package static let shippedViolation = Self(423)
+    /// A rule names a table, column or condition that does not exist or is not allowed.
+    package static let selection = Self(424)
+}
+
+extension Connection {
+    /// Runs the body; an error for a function, collation, module or tokenizer that SQLite does not know gets its own
+    /// code.
+    func namingAppExtensions<R>(_ doing: String, _ body: () throws -> R) throws -> R {
+        do { return try body() } catch let error as MoultError {
+            guard let missing = error.sqlite?.missingExtension else { throw error }
+            throw MoultError(
+                .appExtension, .refused, what: "cannot \(doing)",
+                why: "the schema of \(error.sqlite?.path ?? path) needs \(missing), which only the app has",
+                now: "Publish the database without it in tables that the app writes to.", cause: error)
+        }
+    }
+}
+
+extension SQLiteError {
+    /// What the schema needs and this SQLite does not have; nil for any other error. SQLite has no code for these.
+    var missingExtension: String? {
+        let kinds = [
+            ("no such function: ", "the function"), ("unknown function: ", "the function"),
+            ("no such collation sequence: ", "the collation"), ("no such module: ", "the module"),
+            ("no such tokenizer: ", "the tokenizer"), ("unknown tokenizer: ", "the tokenizer"),
+            ("unsafe use of ", "the function"),
+        ]
+        for (prefix, kind) in kinds where message.hasPrefix(prefix) {
+            return "\(kind) \(message.dropFirst(prefix.count))"
+        }
+        return nil
+    }
+}

@@ -1,0 +1,130 @@
+import MoultBasics
+
+/// Inserts old rows into a new table, one at a time, and says what is in the way.
+final class RowInserter {
+    enum Attempt {
+        case inserted(StoredRows.Key)
+        /// The rowid is taken, and the rows of this table have another key.
+        case rowIDTaken
+        /// A row with the same key is there.
+        case conflict(String)
+        /// The schema does not accept the row.
+        case misfit(String)
+    }
+
+    /// Where the rowid of the new row comes from.
+    enum RowID {
+        /// From a column, or from SQLite, or there is none.
+        case notCarried
+        /// From the old row if it is free. Another unique key tells which rows are the same.
+        case preferred
+        /// From the old row, because nothing else tells which rows are the same.
+        case required
+    }
+
+    let rowID: RowID
+    private let map: ColumnMap
+    private let rows: StoredRows
+    private let connection: Connection
+    private let plain: Statement
+    private let withRowID: Statement
+    private let plainConflict: Statement
+    private let rowIDConflict: Statement
+
+    init(_ map: ColumnMap, from old: TableLayout, into rows: StoredRows, _ connection: Connection) throws {
+        let new = rows.layout
+        (self.map, self.rows, self.connection) = (map, rows, connection)
+        let isRowIDMapped = new.rowIDColumn.map { column in map.pairs.contains { $0.new == column } } ?? false
+        rowID =
+            new.isWithoutRowID || isRowIDMapped || old.rowIDName == nil
+            ? .notCarried : new.hasUniqueKey ? .preferred : .required
+        let targets = map.pairs.map { quoteIdentifier(new.columns[$0.new].name) }
+        let returning = " RETURNING \(new.identity.joined(separator: ", "))"
+        func insert(_ columns: [String]) -> String {
+            // Whatever the schema says to do on a conflict, here it must be an error.
+            "INSERT OR ABORT INTO \(new.sql)(\(columns.joined(separator: ", "))) "
+                + "VALUES(\(columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")))"
+        }
+        // Only SQLite knows which row has the same key: indexes have collations, expressions and conditions. Without a
+        // target this upsert finds it by any of them, and writes a value that the row has already.
+        let column = targets.first ?? ""
+        let findConflict = " ON CONFLICT DO UPDATE SET \(column) = \(column)\(returning)"
+        plain = try connection.statement(insert(targets) + (new.isWithoutRowID ? returning : ""))
+        plainConflict = try connection.statement(insert(targets) + findConflict)
+        // Of no use in a table without rowids.
+        let all = new.rowIDName.map { $0 == column || isRowIDMapped ? targets : targets + [$0] } ?? targets
+        withRowID = try connection.statement(insert(all))
+        rowIDConflict = try connection.statement(insert(all) + findConflict)
+    }
+
+    /// Tries to insert the row, with its rowid where that is carried unless `anyRowID`.
+    func insert(_ row: borrowing Statement, anyRowID: Bool) throws -> Attempt {
+        let carriesRowID = rowID != .notCarried && !anyRowID
+        if carriesRowID {
+            try bind(row, to: withRowID)
+            try withRowID.bind(row, 0, at: Int32(map.pairs.count + 1))
+            return try run(withRowID, carriesRowID: true)
+        }
+        try bind(row, to: plain)
+        return try run(plain, carriesRowID: false)
+    }
+
+    /// The identity of a row that has a key of this one; nil if there is none.
+    func conflict(_ row: borrowing Statement, anyRowID: Bool) throws -> StoredRows.Key? {
+        if rowID != .notCarried, !anyRowID {
+            try bind(row, to: rowIDConflict)
+            try rowIDConflict.bind(row, 0, at: Int32(map.pairs.count + 1))
+            return try returned(by: rowIDConflict)
+        }
+        try bind(row, to: plainConflict)
+        return try returned(by: plainConflict)
+    }
+
+    private func returned(by statement: borrowing Statement) throws -> StoredRows.Key? {
+        defer { statement.reset() }
+        guard try statement.step() else { return nil }
+        let key = try rows.key(statement)
+        try statement.run()
+        return key
+    }
+
+    private func bind(_ row: borrowing Statement, to statement: borrowing Statement) throws {
+        for (index, pair) in map.pairs.enumerated() {
+            // The old row begins with its rowid.
+            try statement.bind(row, Int32(pair.old + 1), at: Int32(index + 1))
+        }
+    }
+
+    private func run(_ statement: borrowing Statement, carriesRowID: Bool) throws -> Attempt {
+        defer { statement.reset() }
+        do {
+            guard rows.layout.isWithoutRowID else {
+                try statement.run()
+                return .inserted(.rowID(try connection.lastInsertRowID))
+            }
+            guard try statement.step() else {
+                throw MoultError(.sqlite, what: "cannot insert into \(rows.layout.name)", why: "no key was returned")
+            }
+            let key = try rows.key(statement)
+            try statement.run()
+            return .inserted(key)
+        } catch let error as MoultError {
+            guard let sqlite = error.sqlite else { throw error }
+            switch sqlite.resultCode {
+            case .constraintPrimaryKey, .constraintRowID:
+                return carriesRowID && rowID == .preferred ? .rowIDTaken : .conflict(sqlite.message)
+            case .constraintUnique: return .conflict(sqlite.message)
+            case .constraint, .mismatch: return .misfit(sqlite.message)
+            // A CHECK, an index or a generated column may compute something that fails for this row.
+            case .error where sqlite.missingExtension == nil: return .misfit(sqlite.message)
+            default: throw error
+            }
+        }
+    }
+}
+
+extension ResultCode {
+    static let constraintPrimaryKey = Self(19 | 6 << 8)
+    static let constraintUnique = Self(19 | 8 << 8)
+    static let constraintRowID = Self(19 | 10 << 8)
+}

@@ -1,0 +1,57 @@
+import MoultBasics
+
+/// A row as JSON from which every value can be recovered exactly.
+///
+/// Integers and finite reals are numbers (a real always has a fraction or an exponent), valid text without NUL is a
+/// string, NULL is null. Anything else is an object with one member: `{"real":"Infinity"}`, `{"text":"<hex of UTF-8>"}`,
+/// `{"text16":"<hex of UTF-16LE>"}` (text of a UTF-16 database that is not valid) or `{"blob":"<hex>"}`.
+enum RowJSON {
+    /// The columns of the statement's current row, from the first of these names on.
+    static func text(_ row: borrowing Statement, from first: Int32, _ names: [String], isUTF16: Bool) throws -> String {
+        var members: [JSON.Member] = []
+        for (offset, name) in names.enumerated() {
+            members.append(.init(name, try value(row, first + Int32(offset), isUTF16: isUTF16)))
+        }
+        return JSON.object(members).line
+    }
+
+    private static func value(_ row: borrowing Statement, _ column: Int32, isUTF16: Bool) throws -> JSON {
+        switch row.storage(column) {
+        case .null: return .null
+        case .integer: return .integer(row.int64(column))
+        case .real:
+            let number = row.double(column)
+            if number.isFinite { return .number(number) }
+            return tagged("real", number > 0 ? "Infinity" : "-Infinity")
+        case .text: return try text(row, column, isUTF16: isUTF16)
+        case .blob: return tagged("blob", try row.withBlob(column) { hex($0) })
+        }
+    }
+
+    private static func text(_ row: borrowing Statement, _ column: Int32, isUTF16: Bool) throws -> JSON {
+        if isUTF16 {
+            let units = try row.text16(column)
+            guard String(validating: units, as: UTF16.self) != nil else {
+                return tagged("text16", hex(units.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8($0 >> 8)] }))
+            }
+        }
+        return try row.withText(column) { bytes in
+            guard !bytes.contains(0), let text = String(validating: bytes, as: UTF8.self) else {
+                return tagged("text", hex(bytes))
+            }
+            return .string(text)
+        }
+    }
+
+    private static func tagged(_ kind: String, _ text: String) -> JSON { .object([.init(kind, .string(text))]) }
+
+    private static func hex(_ bytes: some Sequence<UInt8>) -> String {
+        let digits = Array("0123456789abcdef".unicodeScalars)
+        var text = ""
+        for byte in bytes {
+            text.unicodeScalars.append(digits[Int(byte >> 4)])
+            text.unicodeScalars.append(digits[Int(byte & 15)])
+        }
+        return text
+    }
+}

@@ -1,0 +1,94 @@
+import MoultBasics
+
+/// Carries rows one to one, byte for byte, from an old database to a new one.
+///
+/// Each selected row ends in exactly one place: a row of the new table with the same storage classes and bytes, or a
+/// record in the reject table, or it is counted as `unplaced`. Triggers do not fire. Foreign keys are checked at the
+/// end, full-text indexes are rebuilt, and AUTOINCREMENT counters never go down.
+///
+/// A table without INTEGER PRIMARY KEY keeps the implicit rowid of each carried row if it is free. If another row has
+/// it, the row gets a new rowid where another unique key identifies it; otherwise the rowid is treated as a key.
+package struct RowTransfer: Sendable {
+    let rules: [RowRule]
+    let rejects: RejectTable
+
+    static let orphaned = "its foreign key refers to a row that was replaced by a carried row"
+
+    package init(rules: [RowRule], rejects: RejectTable) { (self.rules, self.rejects) = (rules, rejects) }
+
+    /// Runs inside a transaction of the new database; the old one is only read. If it throws, nothing has changed.
+    ///
+    /// Outcomes come in the order of the rules, one for each table that the old database has.
+    package func run(from old: Connection, to new: Connection) throws -> [TableOutcome] {
+        guard try new.isInTransaction else {
+            throw MoultError(
+                .databaseRequest, what: "cannot carry rows to \(new.path)", why: "no transaction has begun")
+        }
+        try checkRules()
+        let read = {
+            // A misspelled column in double quotes would otherwise be text.
+            try old.with(.doubleQuotedStringsInDML, false) {
+                try old.namingAppExtensions(doing) { try carry(old, new) }
+            }
+        }
+        // All passes must see the same rows.
+        return try old.isInTransaction ? read() : old.transaction(.deferred, read)
+    }
+
+    private var doing: String { "carry rows of \(rules.map(\.table).joined(separator: ", "))" }
+
+    private func checkRules() throws {
+        var seen: Set<String> = []
+        for rule in rules {
+            guard seen.insert(asciiLowercased(rule.table)).inserted else {
+                throw MoultError(
+                    .databaseRequest, what: "cannot carry rows", why: "two rules are for table \(rule.table)")
+            }
+            try Selection.check(rule.conditions, of: rule.table)
+        }
+    }
+
+    private func carry(_ old: Connection, _ new: Connection) throws -> [TableOutcome] {
+        // Unlike the pragma, the switch works inside a transaction.
+        try new.with(.foreignKeys, false) {
+            try new.with(.triggers, false) {
+                try new.execute("SAVEPOINT moult_rows")
+                do {
+                    let outcomes = try repeatUntilClean(old, new)
+                    try new.execute("RELEASE moult_rows")
+                    return outcomes
+                } catch {
+                    try undo(new, cause: error)
+                    throw error
+                }
+            }
+        }
+    }
+
+    private func undo(_ new: Connection, cause: any Error) throws {
+        // Some errors, such as a full disk, have rolled back the whole transaction.
+        guard try new.isInTransaction else { return }
+        do { try new.execute("ROLLBACK TO moult_rows; RELEASE moult_rows") } catch let second {
+            throw MoultError(
+                .sqlite, what: "cannot undo the changes to \(new.path)", why: "\(second)",
+                now: "Roll back the transaction", cause: cause)
+        }
+    }
+
+    /// Rows that violate a foreign key are left out in another pass, and with them what they replaced comes back.
+    private func repeatUntilClean(_ old: Connection, _ new: Connection) throws -> [TableOutcome] {
+        var excluded: [String: [Int: String]] = [:]
+        while true {
+            let pass = try TransferPass(self, from: old, to: new)
+            try pass.run(excluding: excluded)
+            let violations = try pass.violations()
+            if violations.isEmpty {
+                try pass.finish()
+                return pass.outcomes
+            }
+            for (table, rows) in violations { excluded[table, default: [:]].merge(rows) { first, _ in first } }
+            pass.close()
+            try new.execute("ROLLBACK TO moult_rows")
+        }
+    }
+}

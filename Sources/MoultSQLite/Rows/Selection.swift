@@ -1,0 +1,40 @@
+import MoultBasics
+
+/// The conditions of a rule as SQL.
+enum Selection {
+    /// A WHERE clause for rows that satisfy one of the conditions; empty if one of them holds for every row.
+    static func whereSQL(_ conditions: [String?], and other: String? = nil) -> String {
+        let all = conditions.compactMap(\.self)
+        var parts = other.map { [$0] } ?? []
+        if conditions.isEmpty { parts.append("0") }
+        if !conditions.isEmpty, all.count == conditions.count {
+            // A line of its own each, so that a comment at the end of one does not reach further.
+            parts.append("(" + all.map { "(\n\($0)\n)" }.joined(separator: " OR ") + ")")
+        }
+        return parts.isEmpty ? "" : " WHERE \(parts.joined(separator: " AND "))"
+    }
+
+    /// What keeps a text from being one expression inside of parentheses; nil if nothing does.
+    static func fault(_ condition: String) -> String? {
+        if condition.utf8.contains(0) { return "it has a NUL character" }
+        let tokens = sqlTokens(condition)
+        if tokens.isEmpty { return "it is empty" }
+        var depth = 0
+        for token in tokens {
+            if token.isSymbol(";") { return "it has a semicolon" }
+            if token.isSymbol("(") { depth += 1 }
+            if token.isSymbol(")") { depth -= 1 }
+            if depth < 0 { return "it closes a parenthesis that it did not open" }
+        }
+        return depth == 0 ? nil : "it does not close a parenthesis"
+    }
+
+    static func check(_ conditions: [String?], of table: String) throws {
+        for condition in conditions.compactMap(\.self) {
+            guard let fault = fault(condition) else { continue }
+            throw MoultError(
+                .selection, .refused, what: "cannot select rows of table \(table)",
+                why: "the condition \"\(condition)\" is not one expression: \(fault)")
+        }
+    }
+}

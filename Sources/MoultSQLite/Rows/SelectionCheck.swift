@@ -1,0 +1,144 @@
+import MoultBasics
+
+/// Checks rules for rows against a schema: table, columns and condition exist, and the condition always selects the same
+/// rows of the same content.
+package struct SelectionCheck {
+    /// Which part of a rule is wrong.
+    package enum Subject: Equatable, Sendable {
+        case table
+        /// A renamed column, by its old name.
+        case column(String)
+        case condition
+    }
+
+    package struct Fault: Equatable, Sendable, CustomStringConvertible {
+        package let subject: Subject
+        package let why: String
+        /// What to write instead.
+        package let suggestion: String?
+
+        package var description: String { suggestion.map { "\(why). \($0)" } ?? why }
+    }
+
+    private let connection: Connection
+    private let reservedPrefix: String
+
+    /// Tables with the reserved prefix cannot be selected, nor can SQLite's own.
+    package init(_ connection: Connection, reservedPrefix: String = "moult_") {
+        (self.connection, self.reservedPrefix) = (connection, asciiLowercased(reservedPrefix))
+    }
+
+    /// Why rows of the table cannot be selected; nil if they can.
+    package func fault(inTable table: String) throws -> Fault? {
+        let name = asciiLowercased(table)
+        if name.hasPrefix("sqlite_") || name.hasPrefix(reservedPrefix) {
+            return Fault(subject: .table, why: "table \"\(table)\" is reserved", suggestion: nil)
+        }
+        let all = try tables()
+        let found = all.first { asciiLowercased($0.name) == name }
+        switch found?.type {
+        case "table"?: return nil
+        case let type?:
+            let kind =
+                type == "shadow" ? "is a part of a virtual table" : "is a \(type)\(type == "view" ? "" : " table")"
+            return Fault(
+                subject: .table, why: "\"\(table)\" \(kind), and rows can be selected in ordinary tables only",
+                suggestion: nil)
+        case nil:
+            let candidates = all.filter { entry in
+                let name = asciiLowercased(entry.name)
+                return entry.type == "table" && !name.hasPrefix("sqlite_") && !name.hasPrefix(reservedPrefix)
+            }
+            return Fault(
+                subject: .table, why: "the database has no table \"\(table)\"",
+                suggestion: didYouMean(table, among: candidates.map(\.name)))
+        }
+    }
+
+    /// Why the new names of renamed columns do not fit the table in this schema; nil if they do.
+    package func fault(inNewNames columns: [String: String], of table: String) throws -> Fault? {
+        guard let layout = try TableLayout.of(table, in: connection) else { return try fault(inTable: table) }
+        var seen: [String: String] = [:]
+        for (old, new) in columns.sorted(by: { $0.key < $1.key }) {
+            if let fault = Self.fault(inColumn: new, of: layout, subject: .column(old)) { return fault }
+            if let other = seen.updateValue(old, forKey: asciiLowercased(new)) {
+                return Fault(
+                    subject: .column(old), why: "columns \"\(other)\" and \"\(old)\" both become \"\(new)\"",
+                    suggestion: nil)
+            }
+        }
+        return nil
+    }
+
+    /// Why a column cannot be the old name of a renamed column in this schema; nil if it can.
+    package func fault(inOldName column: String, of table: String) throws -> Fault? {
+        guard let layout = try TableLayout.of(table, in: connection) else { return try fault(inTable: table) }
+        return Self.fault(inColumn: column, of: layout, subject: .column(column))
+    }
+
+    private static func fault(inColumn column: String, of table: TableLayout, subject: Subject) -> Fault? {
+        if table.place(of: column) != nil { return nil }
+        if table.generated.contains(where: { asciiLowercased($0) == asciiLowercased(column) }) {
+            return Fault(
+                subject: subject, why: "column \"\(column)\" of table \"\(table.name)\" is generated", suggestion: nil)
+        }
+        return Fault(
+            subject: subject, why: "table \"\(table.name)\" has no column \"\(column)\"",
+            suggestion: didYouMean(column, among: table.columns.map(\.name)))
+    }
+
+    /// Why the condition cannot select rows of the table; nil if it can. The table must be there.
+    package func fault(inCondition condition: String, of table: String) throws -> Fault? {
+        func fault(_ why: String, _ suggestion: String? = nil) -> Fault {
+            Fault(subject: .condition, why: "the condition \(why)", suggestion: suggestion)
+        }
+        if let why = Selection.fault(condition) { return fault("is not one expression: \(why)") }
+        if let why = TimeFunctions.fault(in: condition) { return fault(why) }
+        let authorizer = SelectionAuthorizer(tables: Set(try tables().map { asciiLowercased($0.name) }))
+        do {
+            // A misspelled column in double quotes would otherwise be text.
+            return try connection.with(.doubleQuotedStringsInDML, false) {
+                try connection.with(.doubleQuotedStringsInDDL, false) {
+                    try authorizer.guarding(connection) {
+                        let sql = "SELECT 1 FROM main.\(quoteIdentifier(table))\(Selection.whereSQL([condition]))"
+                        return try connection.withStatement(sql) { statement in
+                            if !statement.tail.isEmpty || statement.columnCount != 1 || !statement.isReadOnly {
+                                return fault("is not one expression")
+                            }
+                            return statement.parameterCount == 0 ? nil : fault("has a parameter")
+                        }
+                    }
+                }
+            }
+        } catch let error as MoultError {
+            guard let sqlite = error.sqlite else { throw error }
+            switch sqlite.resultCode {
+            case .error, .unauthorized: break
+            default: throw error
+            }
+            if let denied = authorizer.denied { return fault("uses \(denied)") }
+            return fault("does not compile: \(sqlite.message)", try suggestion(for: sqlite.message, table))
+        }
+    }
+
+    /// Everything that is wrong with a rule, the table first. New names of columns are looked up in this schema, too.
+    package func faults(in rule: RowRule) throws -> [Fault] {
+        if let fault = try fault(inTable: rule.table) { return [fault] }
+        let names = try fault(inNewNames: rule.columns, of: rule.table).map { [$0] } ?? []
+        return try names + rule.conditions.compactMap(\.self).compactMap { try fault(inCondition: $0, of: rule.table) }
+    }
+
+    private func tables() throws -> [(name: String, type: String)] {
+        try connection.query("PRAGMA main.table_list").filter { $0[0] == .text("main") }
+            .map { ($0[1].textOrEmpty, $0[2].textOrEmpty) }
+    }
+
+    /// The nearest column to one that SQLite does not find.
+    private func suggestion(for message: String, _ table: String) throws -> String? {
+        let prefix = "no such column: "
+        guard message.hasPrefix(prefix), let layout = try TableLayout.of(table, in: connection) else { return nil }
+        let name = message.dropFirst(prefix.count).filter { $0 != "\"" }
+        let column = name.split(separator: ".").last.map(String.init) ?? String(name)
+        return didYouMean(column, among: layout.columns.map(\.name) + layout.generated)
+    }
+}

@@ -1,0 +1,85 @@
+import CSQLite
+
+/// A row's identity as a short digest. The hash is seeded anew in every process and 128 bits long, so nobody can make
+/// two keys that share one.
+struct KeyDigest: Hashable {
+    private let first: Int
+    private let second: Int
+
+    init(of row: borrowing Statement, _ columns: Range<Int32>) throws {
+        func half(_ salt: UInt8) throws -> Int {
+            var hasher = Hasher()
+            hasher.combine(salt)
+            try row.hash(columns, into: &hasher)
+            return hasher.finalize()
+        }
+        (first, second) = (try half(1), try half(2))
+    }
+
+    /// An integer needs no hash.
+    init(_ number: Int64) { (first, second) = (Int(number), 0) }
+}
+
+/// A copy of a value that outlives the row it was read from.
+final class OwnedValue {
+    fileprivate let pointer: OpaquePointer
+
+    init(_ row: borrowing Statement, _ column: Int32) throws {
+        guard let copy = sqlite3_value_dup(sqlite3_column_value(row.pointer, column)) else {
+            throw row.failure(SQLITE_NOMEM)
+        }
+        pointer = copy
+    }
+
+    deinit { sqlite3_value_free(pointer) }
+}
+
+extension Statement {
+    /// Binds a parameter to a column of another statement's current row, with its storage class and all its bytes.
+    func bind(_ row: borrowing Statement, _ column: Int32, at index: Int32) throws {
+        let code = sqlite3_bind_value(pointer, index, sqlite3_column_value(row.pointer, column))
+        guard code == SQLITE_OK else { throw failure(code) }
+    }
+
+    func bind(_ value: OwnedValue, at index: Int32) throws {
+        let code = sqlite3_bind_value(pointer, index, value.pointer)
+        guard code == SQLITE_OK else { throw failure(code) }
+    }
+
+    /// Whether two columns store the same: storage class and bytes. Text of databases with different encodings is
+    /// compared in both encodings, because either conversion may lose bytes that are not valid.
+    func stores(
+        _ column: Int32, as other: borrowing Statement, _ otherColumn: Int32, encodingsDiffer: Bool
+    ) throws -> Bool {
+        let type = sqlite3_column_type(pointer, column)
+        guard type == sqlite3_column_type(other.pointer, otherColumn) else { return false }
+        switch type {
+        case SQLITE_INTEGER:
+            return sqlite3_column_int64(pointer, column) == sqlite3_column_int64(other.pointer, otherColumn)
+        case SQLITE_FLOAT:
+            return sqlite3_column_double(pointer, column).bitPattern
+                == sqlite3_column_double(other.pointer, otherColumn).bitPattern
+        case SQLITE_NULL: return true
+        case SQLITE_TEXT:
+            // UTF-16 first: reading a column as UTF-8 converts the row's own copy of it.
+            if encodingsDiffer, try text16(column) != other.text16(otherColumn) { return false }
+            return try withText(column) { one in
+                try other.withText(otherColumn) { two in one.elementsEqual(two) }
+            }
+        default:
+            return try withBlob(column) { one in
+                try other.withBlob(otherColumn) { two in one.elementsEqual(two) }
+            }
+        }
+    }
+
+    /// The column's text in UTF-16, in this machine's byte order.
+    func text16(_ column: Int32) throws -> [UInt16] {
+        guard let start = sqlite3_column_text16(pointer, column) else {
+            if !isNull(column) { throw failure(SQLITE_NOMEM) }
+            return []
+        }
+        let count = Int(sqlite3_column_bytes16(pointer, column)) / 2
+        return Array(UnsafeBufferPointer(start: start.assumingMemoryBound(to: UInt16.self), count: count))
+    }
+}

@@ -1,0 +1,97 @@
+import CSQLite
+import MoultBasics
+
+/// The columns and keys of an ordinary table, as far as moving and comparing rows needs them.
+struct TableLayout {
+    struct Column {
+        let name: String
+        let type: String
+        /// The SQL text of the default.
+        let defaultValue: String?
+        fileprivate let keyPlace: Int64
+    }
+
+    let name: String
+    let isWithoutRowID: Bool
+    /// The columns with stored values; generated columns are left out.
+    let columns: [Column]
+    /// Names of generated columns.
+    let generated: [String]
+    /// The places in `columns` of the declared primary key.
+    let primaryKey: [Int]
+    /// The place in `columns` of the INTEGER PRIMARY KEY.
+    let rowIDColumn: Int?
+    /// The SQL expression for the rowid; nil if other columns have taken all of its names.
+    let rowIDName: String?
+    /// A unique key other than the rowid covers all rows.
+    let hasUniqueKey: Bool
+
+    /// The table with this name as SQLite compares names; nil if there is none, or if it is a view or virtual.
+    static func of(_ table: String, in connection: Connection) throws -> TableLayout? {
+        let name = asciiLowercased(table)
+        for row in try connection.query("PRAGMA main.table_list(\(quoteIdentifier(table)))") {
+            guard row[0] == .text("main"), case .text(let declared) = row[1], asciiLowercased(declared) == name,
+                row[2] == .text("table")
+            else { continue }
+            return try TableLayout(declared, isWithoutRowID: row[4] == .integer(1), connection)
+        }
+        return nil
+    }
+
+    private init(_ name: String, isWithoutRowID: Bool, _ connection: Connection) throws {
+        self.name = name
+        self.isWithoutRowID = isWithoutRowID
+        let rows = try connection.query("PRAGMA main.table_xinfo(\(quoteIdentifier(name)))")
+        let columns = rows.filter { $0[6] == .integer(0) }.map { row in
+            Column(
+                name: row[1].textOrEmpty, type: row[2].textOrEmpty,
+                defaultValue: row[4] == .null ? nil : row[4].textOrEmpty, keyPlace: row[5].integerOrZero)
+        }
+        generated = rows.filter { $0[6] != .integer(0) }.map(\.[1].textOrEmpty)
+        let key = columns.indices.filter { columns[$0].keyPlace > 0 }
+            .sorted { columns[$0].keyPlace < columns[$1].keyPlace }
+        let indexes = try connection.query("PRAGMA main.index_list(\(quoteIdentifier(name)))")
+        // A primary key that is the rowid itself has no index.
+        let isRowIDKey = !isWithoutRowID && key.count == 1 && !indexes.contains { $0[3] == .text("pk") }
+        let taken = Set(rows.map { asciiLowercased($0[1].textOrEmpty) })
+        let alias = ["rowid", "_rowid_", "oid"].first { !taken.contains($0) }
+        (self.columns, primaryKey) = (columns, key)
+        rowIDColumn = isRowIDKey ? key.first : nil
+        rowIDName =
+            isWithoutRowID ? nil : isRowIDKey ? key.first.map { quoteIdentifier(columns[$0].name) } : alias
+        hasUniqueKey = indexes.contains { $0[2] == .integer(1) && $0[4] == .integer(0) }
+    }
+
+    /// How SQL writes the table.
+    var sql: String { "main.\(quoteIdentifier(name))" }
+    /// How SQL writes the stored columns.
+    var columnsSQL: [String] { columns.map { quoteIdentifier($0.name) } }
+
+    /// The expressions that identify a row: the rowid, or the primary key of a table WITHOUT ROWID. Empty if the rowid
+    /// has no name left.
+    var identity: [String] {
+        isWithoutRowID ? primaryKey.map { quoteIdentifier(columns[$0].name) } : rowIDName.map { [$0] } ?? []
+    }
+
+    /// The place of the column with this name, as SQLite compares names.
+    func place(of column: String) -> Int? {
+        let name = asciiLowercased(column)
+        return columns.firstIndex { asciiLowercased($0.name) == name }
+    }
+
+    /// Whether new rows never get the id of a deleted row.
+    func isAutoincrement(in connection: Connection) throws -> Bool {
+        guard let rowIDColumn else { return false }
+        var isAutoincrement: Int32 = 0
+        try connection.check(
+            sqlite3_table_column_metadata(
+                connection.handle, "main", name, columns[rowIDColumn].name, nil, nil, nil, nil, &isAutoincrement),
+            doing: "read the schema of \(connection.path)")
+        return isAutoincrement != 0
+    }
+}
+
+extension Value {
+    var textOrEmpty: String { if case .text(let text) = self { text } else { "" } }
+    var integerOrZero: Int64 { if case .integer(let number) = self { number } else { 0 } }
+}

@@ -1,0 +1,259 @@
+import MoultBasics
+
+/// Carries the selected rows of one table.
+final class TableTransfer {
+    let rule: RowRule
+    let old: TableLayout
+    let rows: StoredRows
+    private(set) var outcome: TableOutcome
+    /// The row of the new table in which each old row is, by the number of the old row.
+    private(set) var claims: [KeyDigest: Int] = [:]
+    /// The content of the new table has changed.
+    private(set) var hasChanged = false
+    private(set) var hasInserted = false
+
+    private let map: ColumnMap
+    private let inserter: RowInserter
+    private let rejects: RejectWriter
+    private let connection: Connection
+    private let isOldUTF16: Bool
+    private let encodingsDiffer: Bool
+    /// The columns of an old row that hold the identity of the new one; nil if they do not hold all of it.
+    private let keyColumns: [Int32]?
+
+    private static let replaced = "a carried row has the same key"
+
+    init(
+        _ rule: RowRule, _ map: ColumnMap, from old: TableLayout, _ oldConnection: Connection, into new: TableLayout,
+        _ connection: Connection, _ rejects: RejectWriter
+    ) throws {
+        (self.rule, self.old, self.map, self.rejects, self.connection) = (rule, old, map, rejects, connection)
+        rows = try StoredRows(new, connection)
+        inserter = try RowInserter(map, from: old, into: rows, connection)
+        outcome = TableOutcome(table: rule.table)
+        isOldUTF16 = try oldConnection.isUTF16
+        encodingsDiffer = try oldConnection.encoding != connection.encoding
+        let places = Dictionary(map.pairs.map { ($0.new, Int32($0.old + 1)) }) { first, _ in first }
+        let key = new.isWithoutRowID ? new.primaryKey : new.rowIDColumn.map { [$0] } ?? []
+        let columns = key.compactMap { places[$0] }
+        if inserter.rowID != .notCarried {
+            keyColumns = [0]
+        } else {
+            keyColumns = columns.isEmpty || columns.count != key.count ? nil : columns
+        }
+    }
+
+    /// Carries all rows. `excluded` are rows, by number, that must be rejected, with the reason.
+    func run(from connection: Connection, excluding excluded: [Int: String]) throws {
+        try connection.withStatement(selectSQL) { row in
+            guard row.isReadOnly, row.parameterCount == 0 else {
+                throw MoultError(
+                    .selection, .refused, what: "cannot select rows of table \(rule.table)",
+                    why: "the condition would write, or has a parameter")
+            }
+            let flag = Int32(old.columns.count + 1)
+            var number = 0
+            while try row.step() {
+                outcome.selected += 1
+                if let reason = excluded[number] {
+                    try reject(row, reason)
+                } else if try carry(row, number) {
+                    outcome.carried += 1
+                    if row.int64(flag) != 0 { outcome.incomplete += 1 }
+                }
+                number += 1
+            }
+        }
+        guard outcome.selected == outcome.carried + outcome.rejected else {
+            throw MoultError(
+                .sqlite, what: "cannot carry the rows of table \(rule.table)",
+                why: "\(outcome.selected) were selected, \(outcome.carried) carried and \(outcome.rejected) rejected")
+        }
+    }
+
+    /// The rowid, all stored columns, and whether a value is in a column that the new table lacks. The order is the same
+    /// each time, so that a row's number identifies it.
+    private var selectSQL: String {
+        let columns = [old.rowIDName ?? "NULL"] + old.columnsSQL + [map.losesValue(old)]
+        let order = old.isWithoutRowID ? old.identity : old.rowIDName.map { [$0] } ?? []
+        return "SELECT \(columns.joined(separator: ", ")) FROM \(old.sql)\(Selection.whereSQL(rule.conditions))"
+            + (order.isEmpty ? "" : " ORDER BY \(order.joined(separator: ", "))")
+    }
+
+    /// True if the row is in the new table; false if it was rejected.
+    private func carry(_ row: borrowing Statement, _ number: Int) throws -> Bool {
+        if let keyColumns, let digest = try identical(to: row, keyColumns) {
+            claims[digest] = number
+            return true
+        }
+        var anyRowID = false
+        while true {
+            switch try inserter.insert(row, anyRowID: anyRowID) {
+            case .inserted(let key):
+                if let changed = try claim(key, row, number) {
+                    try rows.delete(key)
+                    try reject(row, changed)
+                    return false
+                }
+                return true
+            case .rowIDTaken: anyRowID = true
+            case .misfit(let reason):
+                try reject(row, reason)
+                return false
+            case .conflict(let reason):
+                return try resolve(row, number, reason, anyRowID: anyRowID)
+            }
+        }
+    }
+
+    /// The row that is there under the same identity, if it has the same values and no other old row is in it.
+    private func identical(to row: borrowing Statement, _ columns: [Int32]) throws -> KeyDigest? {
+        // `nil`: no row; `.some(nil)`: a row that is not identical.
+        let found = try rows.withRow(keyIn: row, columns) { there -> KeyDigest? in
+            guard try firstDifference(row, there) == nil else { return nil }
+            let digest = try rows.digest(there)
+            return claims[digest] == nil ? digest : nil
+        }
+        return found ?? nil
+    }
+
+    /// Makes a row that was just inserted the place of the old one; if it does not hold the same, says why not.
+    private func claim(_ key: StoredRows.Key, _ row: borrowing Statement, _ number: Int) throws -> String? {
+        let changed = try rows.withRow(key) { there -> String in
+            if let difference = try firstDifference(row, there) { return difference }
+            claims[try rows.digest(there)] = number
+            return ""
+        }
+        guard let changed else { return "the row cannot be read back" }
+        guard changed.isEmpty else { return changed }
+        (hasChanged, hasInserted) = (true, true)
+        return nil
+    }
+
+    private func firstDifference(_ row: borrowing Statement, _ there: borrowing Statement) throws -> String? {
+        for pair in map.pairs {
+            let (before, after) = (Int32(pair.old + 1), rows.first + Int32(pair.new))
+            if try !row.stores(before, as: there, after, encodingsDiffer: encodingsDiffer) {
+                let (was, now) = (row.storage(before), there.storage(after))
+                let change = was == now ? "" : " from \(was) to \(now)"
+                return "the value of column \(rows.layout.columns[pair.new].name) would change\(change)"
+            }
+        }
+        return nil
+    }
+
+    /// Rows with the same key are in the way.
+    private func resolve(
+        _ row: borrowing Statement, _ number: Int, _ reason: String, anyRowID: Bool
+    ) throws -> Bool {
+        try connection.execute("SAVEPOINT moult_row")
+        var losers: [String] = []
+        var reason = reason
+        while true {
+            switch try inspectConflict(row, number, isFirst: losers.isEmpty, anyRowID: anyRowID) {
+            case .identical:
+                try undo()
+                return true
+            case .carried:
+                try undo()
+                try reject(row, "another carried row has the same key: \(reason)")
+                return false
+            case .stays:
+                try undo()
+                try reject(row, "the new content has another row with the same key: \(reason)", mayBlock: false)
+                return false
+            case .displaced(let json): losers.append(json)
+            }
+            switch try inserter.insert(row, anyRowID: anyRowID) {
+            case .rowIDTaken:
+                // Only the first attempt may find that; the rowid was given up then.
+                throw MoultError(.sqlite, what: "cannot insert into \(rule.table)", why: "its rowid was taken twice")
+            case .conflict(let next): reason = next
+            case .misfit(let misfit):
+                try undo()
+                try reject(row, misfit)
+                return false
+            case .inserted(let key):
+                if let changed = try claim(key, row, number) {
+                    try undo()
+                    try reject(row, changed)
+                    return false
+                }
+                for loser in losers { try rejects.writeOnce(loser, of: rule.table, because: Self.replaced) }
+                outcome.shippedLosers += losers.count
+                try connection.execute("RELEASE moult_row")
+                return true
+            }
+        }
+    }
+
+    private enum Conflict {
+        /// The row that is there holds the same.
+        case identical
+        /// The row that is there was carried, too.
+        case carried
+        /// The row that is there stays.
+        case stays
+        /// The row that was there is deleted; this is what it held.
+        case displaced(String)
+    }
+
+    private func inspectConflict(
+        _ row: borrowing Statement, _ number: Int, isFirst: Bool, anyRowID: Bool
+    ) throws -> Conflict {
+        let key = try inserter.conflict(row, anyRowID: anyRowID)
+        let found = try key.flatMap { key in
+            try rows.withRow(key) { there -> Conflict in
+                let digest = try rows.digest(there)
+                if claims[digest] != nil { return .carried }
+                if isFirst, try firstDifference(row, there) == nil {
+                    claims[digest] = number
+                    return .identical
+                }
+                return rule.onConflict == .keepUser ? .displaced(try rows.json(there)) : .stays
+            }
+        }
+        guard let key, let found else {
+            throw MoultError(
+                .sqlite, what: "cannot carry a row of table \(rule.table)",
+                why: "SQLite reports a conflict, and no row with the same key was found")
+        }
+        switch found {
+        case .displaced: try rows.delete(key)
+        case .stays where rule.onConflict == .fail:
+            throw MoultError(
+                .rowConflict, .refused, what: "a row of table \(rule.table) has the key of another row",
+                why: "the new content has a row with the same key and other values")
+        default: break
+        }
+        return found
+    }
+
+    private func undo() throws { try connection.execute("ROLLBACK TO moult_row; RELEASE moult_row") }
+
+    /// Writes the row to the reject table, or fails if the rule says so.
+    private func reject(_ row: borrowing Statement, _ reason: String, mayBlock: Bool = true) throws {
+        if mayBlock, rule.onReject == .block {
+            throw MoultError(
+                .rowRejected, .refused, what: "a row of table \(rule.table) does not fit", why: reason)
+        }
+        let json = try RowJSON.text(row, from: 1, old.columns.map(\.name), isUTF16: isOldUTF16)
+        try rejects.write(json, of: rule.table, because: reason)
+        outcome.rejected += 1
+    }
+
+    /// The number of the old row that is in this row of the new table; nil for any other row.
+    func number(ofRow key: StoredRows.Key) throws -> Int? {
+        guard let digest = try rows.withRow(key, { try rows.digest($0) }) else { return nil }
+        return claims[digest]
+    }
+
+    /// Deletes a row of the new content whose foreign key refers to a replaced row, and keeps a record of it.
+    func displace(_ key: StoredRows.Key) throws {
+        guard let json = try rows.withRow(key, { try rows.json($0) }) else { return }
+        try rejects.writeOnce(json, of: rule.table, because: RowTransfer.orphaned)
+        try rows.delete(key)
+        outcome.shippedLosers += 1
+        hasChanged = true
+    }
+}

@@ -1,0 +1,115 @@
+import MoultBasics
+
+/// One attempt to carry all rows.
+final class TransferPass {
+    private let transfer: RowTransfer
+    private let old: Connection
+    private let new: Connection
+    private let rejects: RejectWriter
+    private var transfers: [TableTransfer] = []
+    private(set) var outcomes: [TableOutcome] = []
+    /// Shipped rows of tables without a rule that were deleted because of their foreign keys.
+    private var orphans: [String: Int] = [:]
+
+    init(_ transfer: RowTransfer, from old: Connection, to new: Connection) throws {
+        (self.transfer, self.old, self.new) = (transfer, old, new)
+        rejects = try RejectWriter(transfer.rejects, new)
+    }
+
+    /// Carries the rows but `excluded`, which are given by table and number, with the reason.
+    func run(excluding excluded: [String: [Int: String]]) throws {
+        try rejects.carryRecords(from: old)
+        for rule in transfer.rules {
+            guard let layout = try TableLayout.of(rule.table, in: old) else {
+                try requireNoOtherKind(rule)
+                continue
+            }
+            guard let target = try TableLayout.of(rule.table, in: new) else {
+                try count(rule, layout)
+                continue
+            }
+            let map = try ColumnMap(layout, target, renamed: rule.columns)
+            guard !map.pairs.isEmpty else {
+                try count(rule, layout)
+                continue
+            }
+            let table = try TableTransfer(rule, map, from: layout, old, into: target, new, rejects)
+            try table.run(from: old, excluding: excluded[asciiLowercased(rule.table)] ?? [:])
+            transfers.append(table)
+            outcomes.append(table.outcome)
+        }
+    }
+
+    /// Rows of a view or a virtual table cannot be carried.
+    private func requireNoOtherKind(_ rule: RowRule) throws {
+        let names = try old.query("PRAGMA main.table_list(\(quoteIdentifier(rule.table)))")
+        guard names.contains(where: { $0[0] == .text("main") }) else { return }
+        throw MoultError(
+            .selection, .refused, what: "cannot carry rows of \(rule.table)", why: "it is not an ordinary table")
+    }
+
+    private func count(_ rule: RowRule, _ layout: TableLayout) throws {
+        let sql = "SELECT count(*) FROM \(layout.sql)\(Selection.whereSQL(rule.conditions))"
+        let rows = Int(try old.int(sql))
+        outcomes.append(TableOutcome(table: rule.table, selected: rows, unplaced: rows))
+    }
+
+    /// The carried rows that violate a foreign key, by table and number, with the reason. Other rows may only do so
+    /// because a row they refer to was replaced; those are moved to the reject table.
+    func violations() throws -> [String: [Int: String]] {
+        let keys = try ForeignKeys(new)
+        var all: [String: [Int: String]] = [:]
+        var replaced = Set(
+            transfers.filter { $0.outcome.shippedLosers > 0 }.map { asciiLowercased($0.rows.layout.name) })
+        var pending = Set(transfers.filter(\.hasInserted).map { asciiLowercased($0.rows.layout.name) })
+            .intersection(keys.children)
+        pending.formUnion(keys.children(of: replaced))
+        while let child = pending.sorted().first {
+            pending.remove(child)
+            let transfer = transfers.first { asciiLowercased($0.rows.layout.name) == child }
+            guard let layout = try transfer?.rows.layout ?? TableLayout.of(child, in: new) else { continue }
+            let rows = try transfer?.rows ?? StoredRows(layout, new)
+            var hasDisplaced = false
+            for violation in try keys.violations(in: rows, new) {
+                if let number = try transfer?.number(ofRow: violation.key) {
+                    all[child, default: [:]][number] = "it refers to a row of \(violation.parent) that is not there"
+                } else if replaced.contains(asciiLowercased(violation.parent)) {
+                    try displace(violation.key, rows, transfer)
+                    hasDisplaced = true
+                } else {
+                    throw MoultError(
+                        .shippedViolation, .refused, what: "the new content violates a foreign key",
+                        why: "a row of \(layout.name) refers to a row of \(violation.parent) that is not there",
+                        now: "Publish the database without that row.")
+                }
+            }
+            guard hasDisplaced else { continue }
+            replaced.insert(child)
+            pending.formUnion(keys.children(of: [child]))
+        }
+        return all
+    }
+
+    private func displace(_ key: StoredRows.Key, _ rows: StoredRows, _ transfer: TableTransfer?) throws {
+        if let transfer { return try transfer.displace(key) }
+        guard let json = try rows.withRow(key, { try rows.json($0) }) else { return }
+        try rejects.writeOnce(json, of: rows.layout.name, because: RowTransfer.orphaned)
+        try rows.delete(key)
+        orphans[rows.layout.name, default: 0] += 1
+    }
+
+    /// Brings what is derived from the rows up to date.
+    func finish() throws {
+        let changed = transfers.filter { $0.hasChanged || $0.outcome.shippedLosers > 0 }.map(\.rows.layout.name)
+        outcomes = outcomes.map { outcome in
+            transfers.first { $0.rule.table == outcome.table }?.outcome ?? outcome
+        }
+        outcomes += orphans.sorted { $0.key < $1.key }.map { TableOutcome(table: $0.key, shippedLosers: $0.value) }
+        close()
+        try SearchIndexes.rebuild(in: new, dependingOn: changed + orphans.keys)
+        try RowSequences.raise(from: old, to: new)
+    }
+
+    /// Lets go of all statements, which a rollback would otherwise have to wait for.
+    func close() { transfers = [] }
+}

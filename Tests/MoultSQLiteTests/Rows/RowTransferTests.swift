@@ -1,0 +1,355 @@
+import MoultBasics
+import MoultSQLite
+import TestSupport
+import Testing
+
+/// An old and a new database of a test's own.
+struct TransferCase {
+    let scratch: Scratch
+    let old: Connection
+    let new: Connection
+
+    init(old: String, new: String) throws {
+        scratch = try Scratch()
+        self.old = try Connection(path: scratch.database("old.db", old), access: .readWrite)
+        self.new = try Connection(path: scratch.database("new.db", new), access: .readWrite)
+    }
+
+    @discardableResult
+    func run(_ rules: RowRule..., label: String = "2.0.0") throws -> [TableOutcome] {
+        try new.transaction(.immediate) {
+            try RowTransfer(rules: rules, rejects: RejectTable(label: label)).run(from: old, to: new)
+        }
+    }
+
+    /// All rows of the new database's table as SQL literals, sorted as SQLite returns them.
+    func rows(_ sql: String) throws -> [String] {
+        try new.query(sql).map { $0.map(\.description).joined(separator: ",") }
+    }
+
+    func rejects() throws -> [String] { try rows("SELECT \"table\", reason, row FROM moult_rejected") }
+}
+
+@Suite struct RowTransferTests {
+    @Test func `a selected row is carried and other rows are not`() throws {
+        let test = try TransferCase(
+            old: "CREATE TABLE t(a TEXT PRIMARY KEY, own INT); INSERT INTO t VALUES('x',1),('y',0)",
+            new: "CREATE TABLE t(a TEXT PRIMARY KEY, own INT); INSERT INTO t VALUES('z',0)")
+        let outcome = try test.run(RowRule(table: "T", conditions: ["own = 1"]))
+        #expect(outcome == [TableOutcome(table: "T", selected: 1, carried: 1)])
+        #expect(try test.rows("SELECT a FROM t ORDER BY a") == ["'x'", "'z'"])
+    }
+
+    @Test func `conditions of a rule are alternatives`() throws {
+        let test = try TransferCase(
+            old: "CREATE TABLE t(a); INSERT INTO t VALUES(1),(2),(3)", new: "CREATE TABLE t(a)")
+        let outcome = try test.run(RowRule(table: "t", conditions: ["a = 1 -- one", "a = 3"]))
+        #expect(outcome == [TableOutcome(table: "t", selected: 2, carried: 2)])
+    }
+
+    @Test func `a row whose type changes is rejected`() throws {
+        let test = try TransferCase(
+            old: "CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT); INSERT INTO t VALUES(1,'007'),(2,'x')",
+            new: "CREATE TABLE t(id INTEGER PRIMARY KEY, a INTEGER)")
+        let outcome = try test.run(RowRule(table: "t", onReject: .record))
+        #expect(outcome == [TableOutcome(table: "t", selected: 2, carried: 1, rejected: 1)])
+        #expect(try test.rows("SELECT * FROM t") == ["2,'x'"])
+        #expect(
+            try test.rejects() == [
+                #"'t','the value of column a would change from text to integer','{"id":1,"a":"007"}'"#
+            ])
+    }
+
+    @Test func `a row that does not fit blocks where the rule says so, and nothing has changed`() throws {
+        let test = try TransferCase(
+            old: "CREATE TABLE t(id INTEGER PRIMARY KEY, a); INSERT INTO t VALUES(1,1),(2,NULL)",
+            new: "CREATE TABLE t(id INTEGER PRIMARY KEY, a NOT NULL)")
+        let error = try #require(throws: MoultError.self) { try test.run(RowRule(table: "t")) }
+        #expect(error.code == .rowRejected)
+        #expect(try test.rows("SELECT * FROM t") == [])
+    }
+
+    @Test func `rows that collide in the new schema are never lost`() throws {
+        let test = try TransferCase(
+            old: "CREATE TABLE t(a TEXT PRIMARY KEY); INSERT INTO t VALUES('Salt'),('salt'),('egg')",
+            new: "CREATE TABLE t(a TEXT PRIMARY KEY COLLATE NOCASE)")
+        let outcome = try test.run(RowRule(table: "t", onReject: .record))
+        #expect(outcome == [TableOutcome(table: "t", selected: 3, carried: 2, rejected: 1)])
+        #expect(try test.rows("SELECT a FROM t ORDER BY a") == ["'egg'", "'Salt'"])
+        #expect(try test.rows("SELECT row FROM moult_rejected") == [#"'{"a":"salt"}'"#])
+    }
+
+    @Test func `a shipped row that loses is recorded once over all releases`() throws {
+        let scratch = try Scratch()
+        let schema = "CREATE TABLE t(a TEXT PRIMARY KEY, b); "
+        var old = try Connection(
+            path: scratch.database("0.db", schema + "INSERT INTO t VALUES('x','mine')"), access: .readWrite)
+        for release in 1...3 {
+            let new = try Connection(
+                path: scratch.database("\(release).db", schema + "INSERT INTO t VALUES('x','shipped')"),
+                access: .readWrite)
+            let outcome = try new.transaction(.immediate) {
+                try RowTransfer(rules: [RowRule(table: "t")], rejects: RejectTable(label: "\(release).0.0"))
+                    .run(from: old, to: new)
+            }
+            #expect(outcome == [TableOutcome(table: "t", selected: 1, carried: 1, shippedLosers: 1)])
+            #expect(
+                try new.query("SELECT release, row FROM moult_rejected") == [
+                    [.text("1.0.0"), .text(#"{"a":"x","b":"shipped"}"#)]
+                ])
+            #expect(try new.query("SELECT * FROM t") == [[.text("x"), .text("mine")]])
+            old = new
+        }
+    }
+
+    @Test func `keepNew rejects the carried row and fail stops`() throws {
+        let schema = "CREATE TABLE t(a TEXT PRIMARY KEY, b); "
+        let test = try TransferCase(
+            old: schema + "INSERT INTO t VALUES('x',1)", new: schema + "INSERT INTO t VALUES('x',2)")
+        let outcome = try test.run(RowRule(table: "t", onConflict: .keepNew))
+        #expect(outcome == [TableOutcome(table: "t", selected: 1, rejected: 1)])
+        #expect(try test.rows("SELECT * FROM t") == ["'x',2"])
+        #expect(try test.rows("SELECT row FROM moult_rejected") == [#"'{"a":"x","b":1}'"#])
+        let error = try #require(throws: MoultError.self) { try test.run(RowRule(table: "t", onConflict: .fail)) }
+        #expect(error.code == .rowConflict)
+    }
+
+    @Test func `an identical row is no conflict`() throws {
+        let schema = "CREATE TABLE t(id INTEGER PRIMARY KEY, a UNIQUE); INSERT INTO t VALUES(1,'x'),(2,'y')"
+        let test = try TransferCase(old: schema, new: schema)
+        #expect(
+            try test.run(RowRule(table: "t", onConflict: .fail)) == [TableOutcome(table: "t", selected: 2, carried: 2)])
+    }
+
+    @Test func `a row that conflicts with several shipped rows replaces and records them all`() throws {
+        let schema = "CREATE TABLE t(id INTEGER PRIMARY KEY, a UNIQUE); "
+        let test = try TransferCase(
+            old: schema + "INSERT INTO t VALUES(1,'y')", new: schema + "INSERT INTO t VALUES(1,'x'),(2,'y'),(3,'z')")
+        let outcome = try test.run(RowRule(table: "t"))
+        #expect(outcome == [TableOutcome(table: "t", selected: 1, carried: 1, shippedLosers: 2)])
+        #expect(try test.rows("SELECT * FROM t") == ["1,'y'", "3,'z'"])
+        #expect(
+            try test.rows("SELECT row FROM moult_rejected") == [#"'{"id":1,"a":"x"}'"#, #"'{"id":2,"a":"y"}'"#])
+    }
+
+    @Test(arguments: [
+        "CREATE UNIQUE INDEX i ON t(lower(a))", "CREATE UNIQUE INDEX i ON t(a COLLATE NOCASE) WHERE b > 0",
+        "CREATE UNIQUE INDEX i ON t(g)",
+    ])
+    func `conflicts in expression and partial indexes are found`(_ index: String) throws {
+        let schema = "CREATE TABLE t(a, b INT, g AS (lower(a)));"
+        let test = try TransferCase(
+            old: schema + "INSERT INTO t VALUES('SALT',1)",
+            new: schema + index + "; INSERT INTO t(rowid, a, b) VALUES(9,'salt',2)")
+        let outcome = try test.run(RowRule(table: "t"))
+        #expect(outcome == [TableOutcome(table: "t", selected: 1, carried: 1, shippedLosers: 1)])
+        #expect(try test.rows("SELECT a, b FROM t") == ["'SALT',1"])
+        #expect(try test.rows("SELECT row FROM moult_rejected") == [#"'{"a":"salt","b":2}'"#])
+    }
+
+    @Test func `bytes survive, valid or not`() throws {
+        let values = """
+            (1,CAST(x'C4E4FF' AS TEXT)),(2,CAST(x'6100' AS TEXT)),(3,9e999),(4,-9e999),(5,x''),(6,''),(7,0.1),
+            (8,9223372036854775807),(9,1.0),(10,1),(11,NULL),(12,zeroblob(9)),(13,-0.0)
+            """
+        let test = try TransferCase(
+            old: "CREATE TABLE t(id INTEGER PRIMARY KEY, a); INSERT INTO t VALUES\(values)",
+            new: "CREATE TABLE t(id INTEGER PRIMARY KEY, a)")
+        #expect(try test.run(RowRule(table: "t")) == [TableOutcome(table: "t", selected: 13, carried: 13)])
+        let sql = "SELECT id, typeof(a), hex(a), quote(a) FROM t"
+        #expect(try test.old.query(sql) == test.new.query(sql))
+    }
+
+    @Test func `a rejected row can be recovered exactly`() throws {
+        let test = try TransferCase(
+            old: """
+                CREATE TABLE t(a,b,c,d,e,f,g,h);
+                INSERT INTO t VALUES(CAST(x'C4E4FF' AS TEXT),9e999,-9e999,x'00ff',0.1,3.0,CAST(x'6100' AS TEXT),NULL)
+                """, new: "CREATE TABLE t(a,b,c,d,e,f,g,h NOT NULL)")
+        #expect(try test.run(RowRule(table: "t", onReject: .record)).first?.rejected == 1)
+        #expect(
+            try test.rows("SELECT row FROM moult_rejected") == [
+                #"'{"a":{"text":"c4e4ff"},"b":{"real":"Infinity"},"c":{"real":"-Infinity"},"d":{"blob":"00ff"},"e":0.1,"f":3.0,"g":{"text":"6100"},"h":null}'"#
+            ])
+    }
+
+    @Test func `triggers do not fire and autoincrement counters do not fall`() throws {
+        let schema = """
+            CREATE TABLE t(id INTEGER PRIMARY KEY AUTOINCREMENT, a); CREATE TABLE log(x);
+            CREATE TRIGGER r AFTER INSERT ON t BEGIN INSERT INTO log VALUES(new.id); END;
+            """
+        let test = try TransferCase(
+            old: schema + "INSERT INTO t VALUES(7,'mine'),(100,'gone'); DELETE FROM t WHERE id = 100",
+            new: schema + "INSERT INTO t VALUES(3,'shipped'); DELETE FROM log")
+        try test.run(RowRule(table: "t", conditions: ["id = 7"]))
+        #expect(try test.rows("SELECT * FROM log") == [])
+        #expect(try test.rows("SELECT name, seq FROM sqlite_sequence") == ["'t',100"])
+    }
+
+    @Test func `rows that violate a foreign key are rejected until none is left`() throws {
+        let schema = """
+            CREATE TABLE a(id INTEGER PRIMARY KEY);
+            CREATE TABLE b(id INTEGER PRIMARY KEY, a REFERENCES a);
+            CREATE TABLE c(k TEXT PRIMARY KEY, b REFERENCES b) WITHOUT ROWID;
+            """
+        let test = try TransferCase(
+            old: schema
+                + "INSERT INTO a VALUES(1),(2); INSERT INTO b VALUES(1,1),(2,2); INSERT INTO c VALUES('x',1),('y',2)",
+            new: schema + "INSERT INTO a VALUES(1)")
+        let outcome = try test.run(RowRule(table: "b", onReject: .record), RowRule(table: "c", onReject: .record))
+        #expect(
+            outcome == [
+                TableOutcome(table: "b", selected: 2, carried: 1, rejected: 1),
+                TableOutcome(table: "c", selected: 2, carried: 1, rejected: 1),
+            ])
+        #expect(try test.rows("SELECT * FROM c") == ["'x',1"])
+        #expect(
+            try test.rejects() == [
+                #"'b','it refers to a row of a that is not there','{"id":2,"a":2}'"#,
+                #"'c','it refers to a row of b that is not there','{"k":"y","b":2}'"#,
+            ])
+    }
+
+    @Test func `a shipped row comes back when the row that replaced it is rejected`() throws {
+        let schema = "CREATE TABLE a(id INTEGER PRIMARY KEY); CREATE TABLE b(id INTEGER PRIMARY KEY, a REFERENCES a);"
+        let test = try TransferCase(
+            old: schema + "INSERT INTO b VALUES(1,9)",
+            new: schema + "INSERT INTO a VALUES(1); INSERT INTO b VALUES(1,1)")
+        let outcome = try test.run(RowRule(table: "b", onReject: .record))
+        #expect(outcome == [TableOutcome(table: "b", selected: 1, rejected: 1)])
+        #expect(try test.rows("SELECT * FROM b") == ["1,1"])
+        #expect(try test.rows("SELECT row FROM moult_rejected") == [#"'{"id":1,"a":9}'"#])
+    }
+
+    @Test func `shipped rows that refer to a replaced row are recorded`() throws {
+        let schema = """
+            CREATE TABLE a(id INTEGER PRIMARY KEY, n UNIQUE); CREATE TABLE b(id INTEGER PRIMARY KEY, a REFERENCES a);
+            """
+        let test = try TransferCase(
+            old: schema + "INSERT INTO a VALUES(5,'x')",
+            new: schema + "INSERT INTO a VALUES(1,'x'); INSERT INTO b VALUES(1,1),(2,NULL)")
+        let outcome = try test.run(RowRule(table: "a"))
+        #expect(
+            outcome == [
+                TableOutcome(table: "a", selected: 1, carried: 1, shippedLosers: 1),
+                TableOutcome(table: "b", shippedLosers: 1),
+            ])
+        #expect(try test.rows("SELECT * FROM b") == ["2,NULL"])
+        #expect(
+            try test.rows("SELECT row FROM moult_rejected") == [#"'{"id":1,"n":"x"}'"#, #"'{"id":1,"a":1}'"#])
+    }
+
+    @Test func `a foreign key that the new content violates by itself is its own error`() throws {
+        let schema = "CREATE TABLE a(id INTEGER PRIMARY KEY); CREATE TABLE b(id INTEGER PRIMARY KEY, a REFERENCES a);"
+        let test = try TransferCase(
+            old: schema + "INSERT INTO b VALUES(2,NULL)", new: schema + "INSERT INTO b VALUES(1,9)")
+        let error = try #require(throws: MoultError.self) { try test.run(RowRule(table: "b")) }
+        #expect(error.code == .shippedViolation)
+    }
+
+    @Test(arguments: ["content=t, content_rowid=id", "content='t', content_rowid='id'", "content=v, content_rowid=id"])
+    func `full-text indexes find carried rows and no replaced ones`(_ options: String) throws {
+        let schema = """
+            CREATE TABLE t(id INTEGER PRIMARY KEY, a); CREATE VIEW v AS SELECT * FROM t;
+            CREATE VIRTUAL TABLE f USING fts5(a, \(options));
+            """
+        let test = try TransferCase(
+            old: schema + "INSERT INTO t VALUES(1,'saffron')",
+            new: schema + "INSERT INTO t VALUES(1,'flour'),(2,'rice'); INSERT INTO f(f) VALUES('rebuild')")
+        try test.run(RowRule(table: "t"))
+        #expect(try test.rows("SELECT rowid FROM f('saffron')") == ["1"])
+        #expect(try test.rows("SELECT rowid FROM f('flour')") == [])
+        #expect(try test.rows("SELECT rowid FROM f('rice')") == ["2"])
+    }
+
+    @Test func `an implicit rowid is kept`() throws {
+        let test = try TransferCase(
+            old: "CREATE TABLE t(a); INSERT INTO t(rowid, a) VALUES(5,'x'),(9,'y')",
+            new: "CREATE TABLE t(a); INSERT INTO t(rowid, a) VALUES(9,'z'),(10,'w')")
+        let outcome = try test.run(RowRule(table: "t"))
+        #expect(outcome == [TableOutcome(table: "t", selected: 2, carried: 2, shippedLosers: 1)])
+        #expect(try test.rows("SELECT rowid, a FROM t") == ["5,'x'", "9,'y'", "10,'w'"])
+    }
+
+    @Test func `a taken rowid is given up where another key identifies the row`() throws {
+        let schema = "CREATE TABLE t(a TEXT PRIMARY KEY);"
+        let test = try TransferCase(
+            old: schema + "INSERT INTO t(rowid, a) VALUES(5,'x'),(9,'y')",
+            new: schema + "INSERT INTO t(rowid, a) VALUES(5,'z'),(20,'y')")
+        let outcome = try test.run(RowRule(table: "t"))
+        #expect(outcome == [TableOutcome(table: "t", selected: 2, carried: 2)])
+        #expect(try test.rows("SELECT rowid, a FROM t") == ["5,'z'", "20,'y'", "21,'x'"])
+    }
+
+    @Test func `renamed columns are carried and lost values are counted`() throws {
+        let test = try TransferCase(
+            old:
+                "CREATE TABLE t(id INTEGER PRIMARY KEY, a, b, c DEFAULT 7); INSERT INTO t VALUES(1,2,3,7),(2,3,NULL,8),(3,3,NULL,NULL)",
+            new: "CREATE TABLE t(z, id INTEGER PRIMARY KEY, n DEFAULT 5)")
+        let outcome = try test.run(RowRule(table: "t", columns: ["A": "Z"]))
+        #expect(outcome == [TableOutcome(table: "t", selected: 3, carried: 3, incomplete: 2)])
+        #expect(try test.rows("SELECT id, z, n FROM t") == ["1,2,5", "2,3,5", "3,3,5"])
+    }
+
+    @Test func `rows without a place are counted`() throws {
+        let test = try TransferCase(old: "CREATE TABLE t(a); INSERT INTO t VALUES(1)", new: "CREATE TABLE u(a)")
+        #expect(try test.run(RowRule(table: "t")) == [TableOutcome(table: "t", selected: 1, unplaced: 1)])
+    }
+
+    @Test func `records of rejected rows are carried along once`() throws {
+        let table = "CREATE TABLE moult_rejected(release TEXT, \"table\" TEXT, reason TEXT, row TEXT);"
+        let test = try TransferCase(
+            old: table + "INSERT INTO moult_rejected VALUES('1','t','r',CAST(x'ff' AS TEXT)),('1','t','r','{}')",
+            new: table + "INSERT INTO moult_rejected VALUES('1','t','r','{}')")
+        try test.run()
+        try test.run()
+        #expect(try test.rows("SELECT hex(row) FROM moult_rejected") == ["'7B7D'", "'FF'"])
+    }
+
+    @Test(arguments: [
+        ("CREATE TABLE t(a CHECK(app(a)))", "function app"), ("CREATE TABLE t(a, g AS (app(a)))", "function app"),
+    ])
+    func `a schema with a function of the app is refused and nothing has changed`(
+        _ schema: String, _ name: String
+    ) throws {
+        let scratch = try Scratch()
+        let new = try Connection(path: scratch.path("new.db"), access: .readWriteCreate)
+        try new.execute(
+            """
+            CREATE TABLE t(a); CREATE TABLE u(a); PRAGMA writable_schema = ON;
+            UPDATE sqlite_schema SET sql = '\(schema)' WHERE name = 't'; PRAGMA writable_schema = RESET
+            """)
+        let old = try Connection(
+            path: scratch.database(
+                "old.db", "CREATE TABLE t(a); CREATE TABLE u(a); INSERT INTO t VALUES(1); INSERT INTO u VALUES(1)"),
+            access: .readWrite)
+        try new.execute("BEGIN IMMEDIATE")
+        let error = try #require(throws: MoultError.self) {
+            try RowTransfer(
+                rules: [RowRule(table: "u"), RowRule(table: "t", onReject: .record)],
+                rejects: RejectTable(label: "2")
+            ).run(from: old, to: new)
+        }
+        #expect(error.code == .appExtension, "\(error)")
+        #expect(error.description.contains(name), "\(error)")
+        #expect(try new.query("SELECT * FROM u") == [])
+        #expect(try new.isInTransaction)
+    }
+
+    @Test(arguments: ["1) OR (1", "\"edtable\" = 1", "1; DELETE FROM t", "1 --\n) OR (1", "a = ?1", "(1"])
+    func `a condition that is not one expression over columns is refused`(_ condition: String) throws {
+        let test = try TransferCase(
+            old: "CREATE TABLE t(a); INSERT INTO t VALUES(1)", new: "CREATE TABLE t(a)")
+        #expect(throws: MoultError.self) { try test.run(RowRule(table: "t", conditions: [condition])) }
+        #expect(try test.rows("SELECT * FROM t") == [])
+    }
+
+    @Test func `settings of the new connection are put back`() throws {
+        let test = try TransferCase(old: "CREATE TABLE t(a)", new: "CREATE TABLE t(a)")
+        try test.new.set(.foreignKeys, true)
+        try test.run(RowRule(table: "t"))
+        #expect(try test.new.isOn(.foreignKeys))
+        #expect(try test.new.isOn(.triggers))
+        #expect(try test.old.isOn(.doubleQuotedStringsInDML))
+    }
+}
