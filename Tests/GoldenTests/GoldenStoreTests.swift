@@ -47,7 +47,7 @@ import Testing
         try connection.close()
         // What was set aside is known still.
         let sets = try QuarantineShelf(layout: golden.layout, settings: Settings.read(golden.layout)).sets()
-        #expect(sets.compactMap(\.label?.database).sorted() == ["thumbs", "thumbs", "user"])
+        #expect(sets.compactMap(\.record?.database).sorted() == ["thumbs", "thumbs", "user"])
     }
 
     /// Back to a generation that the older moult sealed, and forward again by its release.

@@ -82,7 +82,7 @@ import Testing
         let set = try #require(sets().first)
         // The set is whole: the rows of its WAL can still be read.
         #expect(try Shell.must(["sqlite3", "\(set)/thumbs.db", "SELECT count(*) FROM thumb"]) == "500\n")
-        let label = try #require(try QuarantineLabel(in: set))
+        let label = try #require(try QuarantineRecord(in: set))
         #expect(label.database == "thumbs" && label.kind == .cache && label.path == path)
         #expect(try store.isCurrent(next))
     }

@@ -37,7 +37,7 @@ import Testing
     /// The sets of a database, with the release during which each was set aside.
     private func sets(_ name: String) throws -> [String] {
         try Files.list(quarantine).filter { $0.hasSuffix("-\(name)") }.compactMap {
-            try QuarantineLabel(in: "\(quarantine)/\($0)")?.release
+            try QuarantineRecord(in: "\(quarantine)/\($0)")?.release
         }.sorted()
     }
 
@@ -63,8 +63,8 @@ import Testing
     private func makeOlder(_ release: String, seconds: Int) throws {
         for name in try Files.list(quarantine) where name != "CACHEDIR.TAG" {
             let directory = "\(quarantine)/\(name)"
-            guard let label = try QuarantineLabel(in: directory), label.release == release else { continue }
-            let path = "\(directory)/\(QuarantineLabel.fileName)"
+            guard let label = try QuarantineRecord(in: directory), label.release == release else { continue }
+            let path = "\(directory)/\(QuarantineRecord.fileName)"
             let json = try JSON(parsing: Files.read(path, limit: 1 << 20) ?? [], source: path)
             let time = Timestamp(seconds: label.time.seconds - seconds).description
             try Files.replace(path, with: Array(json.setting("time", to: .string(time)).pretty.utf8))
@@ -83,14 +83,14 @@ import Testing
         #expect(try orchestrator.clean(quarantineDays: 41).quarantine.removed == [])
         let before = try Tree(quarantine)
         let dry = try orchestrator.clean(quarantineDays: 30, dry: true).quarantine
-        #expect(dry.removed.map(\.label?.database) == ["thumbs"])
-        #expect(dry.kept.map(\.set.label?.database) == ["user"])
+        #expect(dry.removed.map(\.record?.database) == ["thumbs"])
+        #expect(dry.kept.map(\.set.record?.database) == ["user"])
         #expect(dry.kept.map(\.why) == ["it has what people wrote"])
         #expect(try Tree(quarantine) == before)
-        #expect(try orchestrator.clean(quarantineDays: 30).quarantine.removed.map(\.label?.database) == ["thumbs"])
+        #expect(try orchestrator.clean(quarantineDays: 30).quarantine.removed.map(\.record?.database) == ["thumbs"])
         #expect(try sets("thumbs") == ["3.0.0"] && sets("user") == ["2.0.0", "3.0.0"])
         let all = try orchestrator.clean(quarantineDays: 30, includingUserData: true).quarantine
-        #expect(all.removed.map(\.label?.database) == ["user"])
+        #expect(all.removed.map(\.record?.database) == ["user"])
         #expect(try sets("user") == ["3.0.0"])
         // All that was there on the last day, too.
         _ = try orchestrator.clean(quarantineDays: 0, includingUserData: true)
@@ -102,7 +102,7 @@ import Testing
         try store.update(to: release(1))
         try store.update(to: release(2))
         for name in try Files.list(quarantine) where name != "CACHEDIR.TAG" {
-            try Files.remove("\(quarantine)/\(name)/\(QuarantineLabel.fileName)")
+            try Files.remove("\(quarantine)/\(name)/\(QuarantineRecord.fileName)")
         }
         try set("quarantineLimit", .integer(0))
         try store.update(to: release(3))

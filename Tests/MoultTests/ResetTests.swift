@@ -68,7 +68,7 @@ import Testing
         } else {
             let aside = try #require(recovered.setAside)
             #expect(try set(aside, "user.db") == before)
-            let label = try #require(try QuarantineLabel(in: aside))
+            let label = try #require(try QuarantineRecord(in: aside))
             #expect(label.kind == .user && label.database == "user" && label.path == user)
         }
         // What could still be read is beside them.

@@ -125,7 +125,7 @@ import Testing
         let plan = try store.plan(two)
         #expect(
             plan.effects.contains {
-                if case .replace(_, _, _, .live, let why) = $0.change {
+                if case .replace(_, _, _, .live, let why, _, _) = $0.change {
                     why.hasPrefix("pid \(reader.pid)")
                 } else {
                     false

@@ -22,12 +22,20 @@ import Testing
         (.link(path: "food.db", member: "f.db"), #"{"do":"link","path":"food.db","member":"f.db"}"#),
         (.create(path: "p.db", size: 7), #"{"do":"create","path":"p.db","size":7}"#),
         (
-            .quarantine(path: "thumbs.db", why: "is no database"),
-            #"{"do":"quarantine","path":"thumbs.db","why":"is no database"}"#
+            .quarantine(path: "thumbs.db", why: "not a database", reason: .unfitCache),
+            #"{"do":"quarantine","path":"thumbs.db","why":"not a database","reason":"unfit-cache"}"#
+        ),
+        (.move(from: "a.db", path: "b.db"), #"{"do":"move","from":"a.db","path":"b.db"}"#),
+        (
+            .replace(
+                path: "pantry.db", member: "p.db", size: 7, way: .exchange, why: "newer", reason: .rolledBack, rows: []),
+            #"{"do":"replace","path":"pantry.db","member":"p.db","size":7,"way":"exchange","why":"newer","reason":"rolled-back"}"#
         ),
         (
-            .replace(path: "pantry.db", member: "p.db", size: 7, way: .exchange, why: "newer"),
-            #"{"do":"replace","path":"pantry.db","member":"p.db","size":7,"way":"exchange","why":"newer"}"#
+            .replace(
+                path: "p", member: "p", size: 7, way: .live, why: "open", reason: .replaced,
+                rows: [RowFate(table: "item", carried: 3, kept: 1)]),
+            #"{"do":"replace","path":"p","member":"p","size":7,"way":"live","why":"open","reason":"replaced","rows":[{"table":"item","carried":3,"rejected":0,"kept":1}]}"#
         ),
         (
             .migrate(path: "user.db", members: ["1.sql", "2.sql"], from: 0, to: -2),
@@ -56,7 +64,7 @@ import Testing
     }
 
     @Test func theTableHasEveryChange() {
-        #expect(Set(Self.changes.map { Self.number($0.0) }) == Set(1...19))
+        #expect(Set(Self.changes.map { Self.number($0.0) }) == Set(1...20))
     }
 
     /// A switch over all, so that a new change cannot be added without coming by here.
@@ -81,6 +89,7 @@ import Testing
         case .replace: 17
         case .migrate: 18
         case .stock: 19
+        case .move: 20
         }
     }
 
