@@ -26,12 +26,12 @@ struct TableLayout {
     /// A unique key other than the rowid covers all rows.
     let hasUniqueKey: Bool
 
-    /// The table with this name as SQLite compares names; nil if there is none, or if it is a view or virtual.
-    static func of(_ table: String, in connection: Connection) throws -> TableLayout? {
+    /// The table with this name as SQLite compares names; nil if there is none of this type.
+    static func of(_ table: String, in connection: Connection, type: String = "table") throws -> TableLayout? {
         let name = asciiLowercased(table)
         for row in try connection.query("PRAGMA main.table_list(\(quoteIdentifier(table)))") {
             guard row[0] == .text("main"), case .text(let declared) = row[1], asciiLowercased(declared) == name,
-                row[2] == .text("table")
+                row[2] == .text(type)
             else { continue }
             return try TableLayout(declared, isWithoutRowID: row[4] == .integer(1), connection)
         }

@@ -1,0 +1,127 @@
+import MoultBasics
+
+/// What an app has put into a database, apart from the rows that rules select: everything that is not in the pristine
+/// database it was made from. Rows that the app has deleted are not content.
+package struct AppContent: Equatable, Sendable {
+    package struct Item: Hashable, Comparable, Sendable {
+        /// `index`, `trigger` or `view`.
+        package let kind: String
+        package let name: String
+
+        package static func < (one: Item, two: Item) -> Bool { (one.kind, one.name) < (two.kind, two.name) }
+    }
+
+    /// How many rows were added or changed, by table.
+    package private(set) var rows: [String: Int] = [:]
+    /// Tables that the pristine database does not have, with their row counts.
+    package private(set) var tables: [String: Int] = [:]
+    /// Indexes, triggers and views that are new or defined in another way.
+    package private(set) var items: [Item] = []
+    /// Columns that the pristine table does not have, by table.
+    package private(set) var columns: [String: [String]] = [:]
+
+    package var isEmpty: Bool { rows.isEmpty && tables.isEmpty && items.isEmpty && columns.isEmpty }
+
+    /// `selected` are the conditions of the rules, by table.
+    package init(
+        of live: Connection, against pristine: Connection, selected: [String: [String?]] = [:],
+        ignoring: Set<String> = []
+    ) throws {
+        let selected = Dictionary(selected.map { (asciiLowercased($0.key), $0.value) }) { $0 + $1 }
+        for (table, conditions) in selected { try Selection.check(conditions, of: table) }
+        try live.reading {
+            try pristine.reading {
+                try live.with(.doubleQuotedStringsInDML, false) {
+                    try live.namingAppExtensions("compare \(live.path) with what it was made from") {
+                        try compare(live, pristine, selected, ignoring)
+                    }
+                }
+            }
+        }
+    }
+
+    private mutating func compare(
+        _ live: Connection, _ pristine: Connection, _ selected: [String: [String?]], _ ignoring: Set<String>
+    ) throws {
+        let (now, was) = (
+            try TableKinds(of: live, ignoring: ignoring), try TableKinds(of: pristine, ignoring: ignoring)
+        )
+        for table in now.ordinary {
+            guard let layout = try TableLayout.of(table, in: live) else { continue }
+            guard let before = try TableLayout.of(table, in: pristine) else {
+                tables[layout.name] = Int(try live.int("SELECT count(*) FROM \(layout.sql)"))
+                continue
+            }
+            try compare(RowSearch.Side(layout, live), RowSearch.Side(before, pristine), selected[table])
+        }
+        for table in now.virtual {
+            let name = now.all[table]?.name ?? table
+            let count = try RowSearch.countUnmatched(virtual: table, now, live, in: pristine)
+            if was.all[table]?.type != "virtual" {
+                tables[name] = count
+            } else if count > 0 {
+                rows[name] = count
+            }
+        }
+        items = try Self.items(of: live, now).subtracting(Self.items(of: pristine, was)).map(\.key).sorted()
+    }
+
+    private mutating func compare(
+        _ live: RowSearch.Side, _ pristine: RowSearch.Side, _ conditions: [String?]?
+    ) throws {
+        let layout = live.layout
+        let added = layout.columns.filter { pristine.layout.place(of: $0.name) == nil }.map(\.name)
+        if !added.isEmpty { columns[layout.name] = added }
+        // A condition without text selects every row.
+        let conditions = conditions ?? []
+        if conditions.contains(nil) { return }
+        let search = try RowSearch(live, in: pristine, pairs: RowSearch.pairs(layout, pristine.layout))
+        let isSelected = try SelectedRows(conditions, live)
+        var count = 0
+        try search.forEachUnmatched { row, _, _ in if try !isSelected.contains(row) { count += 1 } }
+        if count > 0 { rows[layout.name] = count }
+    }
+
+    private struct Definition: Hashable {
+        let key: Item
+        let sql: String
+    }
+
+    /// Indexes of a constraint have no text; they and the items of new tables come with the table.
+    private static func items(of connection: Connection, _ kinds: TableKinds) throws -> Set<Definition> {
+        let sql = """
+            SELECT type, name, tbl_name, sql FROM main.sqlite_schema
+            WHERE type IN ('index', 'trigger', 'view') AND sql IS NOT NULL
+            """
+        return Set(
+            try connection.query(sql).compactMap { row in
+                guard let type = kinds.all[asciiLowercased(row[2].textOrEmpty)]?.type, type != "shadow" else {
+                    return nil
+                }
+                return Definition(
+                    key: Item(kind: row[0].textOrEmpty, name: row[1].textOrEmpty), sql: row[3].textOrEmpty)
+            })
+    }
+}
+
+/// Tells whether conditions select a row that `RowSearch` reads.
+private final class SelectedRows {
+    private let statement: Statement
+    private let keyColumns: [Int32]
+
+    init(_ conditions: [String?], _ side: RowSearch.Side) throws {
+        let layout = side.layout
+        // A table WITHOUT ROWID is asked by its primary key; the columns begin at 1.
+        keyColumns = layout.isWithoutRowID ? layout.primaryKey.map { Int32($0 + 1) } : [0]
+        let identity = layout.identity.isEmpty ? ["NULL"] : layout.identity
+        let key = identity.enumerated().map { "\($1) IS ?\($0 + 1)" }.joined(separator: " AND ")
+        statement = try side.connection.statement(
+            "SELECT 1 FROM \(layout.sql)\(Selection.whereSQL(conditions, and: key))")
+    }
+
+    func contains(_ row: borrowing Statement) throws -> Bool {
+        defer { statement.reset() }
+        for (index, column) in keyColumns.enumerated() { try statement.bind(row, column, at: Int32(index + 1)) }
+        return try statement.step()
+    }
+}

@@ -1,0 +1,202 @@
+import CSQLite
+import MoultBasics
+import MoultFiles
+
+/// Looks up each row of a table in the same table of another database.
+///
+/// Rows are looked up by rowid where both tables have one, else by primary key; a row that is not the same at its rowid
+/// is looked up by primary key, too. Where the files allow it, records are compared as bytes, which is many times
+/// faster than reading values. Both connections must be in a transaction.
+final class RowSearch {
+    /// One side: a table and its connection.
+    struct Side {
+        let layout: TableLayout
+        let connection: Connection
+        let isUTF16: Bool
+
+        init(_ layout: TableLayout, _ connection: Connection) throws {
+            (self.layout, self.connection) = (layout, connection)
+            isUTF16 = try connection.isUTF16
+        }
+
+        /// The rowid or NULL, then all stored columns.
+        fileprivate var selectSQL: String {
+            let columns = [layout.rowIDName ?? "NULL"] + layout.columnsSQL
+            return "SELECT \(columns.joined(separator: ", ")) FROM \(layout.sql)"
+        }
+
+        fileprivate var rootPage: Int64 {
+            get throws {
+                try connection.int(
+                    "SELECT rootpage FROM main.sqlite_schema WHERE type = 'table' AND name = ?1", [.text(layout.name)])
+            }
+        }
+    }
+
+    /// Gets a row that has no equal, and the row in its place if `isThere`. Stored columns begin at 1 in both.
+    typealias Tell = (_ row: borrowing Statement, _ other: borrowing Statement, _ isThere: Bool) throws -> Void
+
+    let pairs: [(row: Int, other: Int)]
+    private let side: Side
+    private let otherSide: Side
+    private let encodingsDiffer: Bool
+    /// The row of this side with a rowid.
+    private let row: Statement
+    /// The row of the other side with a rowid, and with a primary key.
+    private let otherByRowID: Statement
+    private let otherByKey: Statement
+    /// The columns of a row that hold the primary key of the other table, if that is not the rowid.
+    private let keyColumns: [Int32]
+    private let haveRowIDs: Bool
+
+    /// `pairs` are places of columns whose values must be the same.
+    init(_ side: Side, in other: Side, pairs: [(row: Int, other: Int)]) throws {
+        (self.side, otherSide, self.pairs) = (side, other, pairs)
+        encodingsDiffer = try side.connection.encoding != other.connection.encoding
+        let places = Dictionary(pairs.map { ($0.other, Int32($0.row + 1)) }) { first, _ in first }
+        let key = other.layout.rowIDColumn == nil ? other.layout.primaryKey : []
+        let columns = key.compactMap { places[$0] }
+        keyColumns = columns.count == key.count ? columns : []
+        haveRowIDs = side.layout.rowIDName != nil && other.layout.rowIDName != nil
+        let none = "SELECT NULL WHERE ?1 IS NULL AND 0"
+        func byRowID(_ side: Side) throws -> Statement {
+            try side.connection.statement(side.layout.rowIDName.map { "\(side.selectSQL) WHERE \($0) = ?1" } ?? none)
+        }
+        row = try byRowID(side)
+        otherByRowID = try byRowID(other)
+        let conditions = key.enumerated().map {
+            "\(quoteIdentifier(other.layout.columns[$1].name)) IS ?\($0 + 1)"
+        }
+        otherByKey = try other.connection.statement(
+            keyColumns.isEmpty ? none : "\(other.selectSQL) WHERE \(conditions.joined(separator: " AND "))")
+    }
+
+    func forEachUnmatched(_ tell: Tell) throws {
+        guard haveRowIDs else { return try byKeys(tell) }
+        var last: Int64?
+        if try canReadRecords {
+            do { return try byRecords(&last, tell) } catch  where error is RecordCursor.Unreadable {
+                // SQLite reads the rest, and says what is wrong if something is.
+            }
+        }
+        try byRowIDs(after: last, tell)
+    }
+
+    /// Whether rows of the same bytes hold the same values.
+    private var canReadRecords: Bool {
+        get throws {
+            let (one, two) = (side.layout, otherSide.layout)
+            guard !encodingsDiffer, one.rowIDColumn == two.rowIDColumn, one.generated.isEmpty, two.generated.isEmpty,
+                pairs.count == min(one.columns.count, two.columns.count),
+                pairs.allSatisfy({ pair in
+                    let (a, b) = (one.columns[pair.row], two.columns[pair.other])
+                    // A record may end before columns that were added later, which then have their default.
+                    return pair.row == pair.other && asciiLowercased(a.type) == asciiLowercased(b.type)
+                        && a.defaultValue == b.defaultValue
+                })
+            else { return false }
+            return try side.connection.isWholeFile && otherSide.connection.isWholeFile
+        }
+    }
+
+    private func byRecords(_ last: inout Int64?, _ tell: Tell) throws {
+        var rows = try RecordCursor(side.connection, rootPage: side.rootPage)
+        var others = try RecordCursor(otherSide.connection, rootPage: otherSide.rootPage)
+        var hasOther = try others.next()
+        while try rows.next() {
+            while hasOther, others.rowID < rows.rowID { hasOther = try others.next() }
+            let isSame = hasOther && others.rowID == rows.rowID && rows.isSame(as: others)
+            if !isSame { try look(rows.rowID, tell) }
+            last = rows.rowID
+        }
+    }
+
+    private func look(_ rowID: Int64, _ tell: Tell) throws {
+        defer {
+            row.reset()
+            otherByRowID.reset()
+        }
+        try row.bind(rowID, at: 1)
+        guard try row.step() else { throw RecordCursor.Unreadable() }
+        try otherByRowID.bind(rowID, at: 1)
+        try compare(row, otherByRowID, isThere: try otherByRowID.step(), tell)
+    }
+
+    private func byRowIDs(after last: Int64?, _ tell: Tell) throws {
+        func sql(_ side: Side) -> String {
+            let rowID = side.layout.rowIDName ?? ""
+            return "\(side.selectSQL)\(last.map { " WHERE \(rowID) > \($0)" } ?? "") ORDER BY \(rowID)"
+        }
+        try side.connection.withStatement(sql(side)) { row in
+            try otherSide.connection.withStatement(sql(otherSide)) { other in
+                var hasOther = try other.step()
+                while try row.step() {
+                    while hasOther, other.int64(0) < row.int64(0) { hasOther = try other.step() }
+                    try compare(row, other, isThere: hasOther && other.int64(0) == row.int64(0), tell)
+                }
+            }
+        }
+    }
+
+    private func byKeys(_ tell: Tell) throws {
+        try side.connection.withStatement(side.selectSQL) { row in
+            while try row.step() { try compareByKey(row, tell) }
+        }
+    }
+
+    private func compare(
+        _ row: borrowing Statement, _ other: borrowing Statement, isThere: Bool, _ tell: Tell
+    ) throws {
+        if isThere, try isEqual(row, other) { return }
+        if keyColumns.isEmpty { return try tell(row, other, isThere) }
+        try compareByKey(row, tell)
+    }
+
+    private func compareByKey(_ row: borrowing Statement, _ tell: Tell) throws {
+        defer { otherByKey.reset() }
+        for (index, column) in keyColumns.enumerated() { try otherByKey.bind(row, column, at: Int32(index + 1)) }
+        let isThere = try !keyColumns.isEmpty && otherByKey.step()
+        if isThere, try isEqual(row, otherByKey) { return }
+        try tell(row, otherByKey, isThere)
+    }
+
+    private func isEqual(_ row: borrowing Statement, _ other: borrowing Statement) throws -> Bool {
+        for pair in pairs where try !isSame(pair, row, other) { return false }
+        return true
+    }
+
+    /// Whether both rows store the same in a pair of columns.
+    func isSame(
+        _ pair: (row: Int, other: Int), _ row: borrowing Statement, _ other: borrowing Statement
+    ) throws -> Bool {
+        try row.stores(Int32(pair.row + 1), as: other, Int32(pair.other + 1), encodingsDiffer: encodingsDiffer)
+    }
+
+    /// How many rows have no equal.
+    func countUnmatched() throws -> Int {
+        var count = 0
+        try forEachUnmatched { _, _, _ in count += 1 }
+        return count
+    }
+}
+
+extension Connection {
+    /// Whether the file alone holds everything that this connection reads: nothing is in a WAL, or not yet written.
+    /// Holds only while a read transaction lasts.
+    var isWholeFile: Bool {
+        get throws {
+            // A statement has to read before the transaction holds its lock.
+            _ = try int("SELECT count(*) FROM main.sqlite_schema")
+            guard try isInTransaction, try sqlite3_txn_state(handle, "main") == SQLITE_TXN_READ,
+                let name = try sqlite3_db_filename(handle, "main"), name.pointee != 0
+            else { return false }
+            guard try header().isWAL else { return true }
+            return try Sidecars.of(String(cString: name)).wal.map { $0.facts.size == 0 } ?? true
+        }
+    }
+
+    /// Runs the body in a read transaction, or in the transaction that has begun.
+    func reading<R>(_ body: () throws -> R) throws -> R {
+        try isInTransaction ? body() : transaction(.deferred, body)
+    }
+}

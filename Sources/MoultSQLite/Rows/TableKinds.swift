@@ -1,0 +1,63 @@
+/// The tables of a database by their names in lower case, without SQLite's own and those to ignore.
+struct TableKinds {
+    struct Table {
+        let name: String
+        /// `table`, `virtual`, `shadow` or `view`.
+        let type: String
+    }
+
+    let all: [String: Table]
+    /// Full-text indexes whose text is in another table, in lower case.
+    private let derived: Set<String>
+
+    init(of connection: Connection, ignoring: Set<String>) throws {
+        let ignored = Set(ignoring.map(asciiLowercased))
+        var all: [String: Table] = [:]
+        for row in try connection.query("PRAGMA main.table_list") {
+            let name = row[1].textOrEmpty
+            let key = asciiLowercased(name)
+            guard row[0] == .text("main"), !key.hasPrefix("sqlite_"), !ignored.contains(key) else { continue }
+            all[key] = Table(name: name, type: row[2].textOrEmpty)
+        }
+        self.all = all
+        derived = Set(try SearchIndexes.all(in: connection).map { asciiLowercased($0.name) })
+    }
+
+    var ordinary: [String] { names("table") }
+
+    /// Virtual tables with content of their own.
+    var virtual: [String] { names("virtual").filter { !derived.contains($0) } }
+
+    /// The tables in which a virtual table keeps its content: only its rows where they are separate from its index.
+    func shadows(of virtual: String) -> [String] {
+        let content = "\(virtual)_content"
+        return all[content]?.type == "shadow" ? [content] : names("shadow").filter { $0.hasPrefix("\(virtual)_") }
+    }
+
+    private func names(_ type: String) -> [String] { all.filter { $0.value.type == type }.keys.sorted() }
+}
+
+extension RowSearch {
+    /// Places of columns with the same name.
+    static func pairs(_ one: TableLayout, _ two: TableLayout) -> [(row: Int, other: Int)] {
+        one.columns.indices.compactMap { place in two.place(of: one.columns[place].name).map { (place, $0) } }
+    }
+
+    /// The rows of a virtual table's own tables that have no equal in the other database.
+    static func countUnmatched(
+        virtual table: String, _ kinds: TableKinds, _ connection: Connection, in other: Connection
+    ) throws -> Int {
+        var count = 0
+        for shadow in kinds.shadows(of: table) {
+            guard let layout = try TableLayout.of(shadow, in: connection, type: "shadow") else { continue }
+            guard let otherLayout = try TableLayout.of(shadow, in: other, type: "shadow") else {
+                count += Int(try connection.int("SELECT count(*) FROM \(layout.sql)"))
+                continue
+            }
+            let search = try RowSearch(
+                Side(layout, connection), in: Side(otherLayout, other), pairs: pairs(layout, otherLayout))
+            count += try search.countUnmatched()
+        }
+        return count
+    }
+}

@@ -1,0 +1,141 @@
+import MoultBasics
+import MoultSQLite
+import TestSupport
+import Testing
+
+@Suite struct AppContentTests {
+    private static let schema = """
+        CREATE TABLE item(id INTEGER PRIMARY KEY, name TEXT, own INT DEFAULT 0);
+        CREATE TABLE word(text TEXT PRIMARY KEY, n INT);
+        CREATE TABLE pair(a, b, c, PRIMARY KEY(a, b)) WITHOUT ROWID;
+        CREATE TABLE plain(x);
+        INSERT INTO item VALUES(1,'a',0),(2,'b',0),(3,'c',0);
+        INSERT INTO word VALUES('x',1),('y',2); INSERT INTO pair VALUES(1,'p',0),(2,'q',0);
+        INSERT INTO plain VALUES(1),(2);
+        """
+
+    private func content(
+        _ sql: String, selected: [String: [String?]] = [:], schema: String = schema
+    ) throws -> AppContent {
+        let test = try TransferCase(old: schema + sql, new: schema)
+        return try AppContent(of: test.old, against: test.new, selected: selected, ignoring: ["moult_rejected"])
+    }
+
+    @Test(arguments: [
+        "", "DELETE FROM item WHERE id = 2; DELETE FROM pair; VACUUM", "PRAGMA user_version = 5",
+        "CREATE TABLE moult_rejected(row); INSERT INTO moult_rejected VALUES(1)",
+        "REPLACE INTO word VALUES('x',1)", "UPDATE item SET name = 'z'; UPDATE item SET name = char(96 + id)",
+        "PRAGMA journal_mode = WAL; UPDATE item SET own = 0",
+    ])
+    func `shipped content is no content of the app`(_ sql: String) throws {
+        #expect(try content(sql).isEmpty)
+    }
+
+    @Test func `rows that are not selected are counted`() throws {
+        let content = try content(
+            """
+            INSERT INTO item VALUES(4,'mine',1),(5,'other',0); UPDATE item SET name = 'B' WHERE id = 2;
+            UPDATE item SET own = 1 WHERE id = 3; INSERT INTO word VALUES('z',1); UPDATE word SET n = 9 WHERE text = 'x';
+            INSERT INTO pair VALUES(1,'r',0); UPDATE pair SET c = 1 WHERE a = 2; INSERT INTO plain VALUES(2);
+            """, selected: ["Item": ["own = 1"], "pair": ["b = 'r'", "a = 7"]])
+        #expect(content.rows == ["item": 2, "word": 2, "pair": 1, "plain": 1])
+        #expect(content.tables.isEmpty && content.items.isEmpty && content.columns.isEmpty)
+    }
+
+    @Test func `rows of a table that is selected as a whole are not counted`() throws {
+        #expect(try content("INSERT INTO plain VALUES(9)", selected: ["plain": [nil]]).isEmpty)
+    }
+
+    @Test func `a value whose storage class changed is content`() throws {
+        #expect(try content("UPDATE plain SET x = '2' WHERE x = 2").rows == ["plain": 1])
+        #expect(try content("UPDATE plain SET x = 2.0 WHERE x = 2").rows == ["plain": 1])
+    }
+
+    @Test func `what the app made is listed`() throws {
+        let content = try content(
+            """
+            CREATE TABLE mine(a); INSERT INTO mine VALUES(1),(2); CREATE INDEX i ON item(name); CREATE VIEW v AS SELECT 1;
+            CREATE TRIGGER r AFTER INSERT ON item BEGIN SELECT 1; END; ALTER TABLE word ADD COLUMN note DEFAULT 'n';
+            CREATE VIRTUAL TABLE f USING fts5(a); INSERT INTO f VALUES('x');
+            """)
+        #expect(content.tables == ["mine": 2, "f": 1])
+        #expect(content.items.map { "\($0.kind) \($0.name)" } == ["index i", "trigger r", "view v"])
+        #expect(content.columns == ["word": ["note"]])
+        #expect(content.rows.isEmpty)
+    }
+
+    @Test func `an index over another table is not content, a full-text table is`() throws {
+        let schema = """
+            CREATE TABLE t(id INTEGER PRIMARY KEY, a); CREATE VIRTUAL TABLE over USING fts5(a, content=t, content_rowid=id);
+            CREATE VIRTUAL TABLE own USING fts5(a); INSERT INTO own VALUES('x');
+            """
+        let content = try content(
+            "INSERT INTO over(rowid, a) VALUES(1,'x'); INSERT INTO own VALUES('y'),('z')", schema: schema)
+        #expect(content.rows == ["own": 2])
+    }
+
+    @Test func `long rows are compared to their end`() throws {
+        let schema =
+            "CREATE TABLE t(id INTEGER PRIMARY KEY, a); INSERT INTO t VALUES(1, zeroblob(20000)),(2, zeroblob(9000));"
+        #expect(try content("", schema: schema).isEmpty)
+        #expect(
+            try content("UPDATE t SET a = CAST(zeroblob(19999) || 'x' AS BLOB) WHERE id = 1", schema: schema).rows
+                == ["t": 1])
+    }
+}
+
+@Suite struct MigrationLossTests {
+    private static let schema = """
+        CREATE TABLE meal(id INTEGER PRIMARY KEY, day TEXT, what TEXT, note);
+        CREATE TABLE tag(name TEXT PRIMARY KEY, n INT); CREATE TABLE plain(x);
+        INSERT INTO meal VALUES(1,'mon','soup',NULL),(2,'tue','rice','n'); INSERT INTO tag VALUES('a',1),('b',2);
+        INSERT INTO plain VALUES(1),(2);
+        """
+
+    private func loss(_ migration: String) throws -> [MigrationLoss.Table] {
+        let test = try TransferCase(old: Self.schema, new: Self.schema + migration)
+        return try MigrationLoss(from: test.old, to: test.new).tables
+    }
+
+    @Test(arguments: [
+        "", "ALTER TABLE meal ADD COLUMN rating INT DEFAULT 3; UPDATE meal SET rating = 5",
+        "ALTER TABLE meal RENAME COLUMN note TO remark", "ALTER TABLE meal RENAME TO dinner",
+        "INSERT INTO plain VALUES(3); DROP INDEX IF EXISTS x; CREATE INDEX y ON meal(day)",
+        """
+        CREATE TABLE t2(n INT, name TEXT PRIMARY KEY COLLATE NOCASE, extra); INSERT INTO t2 SELECT n, name, 1 FROM tag
+        ORDER BY name DESC; DROP TABLE tag; ALTER TABLE t2 RENAME TO tag
+        """,
+        "CREATE TABLE t2(name TEXT PRIMARY KEY, n INT) WITHOUT ROWID; INSERT INTO t2 SELECT * FROM tag; DROP TABLE tag; ALTER TABLE t2 RENAME TO tag",
+        "UPDATE meal SET note = note",
+    ])
+    func `a migration that keeps every value loses nothing`(_ migration: String) throws {
+        #expect(try loss(migration) == [])
+    }
+
+    @Test func `changed and dropped values are counted`() throws {
+        #expect(
+            try loss("UPDATE meal SET what = NULL; ALTER TABLE meal DROP COLUMN note; DELETE FROM meal WHERE id = 1")
+                == [.init(name: "meal", valuesChanged: 1, valuesDropped: 1, rowsDropped: 1)])
+        #expect(
+            try loss("UPDATE tag SET n = CAST(n AS TEXT); UPDATE tag SET name = 'c' WHERE n = 2; DROP TABLE plain") == [
+                .init(name: "plain", rowsDropped: 2, isDropped: true), .init(name: "tag", rowsDropped: 1),
+            ])
+        #expect(
+            try loss("ALTER TABLE meal DROP COLUMN note; ALTER TABLE meal ADD COLUMN mark INT")
+                == [.init(name: "meal", valuesDropped: 1)])
+        #expect(try loss("UPDATE plain SET x = CAST(x AS TEXT)") == [.init(name: "plain", valuesChanged: 2)])
+    }
+
+    @Test func `a table that was renamed and changed counts as dropped`() throws {
+        #expect(
+            try loss("ALTER TABLE plain RENAME TO simple; UPDATE simple SET x = 7 WHERE x = 1")
+                == [.init(name: "plain", rowsDropped: 2, isDropped: true)])
+    }
+
+    @Test func `a change that is not committed yet is seen`() throws {
+        let test = try TransferCase(old: Self.schema, new: Self.schema)
+        try test.new.execute("BEGIN IMMEDIATE; UPDATE plain SET x = 5 WHERE x = 1")
+        let loss = try MigrationLoss(from: test.old, to: test.new)
+        #expect(loss.tables == [.init(name: "plain", valuesChanged: 1)])
+    }
+}
