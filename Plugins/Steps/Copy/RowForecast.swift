@@ -18,7 +18,7 @@ struct RowForecast {
         let before = isOwn ? context.installed?.database(database.name) : nil
         let rules = Preservation(from: before, to: database, isRollback: context.purpose == .rollback).rules
         var fates: [RowFate] = []
-        var selections: [RowSelection] = []
+        var selected: [String: [String?]] = [:]
         for rule in rules {
             let selection = RowSelection(table: rule.table, conditions: rule.conditions)
             guard try RowSelection.hasTable(rule.table, in: live) else { continue }
@@ -26,7 +26,7 @@ struct RowForecast {
             do { count = try selection.count(in: live) } catch let error as MoultError
                 where rule.isForeign && error.outcome != .busy
             { continue }
-            selections.append(selection)
+            selected[rule.table] = rule.conditions
             if rule.placement == nil, count > 0 {
                 try accept(rule, count)
                 fates.append(RowFate(table: rule.table, kept: count))
@@ -35,7 +35,7 @@ struct RowForecast {
             }
         }
         guard isOwn, let before, let generation = context.installedGeneration else { return fates }
-        return try fates + left(live, place, before, generation, selections)
+        return try fates + left(live, place, before, generation, selected)
     }
 
     private func accept(_ rule: Preservation.Rule, _ count: Int) throws {
@@ -47,7 +47,7 @@ struct RowForecast {
 
     /// What the app wrote that no rule selects.
     private func left(
-        _ live: Connection, _ place: String, _ before: Database, _ generation: String, _ selections: [RowSelection]
+        _ live: Connection, _ place: String, _ before: Database, _ generation: String, _ selected: [String: [String?]]
     ) throws -> [RowFate] {
         let shipped = context.store.path(ofMember: before.member, in: generation)
         guard let facts = try Files.factsThroughLinks(place), facts.size <= Self.largest,
@@ -55,8 +55,9 @@ struct RowForecast {
         else { return [] }
         let pristine = try Connection(path: shipped, access: .immutable)
         let content = try AppContent(
-            of: live, since: pristine, excluding: selections, ignoring: ReleaseMarker.tables)
+            of: live, against: pristine, selected: selected, ignoring: ReleaseMarker.tables)
         try pristine.close()
-        return content.rows.sorted { $0.key < $1.key }.filter { $0.value > 0 }.map { RowFate(table: $0.key, kept: $0.value) }
+        return content.rows.merging(content.tables, uniquingKeysWith: +).sorted { $0.key < $1.key }
+            .filter { $0.value > 0 }.map { RowFate(table: $0.key, kept: $0.value) }
     }
 }

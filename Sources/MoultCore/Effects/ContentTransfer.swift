@@ -56,7 +56,6 @@ struct ContentTransfer {
         _ live: Connection, _ new: Connection, _ rules: [Preservation.Rule], _ fates: Fates, _ displacement: Displacement?
     ) throws {
         var fates = fates
-        let selections = rules.map { RowSelection(table: $0.table, conditions: $0.conditions) }
         switch old {
         case .foreign:
             displacement?.proveAdopted(fates.all)
@@ -66,9 +65,10 @@ struct ContentTransfer {
         case .shipped(let path):
             let pristine = try Connection(path: path, access: .immutable)
             let content = try AppContent(
-                of: live, since: pristine, excluding: selections, ignoring: ReleaseMarker.tables)
+                of: live, against: pristine, selected: rules.reduce(into: [:]) { $0[$1.table] = $1.conditions },
+                ignoring: ReleaseMarker.tables)
             try pristine.close()
-            for (table, rows) in content.rows { fates.keep(table, rows) }
+            for (table, rows) in content.rows.merging(content.tables, uniquingKeysWith: +) { fates.keep(table, rows) }
             let isLeft = !content.isEmpty || fates.hasLoss
             displacement?.prove(
                 fates.all, isShipped: !isLeft && fates.all.allSatisfy(\.isEmpty), hasContentLeft: isLeft)

@@ -1,7 +1,11 @@
 internal import MoultSQLite
 internal import StepKit
 
-/// What migrations do to the values that were in a database before.
+/// What migrations do to the values that were in a database before: the rows of which something is only in the copy.
 enum MigratedContent {
-    static func fates(from before: Connection, to after: Connection) throws -> [RowFate] { [] }
+    static func fates(from before: Connection, to after: Connection) throws -> [RowFate] {
+        try MigrationLoss(from: before, to: after).tables.map {
+            RowFate(table: $0.name, kept: max($0.valuesChanged, $0.valuesDropped) + $0.rowsDropped)
+        }
+    }
 }
