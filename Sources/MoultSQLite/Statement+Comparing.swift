@@ -14,7 +14,16 @@ extension Statement {
     /// positive if the other, 0 if neither.
     package func order(against other: borrowing Statement, by columns: Int32) throws -> Int {
         for column in 0..<columns {
-            let order = try order(column, other)
+            let order = try order(column, other, column)
+            if order != 0 { return order }
+        }
+        return 0
+    }
+
+    /// The same by these columns of this row and those of the other.
+    func order(_ columns: [Int32], against other: borrowing Statement, _ otherColumns: [Int32]) throws -> Int {
+        for (column, otherColumn) in zip(columns, otherColumns) {
+            let order = try order(column, other, otherColumn)
             if order != 0 { return order }
         }
         return 0
@@ -41,23 +50,23 @@ extension Statement {
     }
 
     /// NULL comes before numbers, numbers before text, text before blobs.
-    private func order(_ column: Int32, _ other: borrowing Statement) throws -> Int {
+    private func order(_ column: Int32, _ other: borrowing Statement, _ otherColumn: Int32) throws -> Int {
         let type = sqlite3_column_type(pointer, column)
-        let otherType = sqlite3_column_type(other.pointer, column)
+        let otherType = sqlite3_column_type(other.pointer, otherColumn)
         let rank = Self.rank(type) - Self.rank(otherType)
         if rank != 0 { return rank }
         switch (type, otherType) {
         case (SQLITE_INTEGER, SQLITE_INTEGER):
-            return Self.order(sqlite3_column_int64(pointer, column), sqlite3_column_int64(other.pointer, column))
+            return Self.order(sqlite3_column_int64(pointer, column), sqlite3_column_int64(other.pointer, otherColumn))
         case (SQLITE_FLOAT, SQLITE_FLOAT):
-            return Self.order(sqlite3_column_double(pointer, column), sqlite3_column_double(other.pointer, column))
+            return Self.order(sqlite3_column_double(pointer, column), sqlite3_column_double(other.pointer, otherColumn))
         case (SQLITE_INTEGER, SQLITE_FLOAT):
-            return Self.order(sqlite3_column_int64(pointer, column), sqlite3_column_double(other.pointer, column))
+            return Self.order(sqlite3_column_int64(pointer, column), sqlite3_column_double(other.pointer, otherColumn))
         case (SQLITE_FLOAT, SQLITE_INTEGER):
-            return -Self.order(sqlite3_column_int64(other.pointer, column), sqlite3_column_double(pointer, column))
+            return -Self.order(sqlite3_column_int64(other.pointer, otherColumn), sqlite3_column_double(pointer, column))
         case (SQLITE_NULL, _): return 0
         default:
-            let (one, two) = (try bytes(column, type), try other.bytes(column, otherType))
+            let (one, two) = (try bytes(column, type), try other.bytes(otherColumn, otherType))
             let order = Self.order(one, two, count: min(one.count, two.count))
             return order != 0 ? order : one.count - two.count
         }
