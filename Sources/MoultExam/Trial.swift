@@ -42,6 +42,8 @@ package struct TrialReport: Sendable {
     package var lack: String?
     /// What is wrong with the database then.
     package var finding: String?
+    /// What could not be checked, with the reason: it needs something that only the app has.
+    package var notChecked: [String] = []
     /// Why there is no more than that.
     package var failure: MoultError?
 
@@ -85,7 +87,8 @@ extension Trial: Question {
         return .compact([
             "before": counts(answer.before), "after": counts(answer.after),
             "applicationID": .size(answer.applicationID), "userVersion": .size(answer.userVersion),
-            "lack": .optional(answer.lack), "finding": .optional(answer.finding), "failure": answer.failure?.report,
+            "lack": .optional(answer.lack), "finding": .optional(answer.finding),
+            "notChecked": .array(answer.notChecked.map { .string($0) }), "failure": answer.failure?.report,
         ])
     }
 
@@ -101,6 +104,7 @@ extension Trial: Question {
         report.userVersion = try fields.integer("userVersion")
         report.lack = try fields.optionalString("lack")
         report.finding = try fields.optionalString("finding")
+        report.notChecked = try fields.optionalStrings("notChecked") ?? []
         report.failure = try fields.optionalObject("failure").map { try MoultError(report: $0) }
         return report
     }

@@ -99,7 +99,7 @@ final class Fence {
     /// Checks, and descriptions of the schema: what follows the name only chooses what is read.
     private static let pragmas: Set<String> = [
         "quick_check", "integrity_check", "foreign_key_check", "foreign_key_list", "table_list", "table_info",
-        "table_xinfo", "index_list", "index_info", "index_xinfo",
+        "table_xinfo", "index_list", "index_info", "index_xinfo", "ignore_check_constraints",
     ]
 
     /// Harmless as long as they are asked and not set.

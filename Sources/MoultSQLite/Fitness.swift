@@ -31,7 +31,7 @@ package enum Fitness: Sendable {
             let fault = try Look.into(path, deadline: deadline) { connection -> String? in
                 if let fault = try judge(connection) { return fault }
                 // What a killed process left beside the file may belong to another one: then the pages do not fit.
-                return wasLeft ? try connection.integrityCheck(limit: 1).first : nil
+                return wasLeft ? try connection.soundness(full: true).damage.first : nil
             }
             return fault.map { .unfit($0) } ?? .fits
         } catch let error as MoultError { return verdict(error, path) }

@@ -54,7 +54,7 @@ package struct Migrations: Sendable {
     }
 
     private func run(on connection: Connection) throws {
-        let dangling = Set(try connection.foreignKeyCheck(limit: Self.mostFindings))
+        let dangling = try connection.references(limit: Self.mostFindings).findings
         let before = try RowCounts(of: connection)
         var version = Int(try connection.int("PRAGMA user_version"))
         try connection.raiseScriptGuard(deadline: deadline)
@@ -63,9 +63,9 @@ package struct Migrations: Sendable {
             version = script.number
         }
         try connection.lowerScriptGuard()
-        // What dangled before is the user's, and no reason to keep the release from him.
-        let findings = try connection.foreignKeyCheck(limit: Self.mostFindings)
-        if let finding = findings.first(where: { !dangling.contains($0) }) {
+        // References of the user's rows that led nowhere before do not keep the release out.
+        let findings = try connection.references(limit: Self.mostFindings).findings
+        if let finding = Soundness.added(findings, since: dangling).first {
             throw Self.failed("they leave a reference that leads nowhere", finding, path: connection.path)
         }
         if let loss = try RowCounts(of: connection).loss(since: before, mayShrink: mayShrink) {
@@ -85,6 +85,7 @@ package struct Migrations: Sendable {
                 }
             }
         } catch {
+            if let need = AppNeed(error) { throw Self.needsApp(need, script, error, path: connection.path) }
             let error = error as? MoultError
             throw MoultError(
                 .migration, .refused, what: "the migration \(script.name) fails on \(connection.path)",
@@ -104,6 +105,17 @@ package struct Migrations: Sendable {
     /// The error of migrations after which rows are gone.
     package static func loses(_ loss: String, path: String) -> MoultError {
         failed("they lose rows", loss, path: path)
+    }
+
+    /// SQLite cannot tell a misspelled function from one that the app would bring.
+    private static func needsApp(_ need: AppNeed, _ script: Script, _ error: any Error, path: String) -> MoultError {
+        MoultError(
+            .migration, .refused, what: "the migration \(script.name) cannot run on \(path)",
+            why: "it needs the \(need), which SQLite does not have; if the app brings it, only the app can run this "
+                + "migration: \((error as? MoultError)?.why ?? "\(error)")",
+            now:
+                "Nothing was changed. The release's publisher must write the migration without it, or leave it to the app.",
+            cause: error)
     }
 
     private static func failed(_ what: String, _ why: String, path: String) -> MoultError {

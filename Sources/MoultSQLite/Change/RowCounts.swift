@@ -9,7 +9,7 @@ package struct RowCounts: Equatable, Sendable {
         var tables: [String: Int] = [:]
         for row in try connection.query("PRAGMA main.table_list") {
             guard case .text(let name) = row[1], row[2] == .text("table"), !name.hasPrefix("sqlite_") else { continue }
-            tables[name] = Int(try connection.int("SELECT count(*) FROM main.\(quoteIdentifier(name))"))
+            tables[name] = try connection.rowCount(name)
         }
         self.tables = tables
     }

@@ -30,7 +30,7 @@ extension Connection {
         return try query(sql).compactMap { if case .text(let name)? = $0.first { name } else { nil } }
     }
 
-    private func integrityCheck(ofTable table: String, schema: String) throws -> [String] {
+    func integrityCheck(ofTable table: String, schema: String) throws -> [String] {
         try query("PRAGMA \(quoteIdentifier(schema)).integrity_check(\(quoteLiteral(.text(table))))").compactMap {
             if case .text(let line)? = $0.first, line != "ok" { line } else { nil }
         }

@@ -27,8 +27,16 @@ extension Connection {
     package func foreignKeyCheck(
         schema: String = "main", limit: Int = 100, deadline: Double? = nil
     ) throws -> [String] {
-        let sql = "PRAGMA \(quoteIdentifier(schema)).foreign_key_check"
-        return try collect(deadline) { findings in
+        try foreignKeyCheck("PRAGMA \(quoteIdentifier(schema)).foreign_key_check", limit, deadline)
+    }
+
+    /// The same for the references of one table.
+    func foreignKeyCheck(ofTable table: String, limit: Int) throws -> [String] {
+        try foreignKeyCheck("PRAGMA main.foreign_key_check(\(quoteLiteral(.text(table))))", limit, nil)
+    }
+
+    private func foreignKeyCheck(_ sql: String, _ limit: Int, _ deadline: Double?) throws -> [String] {
+        try collect(deadline) { findings in
             try withStatement(sql) { statement in
                 while findings.count < limit, try statement.step() {
                     // A table WITHOUT ROWID has no number to tell.

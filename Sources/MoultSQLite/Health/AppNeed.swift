@@ -1,0 +1,48 @@
+/// Something that only the app registers with SQLite, and without which a statement cannot run.
+package struct AppNeed: Equatable, Sendable, CustomStringConvertible {
+    package enum Kind: String, Sendable {
+        case collation, function, module, tokenizer
+    }
+
+    package let kind: Kind
+    package let name: String
+
+    package var description: String { "\(kind.rawValue) \"\(name)\"" }
+
+    /// Nil if the error has another reason.
+    package init?(_ error: any Error) {
+        guard let error = error.sqlite, error.resultCode.primary == .error else { return nil }
+        self.init(message: error.message)
+    }
+
+    /// SQLite has no result code for it, only words: `error in index i: no such collation sequence: de`.
+    init?(message: String) {
+        let beginnings: [(String, Kind)] = [
+            ("no such collation sequence: ", .collation), ("unknown function: ", .function),
+            ("no such function: ", .function), ("unsafe use of ", .function),
+            ("not authorized to use function: ", .function), ("no such module: ", .module),
+            ("no such tokenizer: ", .tokenizer), ("unknown tokenizer: ", .tokenizer),
+        ]
+        for (beginning, kind) in beginnings {
+            guard let start = message.lastRange(of: beginning) else { continue }
+            var name = message[start...]
+            if name.hasSuffix("()") { name = name.dropLast(2) }
+            (self.kind, self.name) = (kind, String(name))
+            return
+        }
+        return nil
+    }
+}
+
+extension String {
+    /// Where the text after the last occurrence of these words begins.
+    fileprivate func lastRange(of words: String) -> Index? {
+        var found: Index?
+        var place = startIndex
+        while place < endIndex {
+            if self[place...].hasPrefix(words) { found = index(place, offsetBy: words.count) }
+            place = index(after: place)
+        }
+        return found
+    }
+}

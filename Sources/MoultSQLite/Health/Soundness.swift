@@ -1,0 +1,133 @@
+/// What a check of a database found, and what it could not look at.
+package struct Soundness: Equatable, Sendable {
+    package var findings: [String] = []
+    /// Each with its reason: an index on a collation that only the app has, for instance. That is no fault.
+    package var notChecked: [String] = []
+
+    package init(findings: [String] = [], notChecked: [String] = []) {
+        (self.findings, self.notChecked) = (findings, notChecked)
+    }
+
+    /// What is wrong with the file itself, and not only with a value in it.
+    package var damage: [String] { findings.filter { !Self.isViolation($0) } }
+
+    /// Whether a finding says that a row breaks the rules of its own table; the file itself is sound then.
+    package static func isViolation(_ finding: String) -> Bool {
+        if finding.hasPrefix("CHECK constraint failed in ") || finding.hasPrefix("NULL value in ") { return true }
+        // `TEXT value in t.c`, `non-INT value in t.c`: a column that is STRICT, or has got another type.
+        guard let place = finding.split(separator: " ").dropFirst().first, place == "value" else { return false }
+        return finding.split(separator: " ").dropFirst(2).first == "in"
+    }
+
+    /// The findings that were not there before a change. A finding with another name in it is the same if one of its kind
+    /// is gone: the change renamed a table or moved its rows.
+    package static func added(_ after: [String], since before: [String]) -> [String] {
+        var old: [String: Int] = [:]
+        for finding in before { old[finding, default: 0] += 1 }
+        var rest: [String] = []
+        for finding in after {
+            if let count = old[finding], count > 0 { old[finding] = count - 1 } else { rest.append(finding) }
+        }
+        var gone: [String: Int] = [:]
+        for (finding, count) in old where count > 0 { gone[kind(finding), default: 0] += count }
+        return rest.filter { finding in
+            guard let count = gone[kind(finding)], count > 0 else { return true }
+            gone[kind(finding)] = count - 1
+            return false
+        }
+    }
+
+    private static func kind(_ finding: String) -> String {
+        if finding.hasSuffix("that is not there") { return "reference" }
+        guard isViolation(finding) else { return finding }
+        return finding.split(separator: " ").prefix { $0 != "in" }.joined(separator: " ")
+    }
+}
+
+extension Connection {
+    /// Checks the database as `quickCheck` or `fullCheck` do, and goes on where they end because something of the app's is
+    /// missing.
+    package func soundness(
+        full: Bool, limit: Int = 100, deadline: Double? = nil, isQuicklySound: Bool = false
+    ) throws -> Soundness {
+        do {
+            return Soundness(
+                findings: try full
+                    ? fullCheck(limit: limit, deadline: deadline, isQuicklySound: isQuicklySound)
+                    : quickCheck(limit: limit, deadline: deadline))
+        } catch {
+            guard AppNeed(error) != nil else { throw error }
+            var soundness = Soundness()
+            func body() throws { try checkInParts(full: full, limit: limit, &soundness) }
+            if let deadline { try withDeadline(seconds: deadline, body) } else { try body() }
+            return soundness
+        }
+    }
+
+    /// Each table by itself as far as that goes, and the structure of the whole file without what needs the app.
+    private func checkInParts(full: Bool, limit: Int, _ soundness: inout Soundness) throws {
+        var unordered: Set<String> = []
+        for row in try query("PRAGMA main.table_list") {
+            guard case .text(let table) = row[1], row[2] == .text("table") || row[2] == .text("shadow") else {
+                continue
+            }
+            do {
+                soundness.findings +=
+                    try full ? integrityCheck(ofTable: table, schema: "main") : quickCheck(ofTable: table)
+            } catch {
+                guard let need = AppNeed(error) else { throw error }
+                soundness.notChecked.append("table \(table): it needs the app's \(need)")
+                if need.kind == .collation { unordered.insert(table) }
+                do { if full { soundness.findings += try quickCheck(ofTable: table) } } catch {
+                    guard let need = AppNeed(error) else { throw error }
+                    if need.kind == .collation { unordered.insert(table) }
+                }
+            }
+        }
+        do {
+            let structure = try withoutCheckConstraints {
+                try readingWithStandIns { try quickCheck(limit: limit) }
+            }
+            soundness.findings += structure.filter { finding in
+                // In whose order the rows are, only the app's collation knows.
+                !soundness.findings.contains(finding)
+                    && !unordered.contains { finding.hasSuffix("row not in PRIMARY KEY order for \($0)") }
+            }
+        } catch {
+            guard let need = AppNeed(error) else { throw error }
+            soundness.notChecked.append("the structure of the whole file: it needs the app's \(need)")
+        }
+        soundness.findings = Array(soundness.findings.prefix(limit))
+    }
+
+    private func withoutCheckConstraints<R>(_ body: () throws -> R) throws -> R {
+        try execute("PRAGMA ignore_check_constraints = 1")
+        let result = Result { try body() }
+        try execute("PRAGMA ignore_check_constraints = 0")
+        return try result.get()
+    }
+
+    /// The references that lead nowhere, with what keeps a table from being looked at.
+    package func references(limit: Int) throws -> Soundness {
+        do { return Soundness(findings: try foreignKeyCheck(limit: limit)) } catch {
+            guard error.sqlite?.resultCode.primary == .error else { throw error }
+        }
+        var soundness = Soundness()
+        for row in try query("PRAGMA main.table_list") {
+            guard case .text(let table) = row[1], row[2] == .text("table") else { continue }
+            do {
+                soundness.findings += try foreignKeyCheck(ofTable: table, limit: limit - soundness.findings.count)
+            } catch {
+                if let need = AppNeed(error) {
+                    soundness.notChecked.append("the references of table \(table): they need the app's \(need)")
+                } else if let error = error.sqlite, error.resultCode.primary == .error {
+                    // A reference to columns that are no key: the app's schema, and no row can be looked up.
+                    soundness.findings.append(error.message)
+                } else {
+                    throw error
+                }
+            }
+        }
+        return soundness
+    }
+}

@@ -1,0 +1,111 @@
+import CSQLite
+import Glibc
+import MoultBasics
+
+extension Connection {
+    /// Runs a body that only reads, with a substitute for each collation that is missing because only the app has it.
+    ///
+    /// SQLite asks for the collations of all indexes of a table even to walk through it row by row. The substitutes
+    /// compare bytes, so nothing may be looked up by them, and a write would corrupt the app's indexes: until the body has
+    /// returned, the connection cannot write.
+    func readingWithStandIns<R>(_ body: () throws -> R) throws -> R {
+        // A guarded connection cannot write at all, and may not change the setting.
+        let setsQueryOnly = fence == nil
+        let wasQueryOnly = setsQueryOnly ? try int("PRAGMA query_only") : 0
+        if setsQueryOnly { try execute("PRAGMA query_only = 1") }
+        var names: [String] = []
+        let result = Result {
+            for name in try missingCollations() { try addStandIn(name, &names) }
+            while true {
+                do { return try body() } catch {
+                    guard let need = AppNeed(error), need.kind == .collation, !names.contains(need.name) else {
+                        throw error
+                    }
+                    try addStandIn(need.name, &names)
+                }
+            }
+        }
+        for name in names { try setCollation(name, nil) }
+        if setsQueryOnly { try execute("PRAGMA query_only = \(wasQueryOnly)") }
+        return try result.get()
+    }
+
+    /// The collations of indexes that are not SQLite's own. (A pragma lists them, but also those that are gone again.)
+    private func missingCollations() throws -> [String] {
+        let used = try query(
+            """
+            SELECT DISTINCT x.coll FROM main.sqlite_schema AS s, pragma_index_list(s.name, 'main') AS l,
+                pragma_index_xinfo(l.name, 'main') AS x
+            WHERE s.type = 'table' AND x.coll IS NOT NULL
+            """)
+        return used.map { Self.text($0[0]) }.filter { IndexKey.Collation(rawValue: $0.uppercased()) == nil }
+    }
+
+    private static func text(_ value: Value) -> String { if case .text(let text) = value { text } else { "" } }
+
+    private func addStandIn(_ name: String, _ names: inout [String]) throws {
+        try setCollation(name) { _, oneCount, one, otherCount, other in
+            let count = min(oneCount, otherCount)
+            var order: Int32 = 0
+            if count > 0, let one, let other { order = memcmp(one, other, Int(count)) }
+            return order != 0 ? order : oneCount - otherCount
+        }
+        names.append(name)
+    }
+
+    private func setCollation(
+        _ name: String,
+        _ compare: (
+            @convention(c) (UnsafeMutableRawPointer?, Int32, UnsafeRawPointer?, Int32, UnsafeRawPointer?) -> Int32
+        )?
+    ) throws {
+        try check(
+            sqlite3_create_collation_v2(try handle, name, SQLITE_UTF8, nil, compare, nil),
+            doing: "register a collation on \(path)")
+    }
+
+    /// How many rows a table has, also where its indexes need collations that only the app has.
+    package func rowCount(_ table: String, schema: String = "main") throws -> Int {
+        let sql = "SELECT count(*) FROM \(quoteIdentifier(schema)).\(quoteIdentifier(table))"
+        do { return Int(try int(sql)) } catch {
+            // A table WITHOUT ROWID that is ordered by such a collation: SQLite finds no plan.
+            let isUnreadable = AppNeed(error)?.kind == .collation || error.sqlite?.message == "no query solution"
+            guard isUnreadable else { throw error }
+            return try readingWithStandIns { Int(try int(sql)) }
+        }
+    }
+
+    /// Lends functions and collations that only the app has, so that a statement which mentions them can be prepared. No
+    /// index may depend on them: the caller proves that before it writes.
+    func declaringStandIns<R>(_ body: () throws -> R) throws -> R {
+        var collations: [String] = []
+        var functions: Set<String> = []
+        let result = Result {
+            while true {
+                do { return try body() } catch {
+                    switch AppNeed(error) {
+                    case let need? where need.kind == .collation && !collations.contains(need.name):
+                        try addStandIn(need.name, &collations)
+                    case let need? where need.kind == .function && !functions.contains(need.name):
+                        try setFunction(need.name) { context, _, _ in sqlite3_result_null(context) }
+                        functions.insert(need.name)
+                    default: throw error
+                    }
+                }
+            }
+        }
+        for name in collations { try setCollation(name, nil) }
+        for name in functions { try setFunction(name, nil) }
+        return try result.get()
+    }
+
+    private func setFunction(
+        _ name: String,
+        _ function: (@convention(c) (OpaquePointer?, Int32, UnsafeMutablePointer<OpaquePointer?>?) -> Void)?
+    ) throws {
+        let flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS
+        try check(
+            sqlite3_create_function_v2(try handle, name, -1, flags, nil, function, nil, nil, nil),
+            doing: "register a function on \(path)")
+    }
+}
