@@ -86,6 +86,34 @@ package struct RecordCursor: ~Copyable {
         return memcmp(one, two, record.count) == 0
     }
 
+    /// If both stand on the first row of leaf pages with the same bytes, goes to the last row of both; else false. A page
+    /// from which a row goes on on other pages does not count: those may differ.
+    package mutating func skipLeaf(ifSameAs other: inout RecordCursor) throws -> Bool {
+        guard let leaf = path.last, let otherLeaf = other.path.last, leaf.next == 1, otherLeaf.next == 1,
+            leaf.header == otherLeaf.header, leaf.cells == otherLeaf.cells, pageSize == other.pageSize,
+            usable == other.usable, memcmp(leaf.bytes, otherLeaf.bytes, pageSize) == 0, try isSelfContained(leaf)
+        else { return false }
+        try goToEnd(of: leaf)
+        try other.goToEnd(of: otherLeaf)
+        return true
+    }
+
+    private func isSelfContained(_ leaf: Page) throws -> Bool {
+        for cell in 0..<leaf.cells {
+            var at = leaf.number16(8 + 2 * cell)
+            guard at < usable else { throw Unreadable() }
+            if Self.varint(leaf.bytes, &at) > UInt64(usable - 35) { return false }
+        }
+        return true
+    }
+
+    private mutating func goToEnd(of leaf: Page) throws {
+        guard let last = path.indices.last, leaf.cells > 1 else { return }
+        path[last].next = leaf.cells - 1
+        try take(path[last])
+        path[last].next = leaf.cells
+    }
+
     private mutating func take(_ leaf: Page) throws {
         var at = leaf.number16(8 + 2 * leaf.next)
         guard at < usable else { throw Unreadable() }

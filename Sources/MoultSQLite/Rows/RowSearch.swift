@@ -105,7 +105,9 @@ final class RowSearch {
         var hasOther = try others.next()
         while try rows.next() {
             while hasOther, others.rowID < rows.rowID { hasOther = try others.next() }
-            let isSame = hasOther && others.rowID == rows.rowID && rows.isSame(as: others)
+            let isSame =
+                try hasOther && others.rowID == rows.rowID
+                && (rows.skipLeaf(ifSameAs: &others) || rows.isSame(as: others))
             if !isSame { try look(rows.rowID, tell) }
             last = rows.rowID
         }

@@ -61,8 +61,11 @@ extension Statement {
                 == sqlite3_column_double(other.pointer, otherColumn).bitPattern
         case SQLITE_NULL: return true
         case SQLITE_TEXT:
-            // UTF-16 first: reading a column as UTF-8 converts the row's own copy of it.
-            if encodingsDiffer, try text16(column) != other.text16(otherColumn) { return false }
+            if encodingsDiffer {
+                // Reading a value in the other encoding converts it in place, and once is enough to lose bytes.
+                let (one, two) = (try OwnedValue(self, column), try OwnedValue(other, otherColumn))
+                if try text16(one) != other.text16(two) { return false }
+            }
             return try withText(column) { one in
                 try other.withText(otherColumn) { two in one.elementsEqual(two) }
             }
@@ -71,6 +74,12 @@ extension Statement {
                 try other.withBlob(otherColumn) { two in one.elementsEqual(two) }
             }
         }
+    }
+
+    private func text16(_ value: OwnedValue) throws -> [UInt16] {
+        guard let start = sqlite3_value_text16(value.pointer) else { throw failure(SQLITE_NOMEM) }
+        let count = Int(sqlite3_value_bytes16(value.pointer)) / 2
+        return Array(UnsafeBufferPointer(start: start.assumingMemoryBound(to: UInt16.self), count: count))
     }
 
     /// The column's text in UTF-16, in this machine's byte order.

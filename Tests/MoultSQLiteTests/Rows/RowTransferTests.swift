@@ -176,6 +176,48 @@ struct TransferCase {
             ])
     }
 
+    @Test(arguments: [("UTF-8", "UTF-16le"), ("UTF-16be", "UTF-8"), ("UTF-16le", "UTF-16be")])
+    func `text is the same in another encoding, or the row is rejected`(_ old: String, _ new: String) throws {
+        let test = try TransferCase(
+            old: """
+                PRAGMA encoding = '\(old)'; CREATE TABLE t(id INTEGER PRIMARY KEY, a);
+                INSERT INTO t VALUES(1,'Käse 🧀'),(2,CAST(x'C4E4FF00' AS TEXT)),(3,CAST(x'00d800d8' AS TEXT))
+                """, new: "PRAGMA encoding = '\(new)'; CREATE TABLE t(id INTEGER PRIMARY KEY, a)")
+        let outcome = try #require(try test.run(RowRule(table: "t", onReject: .record)).first)
+        #expect(outcome.carried + outcome.rejected == 3)
+        #expect(try test.rows("SELECT a FROM t WHERE id = 1") == ["'Käse 🧀'"])
+        // What cannot be the same bytes again in the old encoding is not in the table.
+        try test.run()
+        let back = try TransferCase(
+            old: "PRAGMA encoding = '\(new)'",
+            new: "PRAGMA encoding = '\(old)'; CREATE TABLE t(id INTEGER PRIMARY KEY, a)")
+        _ = try back.new.transaction(.immediate) {
+            try RowTransfer(rules: [RowRule(table: "t")], rejects: RejectTable(label: "3")).run(
+                from: test.new, to: back.new)
+        }
+        for row in try back.new.query("SELECT id, hex(CAST(a AS BLOB)) FROM t") {
+            #expect(try test.old.scalar("SELECT hex(CAST(a AS BLOB)) FROM t WHERE id = ?1", [row[0]]) == row[1])
+        }
+    }
+
+    @Test func `a strict table rejects what it cannot store`() throws {
+        let test = try TransferCase(
+            old: "CREATE TABLE t(id INTEGER PRIMARY KEY, a); INSERT INTO t VALUES(1,'x'),(2,5),(3,'5'),(4,NULL)",
+            new: "CREATE TABLE t(id INTEGER PRIMARY KEY, a INT) STRICT")
+        let outcome = try test.run(RowRule(table: "t", onReject: .record))
+        #expect(outcome == [TableOutcome(table: "t", selected: 4, carried: 2, rejected: 2)])
+        #expect(try test.rows("SELECT * FROM t") == ["2,5", "4,NULL"])
+    }
+
+    @Test func `generated columns are computed and a column that becomes generated counts as lost`() throws {
+        let test = try TransferCase(
+            old:
+                "CREATE TABLE t(id INTEGER PRIMARY KEY, a, b, g AS (a + 1) STORED); INSERT INTO t(id, a, b) VALUES(1,2,3)",
+            new: "CREATE TABLE t(id INTEGER PRIMARY KEY, b AS (a * 2), a, g AS (a + 5))")
+        #expect(try test.run(RowRule(table: "t")) == [TableOutcome(table: "t", selected: 1, carried: 1, incomplete: 1)])
+        #expect(try test.rows("SELECT * FROM t") == ["1,4,2,7"])
+    }
+
     @Test func `triggers do not fire and autoincrement counters do not fall`() throws {
         let schema = """
             CREATE TABLE t(id INTEGER PRIMARY KEY AUTOINCREMENT, a); CREATE TABLE log(x);
