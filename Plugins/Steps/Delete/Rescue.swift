@@ -17,23 +17,28 @@ struct Rescue {
         try context.progress(.init("read what is left of \(database.name)", done: 0, total: 0))
         let scratch = "\(context.staging)/copies"
         let directory = "\(context.staging)/salvaged"
-        for made in [scratch, directory] { try Files.makeDirectory(made, mode: 0o700) }
         let target = "\(directory)/\(Self.fileName)"
         var report: Salvage.Report
+        // A failure does not stop the reset: the set itself stays in quarantine, and salvage can be repeated.
         do {
+            for made in [scratch, directory] { try Files.makeDirectory(made, mode: 0o700) }
             report = try Salvage.run(
                 place, template: context.plan.store.path(ofMember: database.member, in: context.plan.generation),
                 to: target, scratch: scratch)
+            if try Files.facts(target) != nil { try Files.seal(target, mode: 0o600) }
         } catch {
-            // The reset is not about this: the set itself stays, and can be looked at later.
-            report = Salvage.Report()
-            report.note = "\(error)"
+            report = Salvage.Report(failure: error)
             try Files.remove(target)
         }
-        if try Files.facts(target) != nil { try Files.seal(target, mode: 0o600) }
-        try Files.writeNew(Array(report.json.pretty.utf8), to: "\(directory)/\(Self.reportName)", mode: 0o600)
         try Files.removeTree(scratch)
-        try Files.syncDirectory(directory)
+        do {
+            try Files.writeNew(Array(report.json.pretty.utf8), to: "\(directory)/\(Self.reportName)", mode: 0o600)
+            try Files.syncDirectory(directory)
+        } catch {
+            guard Salvage.Report(failure: error).mayBeRepeated else { throw error }
+            // Rows without a report of what is missing would be taken for all.
+            try Files.removeTree(directory)
+        }
     }
 
     private static let fileName = "salvaged.db"

@@ -8,6 +8,8 @@ enum ResetVerb {
     static let userData = Option(
         "set-user-data-aside", "Needed for what people wrote: it is set aside, and nothing of it is in the fresh one")
     static let reason = Option("reason", value: .text("TEXT"), "Why; the quarantine and the history will tell it")
+    static let again = Option(
+        "salvage-again", "Read the newest files of this database in quarantine again, and replace what was salvaged")
     static let dryRun = Option("dry-run", letter: "n", "Show what it would do, and change nothing")
 
     static let command = Command(
@@ -20,14 +22,17 @@ enum ResetVerb {
             """,
             """
             Of a database with what people wrote, the rows that can still be read are copied into another file, \
-            beside the old ones; the app or a person decides what becomes of them.
+            beside the old ones; the app or a person decides what becomes of them. What could not be copied is named \
+            with the reason. If the disk was full, make room and run it again with --salvage-again: it changes nothing \
+            but that file and its report.
             """,
         ],
-        arguments: [database], options: [userData, reason, dryRun, UpdateOptions.wait], changesStore: true,
+        arguments: [database], options: [userData, reason, again, dryRun, UpdateOptions.wait], changesStore: true,
         examples: [
             .init("Begin a cache anew:", "moult reset thumbs"),
             .init(
                 "Begin the user's database anew, and keep the old one aside:", "moult reset user --set-user-data-aside"),
+            .init("Salvage once more, now that the disk has room:", "moult reset user --salvage-again"),
         ],
         exits: [
             .init(.done, "it is done"), .init(.changes, "with --dry-run: there are changes"),
@@ -43,6 +48,16 @@ enum ResetVerb {
         let why = call.value(reason) ?? "the operator reset it"
         let aside = call.has(userData)
         let store = try call.store()
+        if call.has(again) {
+            if let other = [userData, dryRun].first(where: call.has) ?? (call.value(reason) == nil ? nil : reason) {
+                throw call.wrongUsage(
+                    "--\(again.name) and --\(other.name) exclude each other",
+                    why: "--\(again.name) resets nothing, and reads only what was set aside before")
+            }
+            let reset = try call.orchestrator().salvageAgain(name, wait: call.wait)
+            call.output.print(SalvageReport(reset: reset))
+            return .done
+        }
         if call.has(dryRun) {
             let orchestrator = try call.orchestrator()
             let options =
@@ -66,16 +81,41 @@ private struct ResetReport: Report {
     func write(to page: inout Page) {
         page.line("\("~", .changed) \(reset.database) begins anew: \(reset.place)")
         if let setAside = reset.setAside { page.line("  the old files are in \(setAside)") }
-        guard let salvage = reset.salvage else { return }
-        if let file = reset.salvaged {
-            page.line("  \(counted(salvage.rows, "row")) could be read, and went to \(file)")
-            for table in salvage.tables where !table.isWhole {
-                page.line("  of table \(table.name) only \(counted(table.rows, "row")) could be read")
-            }
-        } else {
-            page.line("  nothing could be read of them\(salvage.note.map { ": \($0)" } ?? "")")
-        }
+        writeSalvage(of: reset, to: &page)
     }
 
     var json: JSON { reset.json }
+}
+
+private struct SalvageReport: Report {
+    let reset: Orchestrator.Reset
+
+    func write(to page: inout Page) {
+        page.line("\("~", .changed) \(reset.database) was salvaged again")
+        if let setAside = reset.setAside { page.line("  the old files are in \(setAside)") }
+        writeSalvage(of: reset, to: &page)
+    }
+
+    var json: JSON { reset.json }
+}
+
+private func writeSalvage(of reset: Orchestrator.Reset, to page: inout Page) {
+    guard let salvage = reset.salvage else { return }
+    if let file = reset.salvaged {
+        page.line("  \(counted(salvage.rows, "row")) could be read, and went to \(file)")
+        for table in salvage.tables where !table.isWhole {
+            page.line(
+                "  table \(table.name) is not whole (\(counted(table.rows, "row"))): \(table.why ?? "it is damaged")")
+        }
+        for item in salvage.missing { page.line("  the \(item.kind) \(item.name) is missing: \(item.why)") }
+        if let note = salvage.note { page.line("  not everything could be read: \(note)") }
+    } else if salvage.mayBeRepeated {
+        page.line("  nothing was salvaged: \(salvage.note ?? "the copy failed")")
+    } else {
+        page.line("  nothing could be read of them\(salvage.note.map { ": \($0)" } ?? "")")
+        for table in salvage.tables where !table.isWhole {
+            page.line("  table \(table.name): \(table.why ?? "it is damaged")")
+        }
+    }
+    if let again = reset.again { page.line("  Free some space, then salvage the old files: \(again)") }
 }

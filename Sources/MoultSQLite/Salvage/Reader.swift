@@ -1,10 +1,15 @@
 import MoultBasics
 
 extension Salvage {
+    /// The new file could not be written, for instance because the disk is full: no fault of what is read.
+    struct TargetFailure: Error {
+        let error: MoultError
+    }
+
     /// Reads one damaged file table by table, as far as SQLite gets.
     struct Reader {
-        private let source: Connection
-        private let target: Connection
+        let source: Connection
+        let target: Connection
 
         /// A file that was made to keep a reader busy must not.
         private static let deadline: Double = 300
@@ -14,115 +19,124 @@ extension Salvage {
             // The first read rolls back or replays what lies beside the copy.
             _ = try source.int("PRAGMA schema_version")
             try source.raiseGuard(deadline: Self.deadline)
+            // A value may be as large as SQLite allows.
+            try source.setLimit(.length, to: .max)
             // A table whose schema cannot be understood must not keep the others from being read.
             try source.set(.defensive, false)
             try source.set(.writableSchema, true)
             self.target = try Connection(path: target, access: .readWriteCreate)
         }
 
-        func read() throws -> Report {
+        func read() throws -> (report: Report, isDamaged: Bool) {
+            let schema = try Schema(of: source)
             var report = Report()
-            let tables = try tables(&report)
-            try target.execute(
-                "PRAGMA synchronous = OFF; PRAGMA user_version = \(try source.int("PRAGMA user_version"))")
-            for table in tables {
+            var isDamaged = schema.note != nil
+            report.note = schema.note
+            try prepareTarget()
+            func add(_ name: String, _ salvage: () throws -> Outcome) throws {
                 // What one table does not give up is no reason to leave the others.
-                do {
-                    try report.tables.append(copy(table))
-                } catch {
-                    if try target.isInTransaction { try target.execute("ROLLBACK") }
-                    report.note = report.note ?? "table \(table.name): \((error as? MoultError)?.why ?? "\(error)")"
+                let outcome = try attempt(salvage)
+                isDamaged = isDamaged || outcome.isDamaged
+                report.tables.append(
+                    Table(name: name, rows: outcome.rows, isWhole: outcome.why == nil, why: outcome.why))
+            }
+            func make(_ object: Schema.Object) throws {
+                do { try create(object.sql) } catch {
+                    let why = try Self.reason(error)
+                    report.missing.append(Missing(kind: object.type, name: object.name, why: why))
+                    isDamaged = isDamaged || AppNeed(error) == nil
                 }
             }
+            for table in schema.tables { try add(table.name) { try copy(table) } }
+            for table in schema.virtual where !table.isRebuilt { try add(table.object.name) { try copy(table) } }
+            for object in schema.others where object.type != "trigger" { try make(object) }
+            // Their content may be in a view.
+            for table in schema.virtual where table.isRebuilt { try add(table.object.name) { try rebuild(table) } }
+            // Only now, so that none fires for a row that is copied.
+            for object in schema.others where object.type == "trigger" { try make(object) }
+            try copySequences(&report)
             try target.close()
             try source.close()
-            return report
+            return (report, isDamaged)
         }
 
-        private struct Source {
-            let name: String
-            let sql: String
+        /// What one table came to.
+        struct Outcome {
+            var rows = 0
+            var isDamaged = false
+            /// Why it is not whole.
+            var why: String?
         }
 
-        private func tables(_ report: inout Report) throws -> [Source] {
-            var tables: [Source] = []
-            var virtual: [String] = []
-            do {
-                try source.withStatement("SELECT name, sql FROM sqlite_schema WHERE type = 'table'") { rows in
-                    while try rows.step() {
-                        let table = Source(name: try rows.text(0), sql: try rows.text(1))
-                        if table.name.hasPrefix("sqlite_") { continue }
-                        if table.sql.lowercased().hasPrefix("create virtual") {
-                            virtual.append(table.name)
-                        } else {
-                            tables.append(table)
-                        }
-                    }
-                }
-            } catch {
-                if tables.isEmpty { throw error }
-                report.note = (error as? MoultError)?.why
+        private func prepareTarget() throws {
+            // Before the first table: text in another encoding would be converted.
+            if case .text(let encoding)? = try source.scalar("PRAGMA encoding") {
+                try target.execute("PRAGMA encoding = \(quoteLiteral(.text(encoding)))")
             }
-            // What a module keeps for itself is of no use without it.
-            return tables.filter { table in !virtual.contains { table.name.hasPrefix("\($0)_") } }
+            try target.set(.foreignKeys, false)
+            // Rows that break a CHECK are the user's, too; and the app may have brought its functions.
+            try target.execute(
+                """
+                PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY; PRAGMA ignore_check_constraints = 1;
+                PRAGMA user_version = \(try source.int("PRAGMA user_version"));
+                PRAGMA application_id = \(try source.int("PRAGMA application_id"))
+                """)
         }
 
-        private func copy(_ table: Source) throws -> Table {
-            // The text is the damaged file's, and may be anything.
+        private func attempt(_ salvage: () throws -> Outcome) throws -> Outcome {
+            do { return try salvage() } catch {
+                if try target.isInTransaction { try target.execute("ROLLBACK") }
+                // Another way of reading the files brings no function of the app's, but it may bring everything else.
+                return Outcome(isDamaged: AppNeed(error) == nil, why: try Self.reason(error))
+            }
+        }
+
+        /// Why something could not be done; throws if it is the new file that failed.
+        static func reason(_ error: any Error) throws -> String {
+            if error is TargetFailure { throw error }
+            guard let told = error as? MoultError else { return "\(error)" }
+            if error.sqlite?.resultCode.primary == .full { throw TargetFailure(error: told) }
+            if let need = AppNeed(error) { return "it needs the app's \(need)" }
+            return told.why ?? told.what
+        }
+
+        /// Runs a statement of the damaged file's schema, whose text may be anything.
+        func create(_ sql: String) throws {
             try target.raiseScriptGuard(deadline: Self.deadline)
-            let made = Result { try target.execute(table.sql) }
+            let made = Result { try target.execute(sql) }
             try target.lowerScriptGuard()
             try made.get()
-            let name = quoteIdentifier(table.name)
-            let columns = try target.query("SELECT name FROM pragma_table_info(?1)", [.text(table.name)]).compactMap {
-                if case .text(let name)? = $0.first { name } else { nil }
-            }
-            let hasRowID = try hasRowID(name) && !columns.contains { $0.lowercased() == "rowid" }
-            // With its number a row that is met twice, from both ends, is known again.
-            let all = (hasRowID ? ["rowid"] : []) + columns.map(quoteIdentifier)
-            let list = all.joined(separator: ", ")
-            let insert =
-                "INSERT OR IGNORE INTO \(name)(\(list)) VALUES(\(all.indices.map { "?\($0 + 1)" }.joined(separator: ", ")))"
-            try target.execute("BEGIN")
-            let select = "SELECT \(list) FROM \(name)"
-            var (read, isWhole) = try pass(select, insert)
-            if !isWhole, hasRowID { _ = try pass("\(select) ORDER BY rowid DESC", insert) }
-            try target.execute("COMMIT")
-            let rows = Int(try target.int("SELECT count(*) FROM \(name)"))
-            // Rows that break the rules of their own table are not those that were written to it.
-            if rows < read { isWhole = false }
-            return Table(name: table.name, rows: rows, isWhole: isWhole)
         }
 
-        /// Copies rows until there are no more, or until one cannot be read; says how many, and whether that was all.
-        private func pass(_ select: String, _ insert: String) throws -> (rows: Int, isAll: Bool) {
-            var count = 0
-            return try target.withStatement(insert) { insert in
-                do {
-                    return try source.withStatement(select) { rows in
-                        while try rows.step() {
-                            try insert.bind(rows.row())
-                            try insert.run()
-                            insert.reset()
-                            count += 1
-                        }
-                        return (count, true)
-                    }
-                } catch let error as MoultError {
-                    // The target is sound, so this is the source; anything but damage ends the attempt.
-                    guard error.code == .databaseCorrupt || error.sqlite?.resultCode.primary == .ioError else {
-                        throw error
-                    }
-                    return (count, false)
-                }
-            }
-        }
-
-        private func hasRowID(_ name: String) throws -> Bool {
+        /// An id that was given once is not given again.
+        private func copySequences(_ report: inout Report) throws {
             do {
-                try target.withStatement("SELECT rowid FROM \(name)") { _ in }
-                return true
-            } catch { return false }
+                guard try source.int("SELECT count(*) FROM sqlite_schema WHERE name = 'sqlite_sequence'") > 0,
+                    try target.int("SELECT count(*) FROM sqlite_schema WHERE name = 'sqlite_sequence'") > 0
+                else { return }
+                for row in try source.query("SELECT name, max(seq) FROM sqlite_sequence GROUP BY name") {
+                    guard case .integer = row[1] else { continue }
+                    try target.execute("BEGIN")
+                    let old = try target.query("SELECT seq FROM sqlite_sequence WHERE name = ?1", [row[0]])
+                    if old.isEmpty {
+                        _ = try target.query(
+                            "INSERT INTO sqlite_sequence(name, seq) SELECT name, ?2 FROM sqlite_schema WHERE name = ?1",
+                            row)
+                    } else {
+                        _ = try target.query("UPDATE sqlite_sequence SET seq = max(seq, ?2) WHERE name = ?1", row)
+                    }
+                    try target.execute("COMMIT")
+                }
+            } catch {
+                if try target.isInTransaction { try target.execute("ROLLBACK") }
+                let why = try Self.reason(error)
+                report.missing.append(Missing(kind: "table", name: "sqlite_sequence", why: why))
+            }
         }
     }
+}
+
+extension Salvage.Schema.Virtual {
+    /// Whether it can only be made when all other tables and views are there.
+    var isRebuilt: Bool { content == .elsewhere || content == .derived }
 }

@@ -1,4 +1,5 @@
-package import MoultBasics
+import Glibc
+import MoultBasics
 import MoultFiles
 
 /// Takes out of a database that will not load what can still be read, into a file of its own.
@@ -6,43 +7,9 @@ import MoultFiles
 /// Works on copies: the broken set stays as it is. Several ways are tried, because nobody knows which part of the set is
 /// the broken one: with its sidecars, without them, and with the header of a sound file of the same kind.
 package enum Salvage {
-    package struct Table: Equatable, Sendable {
-        package let name: String
-        package var rows: Int
-        /// Whether all of it could be read.
-        package var isWhole: Bool
-    }
-
-    package struct Report: Equatable, Sendable {
-        package var tables: [Table] = []
-        /// Why nothing, or not all, could be read.
-        package var note: String?
-
-        package var rows: Int { tables.reduce(0) { $0 + $1.rows } }
-        package var isWhole: Bool { note == nil && tables.allSatisfy(\.isWhole) }
-
-        package var json: JSON {
-            .compact([
-                "rows": .size(rows), "note": .optional(note),
-                "tables": .array(
-                    tables.map { ["name": .string($0.name), "rows": .size($0.rows), "whole": .bool($0.isWhole)] }),
-            ])
-        }
-
-        package init() {}
-
-        package init(json: JSON) {
-            note = json["note"]?.string
-            tables = (json["tables"]?.array ?? []).compactMap { table in
-                guard let name = table["name"]?.string, let rows = table["rows"]?.integer else { return nil }
-                return Table(name: name, rows: Int(rows), isWhole: table["whole"]?.bool ?? false)
-            }
-        }
-    }
-
     /// Salvages into the new file `target`, which is only there afterwards if there was anything; `scratch` is an empty
-    /// directory for copies, and `template` a sound file as the database was made from.
-    package static func run(_ path: String, template: String, to target: String, scratch: String) throws -> Report {
+    /// directory for copies, and `template` a sound file as the database was made from, if there is one.
+    package static func run(_ path: String, template: String?, to target: String, scratch: String) throws -> Report {
         guard try Files.factsThroughLinks(path)?.kind == .file else {
             var report = Report()
             report.note = "there is no file at \(path)"
@@ -57,40 +24,66 @@ package enum Salvage {
         for (number, prepare) in ways(path, template).enumerated() {
             let copy = "\(scratch)/copy-\(number).db"
             let found = "\(scratch)/found-\(number).db"
-            let report: Report
             do {
                 try prepare(copy)
-                report = try Reader(copy, into: found).read()
+                let (report, isDamaged) = try Reader(copy, into: found).read()
+                try remove(copy)
+                guard value(report) > value(best) || best.tables.isEmpty else {
+                    try remove(found)
+                    continue
+                }
+                best = report
+                try Files.remove(target)
+                try Files.rename(found, to: target)
+                if !isDamaged, known.isEmpty || report.tables.contains(where: { known.contains($0.name) }) { break }
             } catch {
-                if best.note == nil { best.note = (error as? MoultError)?.why ?? "\(error)" }
-                continue
+                for file in [copy, found] { try remove(file) }
+                let why = (error as? TargetFailure)?.error.why ?? (error as? MoultError)?.why ?? "\(error)"
+                if isNoFaultOfTheFile(error) {
+                    // Another way may need less room and find less: that is no answer.
+                    best.note = why
+                    best.mayBeRepeated = true
+                    break
+                }
+                if best.note == nil { best.note = why }
             }
-            guard value(report) > value(best) || best.tables.isEmpty else { continue }
-            best = report
-            try Files.remove(target)
-            try Files.rename(found, to: target)
-            if report.isWhole, known.isEmpty || report.tables.contains(where: { known.contains($0.name) }) { break }
         }
         if best.rows == 0 { try Files.remove(target) }
         return best
     }
 
+    /// Whether a copy could not be written: the disk is full, or the user's share of it.
+    static func isNoFaultOfTheFile(_ error: any Error) -> Bool {
+        if error is TargetFailure || error.sqlite?.resultCode.primary == .full { return true }
+        let code = ((error as? MoultError)?.cause as? Errno)?.code
+        return code.map { [ENOSPC, EDQUOT, EFBIG, EMFILE, ENFILE, ENOMEM].contains($0) } ?? false
+    }
+
+    /// Each copy is as large as the database, so none stays longer than it is needed.
+    private static func remove(_ file: String) throws {
+        for suffix in ["", "-journal", "-wal", "-shm"] { try Files.remove(file + suffix) }
+    }
+
     /// The names of a sound file's tables; none if it is not sound either.
-    private static func tables(of path: String) -> Set<String> {
+    private static func tables(of path: String?) -> Set<String> {
+        guard let path else { return [] }
         // What is wrong with it is told when the database is made from it again.
         let shape = try? SchemaShape(of: Connection(path: path, access: .immutable))
         return Set((shape?.tables ?? []).map(\.name))
     }
 
-    private static func ways(_ path: String, _ template: String) -> [(String) throws -> Void] {
-        [
+    private static func ways(_ path: String, _ template: String?) -> [(String) throws -> Void] {
+        var ways: [(String) throws -> Void] = [
             { try Look.copySet(path, to: $0) },
             { try Files.copy(path, to: $0, mode: 0o600) },
-            {
+        ]
+        if let template {
+            ways.append {
                 try Files.copy(path, to: $0, mode: 0o600)
                 try giveHeader(of: template, to: $0)
-            },
-        ]
+            }
+        }
+        return ways
     }
 
     /// Where only the first bytes are torn, those of another file of the same kind make the rest readable.

@@ -63,6 +63,58 @@ import Testing
         #expect(try must("moult history").contains("it was torn"))
     }
 
+    @Test func `salvage is repeated on request and replaces only its own files`() throws {
+        try Broken.tornHeader.make("user.db", in: store)
+        try must("moult reset user --set-user-data-aside")
+        let aside = try must("ls -d store/.moult/quarantine/*-user").dropLast()
+        try must("echo old > \(aside)/salvaged.db")
+        let set = "find \(aside) -type f ! -name 'salvaged.*' -exec sha256sum {} + | sort"
+        let before = try must(set)
+        let out = try must("moult reset user --salvage-again")
+        #expect(
+            out == """
+                ~ user was salvaged again
+                  the old files are in \(scratch.path(String(aside)))
+                  2 rows could be read, and went to \(scratch.path(String(aside)))/salvaged.db
+
+                """)
+        #expect(try must("sqlite3 \(aside)/salvaged.db 'SELECT text FROM note'") == "one\ntwo\n")
+        #expect(try must(set) == before)
+        let json = try JSON(parsing: try must("moult reset user --salvage-again --json"), source: "reset")
+        #expect(json["salvage"]?["whole"]?.bool == true && json["salvage"]?["rows"]?.integer == 2)
+        let both = try scratch.run("moult reset user --salvage-again --dry-run")
+        #expect(both.status == 64)
+        #expect(both.err.contains("--salvage-again and --dry-run exclude each other"))
+        let cache = try scratch.run("moult reset thumbs --salvage-again")
+        #expect(cache.status == 3)
+        #expect(cache.err.contains("there is nothing of thumbs to salvage"))
+    }
+
+    @Test(.enabled(if: getuid() == 0)) func `a reset on a full disk says that nothing was salvaged, and how to do it`()
+        throws
+    {
+        // Where nothing may be mounted, there is no small disk.
+        try must("mkdir small")
+        guard try scratch.run("mount -t tmpfs -o size=6m tmpfs small").status == 0 else { return }
+        defer { _ = try? scratch.run("umount small") }
+        try must("mv store small/store && ln -s small/store store")
+        try must(
+            "sqlite3 store/user.db \"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000) "
+                + "INSERT INTO note(text) SELECT hex(zeroblob(500)) FROM n\"")
+        // Room for the reset, and not for copies of what is set aside.
+        try must("dd if=/dev/zero of=small/ballast bs=1M count=2 status=none")
+        let ended = try scratch.run("moult reset user --set-user-data-aside --store small/store")
+        #expect(ended.status == 0, "\(ended.err)")
+        #expect(ended.out.contains("  nothing was salvaged: "), "\(ended.out)")
+        #expect(ended.out.contains("  Free some space, then salvage the old files: moult reset user --salvage-again\n"))
+        let again = try scratch.run("moult reset user --salvage-again --store small/store")
+        #expect(again.status != 0)
+        #expect(again.err.contains("cannot salvage user again"), "\(again.err)")
+        try must("rm small/ballast && mount -o remount,size=64m small")
+        let out = try must("moult reset user --salvage-again --store small/store")
+        #expect(out.contains("  2002 rows could be read"))
+    }
+
     /// What the words of a reset must be, and what it says else.
     @Test(arguments: [
         ("reset user", 3, "user has what people wrote", "moult reset user --set-user-data-aside"),

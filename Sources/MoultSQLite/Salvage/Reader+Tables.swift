@@ -1,0 +1,252 @@
+import MoultBasics
+
+extension Salvage.Reader {
+    /// What is read from the damaged file, and where it goes in the new one.
+    struct Way {
+        let from: String
+        let columns: [String]
+        let into: String
+        let intoColumns: [String]
+        /// The order in which both can be walked; nil for the order that they have.
+        var order: String?
+        /// The way from the other end of the table.
+        var reverse: String?
+        /// Where the rows are counted and compared.
+        var stored: (table: String, columns: [String])
+
+        func select(order: String?) -> String {
+            "SELECT \(columns.joined(separator: ", ")) FROM \(quoteIdentifier(from))"
+                + (order.map { " ORDER BY \($0)" } ?? "")
+        }
+
+        var insert: String {
+            let values = intoColumns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
+            return "INSERT INTO \(quoteIdentifier(into))(\(intoColumns.joined(separator: ", "))) VALUES(\(values))"
+        }
+    }
+
+    private struct Column {
+        let name: String
+        let key: Int64
+        let hidden: Int64
+    }
+
+    private func columns(_ table: String, in connection: Connection) throws -> [Column] {
+        try connection.query("SELECT name, pk, hidden FROM pragma_table_xinfo(?1)", [.text(table)]).compactMap { row in
+            guard case .text(let name) = row[0], case .integer(let key) = row[1], case .integer(let hidden) = row[2]
+            else { return nil }
+            return Column(name: name, key: key, hidden: hidden)
+        }
+    }
+
+    // MARK: ordinary tables
+
+    func copy(_ table: Salvage.Schema.Object) throws -> Outcome {
+        var reason: String?
+        var way: Way?
+        do {
+            try target.declaringStandIns { try create(table.sql) }
+            let made = try self.way(table.name, columns(table.name, in: target), keepsGenerated: false)
+            // Without what the app brings SQLite may make the table and not fill it.
+            try target.withStatement(made.insert) { _ in }
+            way = made
+        } catch {
+            let why = try Self.reason(error)
+            reason =
+                "it cannot be made as it was, and its rows are in a table without types and constraints: \(why)"
+                + "; it was: \(table.sql)"
+        }
+        let chosen = try way ?? plain(table)
+        var outcome = try copy(chosen)
+        if let reason { outcome.why = reason + (outcome.why.map { "; \($0)" } ?? "") }
+        return outcome
+    }
+
+    /// A table of the same name and columns, and nothing else, which takes any row as it is.
+    private func plain(_ table: Salvage.Schema.Object) throws -> Way {
+        try target.execute("DROP TABLE IF EXISTS \(quoteIdentifier(table.name))")
+        let columns = try columns(table.name, in: source)
+        let kept = columns.filter { $0.hidden == 0 || $0.hidden == 3 }.map { quoteIdentifier($0.name) }
+        try target.execute("CREATE TABLE \(quoteIdentifier(table.name))(\(kept.joined(separator: ", ")))")
+        return try way(table.name, columns, keepsGenerated: true)
+    }
+
+    private func way(_ table: String, _ columns: [Column], keepsGenerated: Bool) throws -> Way {
+        let names = columns.filter { $0.hidden == 0 || keepsGenerated && $0.hidden == 3 }.map {
+            quoteIdentifier($0.name)
+        }
+        let taken = Set(columns.map { asciiLowercased($0.name) })
+        let id = ["rowid", "_rowid_", "oid"].first { !taken.contains($0) }
+        // With its number a row that is met twice, from both ends, is known again.
+        guard let id, try hasRowID(table, id) else {
+            let key = columns.filter { $0.key > 0 }.sorted { $0.key < $1.key }.map {
+                "\(quoteIdentifier($0.name)) DESC"
+            }
+            return Way(
+                from: table, columns: names, into: table, intoColumns: names,
+                reverse: key.isEmpty ? nil : key.joined(separator: ", "), stored: (table, names))
+        }
+        let all = [id] + names
+        return Way(
+            from: table, columns: all, into: table, intoColumns: all, order: id, reverse: "\(id) DESC",
+            stored: (table, all))
+    }
+
+    private func hasRowID(_ table: String, _ id: String) throws -> Bool {
+        do {
+            try source.readingWithStandIns {
+                try source.withStatement("SELECT \(id) FROM \(quoteIdentifier(table))") { _ in }
+            }
+            return true
+        } catch { return false }
+    }
+
+    // MARK: virtual tables
+
+    func copy(_ table: Salvage.Schema.Virtual) throws -> Outcome {
+        let name = table.object.name
+        if case .own(let content) = table.content {
+            do { return try copyContent(table, content) } catch {
+                // The rows are more than the index: they come as they are.
+                let why = try Self.reason(error)
+                if try target.isInTransaction { try target.execute("ROLLBACK") }
+                let made = Salvage.Schema.Object(
+                    type: "table", name: content, table: content,
+                    sql: try source.query("SELECT sql FROM sqlite_schema WHERE name = ?1", [.text(content)]).first.map {
+                        if case .text(let sql) = $0[0] { sql } else { "" }
+                    } ?? "")
+                try target.execute("DROP TABLE IF EXISTS \(quoteIdentifier(name))")
+                var outcome = try copy(made)
+                outcome.why =
+                    "it cannot be made again, and its rows are in \(content): \(why)"
+                    + (outcome.why.map { "; \($0)" } ?? "")
+                return outcome
+            }
+        }
+        try create(table.object.sql)
+        if table.content == .inside {
+            let names = try columns(name, in: target).filter { $0.hidden == 0 }.map { quoteIdentifier($0.name) }
+            return try copy(
+                Way(from: name, columns: names, into: name, intoColumns: names, order: "1", stored: (name, names)))
+        }
+        return Outcome(why: "only its definition: the module \(table.module) keeps no rows that could be read")
+    }
+
+    /// Fills a full-text table from the table in which its module keeps the rows: the first column is the row's number.
+    private func copyContent(_ table: Salvage.Schema.Virtual, _ content: String) throws -> Outcome {
+        let name = table.object.name
+        try create(table.object.sql)
+        let made = try columns(name, in: target)
+        var names = made.filter { $0.hidden == 0 }.map { quoteIdentifier($0.name) }
+        let stored = try columns(content, in: target).map { quoteIdentifier($0.name) }
+        // FTS4 keeps the language of each row in a hidden column, behind the others.
+        if stored.count == names.count + 2 {
+            let known = [asciiLowercased(name), "docid"]
+            names += made.filter { $0.hidden == 1 && !known.contains(asciiLowercased($0.name)) }
+                .map { quoteIdentifier($0.name) }
+        }
+        guard stored.count == names.count + 1 else {
+            throw MoultError(
+                .databaseRequest, what: "cannot fill \(name)", why: "\(content) has \(stored.count) columns")
+        }
+        return try copy(
+            Way(
+                from: content, columns: stored, into: name, intoColumns: ["rowid"] + names, order: stored[0],
+                reverse: "\(stored[0]) DESC", stored: (content, stored)))
+    }
+
+    /// Makes a full-text index of another table's content again, or what only shows other tables.
+    func rebuild(_ table: Salvage.Schema.Virtual) throws -> Outcome {
+        try create(table.object.sql)
+        if table.content == .elsewhere {
+            let name = quoteIdentifier(table.object.name)
+            try target.execute("INSERT INTO \(name)(\(name)) VALUES('rebuild')")
+        }
+        return Outcome()
+    }
+
+    // MARK: rows
+
+    private func copy(_ way: Way) throws -> Outcome {
+        try target.execute("BEGIN")
+        var outcome = Outcome()
+        let (read, rejected, isAll) = try pass(way, order: nil)
+        if !isAll {
+            outcome.why = "a part of it is damaged"
+            if let reverse = way.reverse { _ = try pass(way, order: reverse) }
+        }
+        try target.execute("COMMIT")
+        outcome.rows = try target.rowCount(way.stored.table)
+        if isAll {
+            if rejected > 0 {
+                outcome.why = "\(counted(rejected, "row")) cannot be stored by the rules of the table"
+            } else if outcome.rows != read {
+                outcome.why = "\(read) rows were read, and \(outcome.rows) are stored"
+            } else if try !isExact(way) {
+                outcome.why = "values are stored in another form than in the damaged file"
+            }
+        }
+        // With a journal or WAL of another database the rows are that one's, and do not fit.
+        outcome.isDamaged = outcome.why != nil
+        return outcome
+    }
+
+    /// Copies rows until there are no more, or until one cannot be read.
+    private func pass(_ way: Way, order: String?) throws -> (rows: Int, rejected: Int, isAll: Bool) {
+        var (count, rejected) = (0, 0)
+        return try target.withStatement(way.insert) { insert in
+            do {
+                return try source.readingWithStandIns {
+                    try source.withStatement(way.select(order: order)) { rows in
+                        while try rows.step() {
+                            try insert.bind(rows)
+                            do {
+                                if try !store(insert) { rejected += 1 }
+                            } catch let error as MoultError { throw Salvage.TargetFailure(error: error) }
+                            count += 1
+                        }
+                        return (count, rejected, true)
+                    }
+                }
+            } catch let error as MoultError {
+                // The target is sound, so this is the source; anything but damage ends the attempt.
+                guard error.code == .databaseCorrupt || error.sqlite?.resultCode.primary == .ioError else {
+                    throw error
+                }
+                return (count, rejected, false)
+            }
+        }
+    }
+
+    /// False for a row that the table does not take: it is there already, or breaks the table's rules.
+    private func store(_ insert: borrowing Statement) throws -> Bool {
+        do { try insert.run() } catch {
+            insert.reset()
+            switch error.sqlite?.resultCode {
+            case .constraint?, .mismatch?, .tooBig?: return false
+            default: throw error
+            }
+        }
+        insert.reset()
+        return true
+    }
+
+    /// Whether both files hold the same values with the same storage classes.
+    private func isExact(_ way: Way) throws -> Bool {
+        let stored = way.stored
+        let sql =
+            "SELECT \(stored.columns.joined(separator: ", ")) FROM \(quoteIdentifier(stored.table))"
+            + (way.order.map { " ORDER BY \($0)" } ?? "")
+        return try source.readingWithStandIns {
+            try source.withStatement(way.select(order: way.order)) { before in
+                try target.withStatement(sql) { after in
+                    while try before.step() {
+                        guard try after.step(), try before.firstDifference(to: after, in: 0..<before.columnCount) == nil
+                        else { return false }
+                    }
+                    return try !after.step()
+                }
+            }
+        }
+    }
+}

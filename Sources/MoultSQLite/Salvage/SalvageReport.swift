@@ -1,0 +1,76 @@
+package import MoultBasics
+
+extension Salvage {
+    package struct Table: Equatable, Sendable {
+        package let name: String
+        package var rows: Int
+        /// Whether all of it could be read.
+        package var isWhole: Bool
+        /// Why not all of it is in the new file, or not as it was.
+        package var why: String?
+
+        package init(name: String, rows: Int, isWhole: Bool, why: String? = nil) {
+            (self.name, self.rows, self.isWhole, self.why) = (name, rows, isWhole, why)
+        }
+    }
+
+    /// An index, trigger or view that could not be made in the new file.
+    package struct Missing: Equatable, Sendable {
+        package let kind: String
+        package let name: String
+        package let why: String
+    }
+
+    package struct Report: Equatable, Sendable {
+        package var tables: [Table] = []
+        package var missing: [Missing] = []
+        /// Why nothing, or not all, could be read.
+        package var note: String?
+        /// Whether the reason is no fault of the files, such as a full disk, so that another attempt may do better.
+        package var mayBeRepeated = false
+
+        package var rows: Int { tables.reduce(0) { $0 + $1.rows } }
+        package var isWhole: Bool { note == nil && missing.isEmpty && tables.allSatisfy(\.isWhole) }
+
+        package var json: JSON {
+            .compact([
+                "rows": .size(rows), "whole": .bool(isWhole), "note": .optional(note),
+                "repeat": mayBeRepeated ? .bool(true) : nil,
+                "tables": .array(
+                    tables.map {
+                        .compact([
+                            "name": .string($0.name), "rows": .size($0.rows), "whole": .bool($0.isWhole),
+                            "why": .optional($0.why),
+                        ])
+                    }),
+                "missing": missing.isEmpty
+                    ? nil
+                    : .array(
+                        missing.map { ["kind": .string($0.kind), "name": .string($0.name), "why": .string($0.why)] }),
+            ])
+        }
+
+        package init() {}
+
+        /// The report of an attempt that failed.
+        package init(failure error: any Error) {
+            note = (error as? MoultError)?.why ?? "\(error)"
+            mayBeRepeated = Salvage.isNoFaultOfTheFile(error)
+        }
+
+        package init(json: JSON) {
+            note = json["note"]?.string
+            mayBeRepeated = json["repeat"]?.bool ?? false
+            tables = (json["tables"]?.array ?? []).compactMap { table in
+                guard let name = table["name"]?.string, let rows = table["rows"]?.integer else { return nil }
+                return Table(
+                    name: name, rows: Int(rows), isWhole: table["whole"]?.bool ?? false, why: table["why"]?.string)
+            }
+            missing = (json["missing"]?.array ?? []).compactMap { item in
+                guard let kind = item["kind"]?.string, let name = item["name"]?.string, let why = item["why"]?.string
+                else { return nil }
+                return Missing(kind: kind, name: name, why: why)
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+import MoultBasics
+
+extension Salvage {
+    /// The objects of a damaged schema, as far as they can be read.
+    struct Schema {
+        struct Object {
+            let type: String
+            let name: String
+            let table: String
+            let sql: String
+        }
+
+        /// A virtual table, and the tables in which its module keeps the content.
+        struct Virtual {
+            enum Content: Equatable {
+                /// In a table of the module's own, one row for each.
+                case own(table: String)
+                /// Only in the virtual table, which must be asked.
+                case inside
+                /// In another table; the index is rebuilt.
+                case elsewhere
+                /// Nowhere: the index alone was kept.
+                case nowhere
+                /// It only shows what is in other tables.
+                case derived
+            }
+
+            let object: Object
+            let module: String
+            let content: Content
+        }
+
+        /// Ordinary tables.
+        var tables: [Object] = []
+        var virtual: [Virtual] = []
+        /// Indexes, views and triggers, in the order in which they can be made.
+        var others: [Object] = []
+        /// Why there may be more.
+        var note: String?
+
+        init(of connection: Connection) throws {
+            var objects: [Object] = []
+            do {
+                try connection.withStatement("SELECT type, name, tbl_name, sql FROM sqlite_schema") { rows in
+                    while try rows.step() {
+                        // An index that belongs to a UNIQUE or PRIMARY KEY has no text, and comes with its table.
+                        if rows.isNull(3) { continue }
+                        let object = Object(
+                            type: try rows.text(0), name: try rows.text(1), table: try rows.text(2),
+                            sql: try rows.text(3))
+                        if !asciiLowercased(object.name).hasPrefix("sqlite_") { objects.append(object) }
+                    }
+                }
+            } catch {
+                if objects.isEmpty { throw error }
+                note = (error as? MoultError)?.why
+            }
+            let names = Set(objects.map { asciiLowercased($0.name) })
+            let tables = objects.filter { $0.type == "table" }
+            virtual = tables.compactMap { Self.virtual($0, among: names) }
+            let shadows = Self.shadows(of: virtual, connection)
+            let virtualNames = Set(virtual.map(\.object.name))
+            self.tables = tables.filter {
+                !virtualNames.contains($0.name) && !shadows.contains(asciiLowercased($0.name))
+            }
+            // A trigger may be on a view.
+            for type in ["view", "index", "trigger"] { others += objects.filter { $0.type == type } }
+        }
+
+        /// The names of the tables that modules keep for themselves, in small letters.
+        private static func shadows(of virtual: [Virtual], _ connection: Connection) -> Set<String> {
+            var names: Set<String> = []
+            for table in virtual {
+                let name = asciiLowercased(table.object.name)
+                for suffix in suffixes[table.module] ?? [] {
+                    // With its content elsewhere FTS makes no such table, so this one is the app's.
+                    if suffix == "content", table.content == .elsewhere || table.content == .nowhere { continue }
+                    names.insert("\(name)_\(suffix)")
+                }
+            }
+            // SQLite knows it of the modules that it has; of a damaged schema it may say nothing, and the names above do.
+            let listed = (try? connection.query("PRAGMA main.table_list")) ?? []
+            for row in listed where row[2] == .text("shadow") {
+                guard case .text(let name) = row[1] else { continue }
+                let lowered = asciiLowercased(name)
+                let owner = virtual.first { lowered.hasPrefix("\(asciiLowercased($0.object.name))_") }
+                if lowered.hasSuffix("_content"), owner?.content == .elsewhere || owner?.content == .nowhere {
+                    continue
+                }
+                names.insert(lowered)
+            }
+            return names
+        }
+
+        private static let suffixes: [String: [String]] = [
+            "fts3": ["content", "segments", "segdir", "docsize", "stat"],
+            "fts4": ["content", "segments", "segdir", "docsize", "stat"],
+            "fts5": ["data", "idx", "content", "docsize", "config"],
+            "rtree": ["node", "parent", "rowid"], "rtree_i32": ["node", "parent", "rowid"],
+            "geopoly": ["node", "parent", "rowid"],
+        ]
+
+        /// `CREATE VIRTUAL TABLE name USING module(arguments)`; nil for an ordinary table.
+        private static func virtual(_ object: Object, among names: Set<String>) -> Virtual? {
+            let tokens = sqlTokens(object.sql)
+            guard tokens.count > 4, tokens[0].isWord("create"), tokens[1].isWord("virtual"),
+                let using = tokens.firstIndex(where: { $0.isWord("using") }), using + 1 < tokens.count
+            else { return nil }
+            let module = asciiLowercased(tokens[using + 1].text)
+            return Virtual(
+                object: object, module: module,
+                content: content(module, object.name, Array(tokens[(using + 2)...]), names))
+        }
+
+        private static func content(
+            _ module: String, _ name: String, _ arguments: [SQLToken], _ names: Set<String>
+        ) -> Virtual.Content {
+            switch module {
+            case "fts3", "fts4", "fts5":
+                // `content=x`, `content='x'`, `content=''`.
+                let option = arguments.indices.first {
+                    arguments[$0].isWord("content") && $0 + 2 < arguments.count && arguments[$0 + 1].isSymbol("=")
+                }
+                guard let option else { return .own(table: "\(name)_content") }
+                let value = arguments[option + 2].text.trimmingQuotes
+                return value.isEmpty ? .nowhere : .elsewhere
+            case "rtree", "rtree_i32", "geopoly": return .inside
+            // It reads the index of another table.
+            case "fts5vocab", "fts4aux": return .derived
+            default: return .nowhere
+            }
+        }
+    }
+}
+
+extension String {
+    fileprivate var trimmingQuotes: String {
+        guard let first = utf8.first, utf8.count >= 2, first == utf8.last, [39, 34, 96].contains(first) else {
+            return self
+        }
+        return String(dropFirst().dropLast())
+    }
+}
