@@ -3,7 +3,8 @@ import MoultFiles
 
 /// Whether the database at a path can be used as it is, found out without changing it.
 package enum Fitness: Sendable {
-    case fits
+    /// With what could not be checked, and why.
+    case fits(notChecked: [String])
     /// Nothing is there, and nothing lies beside it.
     case missing
     /// It is something else, or damaged, or not what is wanted.
@@ -28,12 +29,15 @@ package enum Fitness: Sendable {
         if facts.size == 0 { return .unfit("it has 0 bytes") }
         let wasLeft = try wasLeftOpen(path)
         do {
-            let fault = try Look.into(path, deadline: deadline) { connection -> String? in
-                if let fault = try judge(connection) { return fault }
+            let found = try Look.into(path, deadline: deadline) {
+                connection -> (fault: String?, notChecked: [String]) in
+                if let fault = try judge(connection) { return (fault, []) }
                 // What a killed process left beside the file may belong to another one: then the pages do not fit.
-                return wasLeft ? try connection.soundness(full: true).damage.first : nil
+                guard wasLeft else { return (nil, []) }
+                let soundness = try connection.soundness(full: true)
+                return (soundness.damage.first, soundness.notChecked)
             }
-            return fault.map { .unfit($0) } ?? .fits
+            return found.fault.map { .unfit($0) } ?? .fits(notChecked: found.notChecked)
         } catch let error as MoultError { return verdict(error, path) }
     }
 

@@ -74,6 +74,11 @@ import Testing
         let layout = try StoreLayout(root: store.directory)
         let generation = try #require(try Generation.current(layout))
         #expect(try LivingFault(layout: layout, generation: generation).find(in: database) == nil)
+        let check = try #require(try Verifier(layout).verify(deep: true).first { $0.method == "opens" })
+        #expect(check.finding == nil)
+        // Views and triggers are no part of a check, and CHECKs none of one that cannot write.
+        let isPartOfIt = schema.contains("INDEX") || schema.contains("WITHOUT ROWID")
+        #expect(check.notChecked.contains { $0.contains("it needs the app's") } == isPartOfIt, "\(check)")
         try store.update(to: second())
         #expect(try rows("PRAGMA user_version; SELECT count(*) FROM note NOT INDEXED") == "2\n2\n")
     }

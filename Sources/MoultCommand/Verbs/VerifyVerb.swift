@@ -43,7 +43,9 @@ private struct VerifyReport: Report {
             table.row(
                 check.finding == nil
                     ? "\(page.terminal.symbols.tick, .good)" : "\(page.terminal.symbols.cross, .bad)",
-                "\(check.subject)", "\(check.method)", "\(check.finding ?? "sound")")
+                "\(check.subject)", "\(check.method)",
+                "\(check.finding ?? (check.notChecked.isEmpty ? "sound" : "opens"))")
+            for why in check.notChecked { table.row("\(" ")", "", "", "not checked: \(why)") }
         }
         page.table(table)
         page.line()

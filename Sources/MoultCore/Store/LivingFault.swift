@@ -10,14 +10,17 @@ package struct LivingFault {
     package init(layout: StoreLayout, generation: Generation) { (self.layout, self.generation) = (layout, generation) }
 
     /// What is wrong with the database; nil if it can be opened. Throws what may pass by itself, such as a lock.
-    package func find(in database: Database) throws -> String? {
+    package func find(in database: Database) throws -> String? { try look(into: database).fault }
+
+    /// The same, with what could not be checked because it needs the app, and why.
+    package func look(into database: Database) throws -> (fault: String?, notChecked: [String]) {
         let place = try layout.place(of: database)
         let template = try SchemaShape(of: Connection(path: generation.path(database.member), access: .immutable))
         let fitness = try Fitness.of(place, deadline: 600) { try fault(Identity(of: $0), database, template) }
         switch fitness {
-        case .fits: return nil
-        case .missing: return "it is not there"
-        case .unfit(let why): return why
+        case .fits(let notChecked): return (nil, notChecked)
+        case .missing: return ("it is not there", [])
+        case .unfit(let why): return (why, [])
         case .untold(let error): throw error
         }
     }

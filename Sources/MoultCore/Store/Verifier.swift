@@ -15,11 +15,14 @@ package struct Verifier: Sendable {
         package let method: String
         /// What is wrong; nil if it is sound.
         package let finding: String?
+        /// What could not be checked, with the reason.
+        package var notChecked: [String] = []
 
         package var json: JSON {
             .compact([
                 "subject": .string(subject), "method": .string(method), "sound": .bool(finding == nil),
                 "finding": .optional(finding),
+                "notChecked": notChecked.isEmpty ? nil : .array(notChecked.map { .string($0) }),
             ])
         }
     }
@@ -111,8 +114,11 @@ package struct Verifier: Sendable {
         func check(_ finding: String?) -> Check { Check(subject: database.name, method: "opens", finding: finding) }
         if !Files.isReadable(path) { return check("this user may not read \(path)") }
         do {
-            let fault = try LivingFault(layout: layout, generation: generation).find(in: database)
-            return check(fault.map { "\(path) will not load: \($0); begin it anew with: moult reset \(database.name)" })
+            let found = try LivingFault(layout: layout, generation: generation).look(into: database)
+            var result = check(
+                found.fault.map { "\(path) will not load: \($0); begin it anew with: moult reset \(database.name)" })
+            result.notChecked = found.notChecked
+            return result
         } catch let error as MoultError where error.outcome == .busy {
             // Whoever has it locked could open it.
             return check(nil)
