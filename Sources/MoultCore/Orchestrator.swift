@@ -46,7 +46,12 @@ package struct Orchestrator: Sendable {
 
     // MARK: looking
 
-    package func plan(_ request: UpdateRequest) throws -> Plan { try planner.update(request).plan }
+    /// `deep` counts also what takes as long as reading the bundle and the databases.
+    package func plan(_ request: UpdateRequest, deep: Bool = false) throws -> Plan {
+        var made = try planner.update(request)
+        try MigrationForecast(layout: layout, release: made.context.release, isDeep: deep).fill(&made.plan)
+        return made.plan
+    }
 
     package func planRollback(to wanted: String?, reason: String, consent: Consent = Consent()) throws -> Plan {
         try planner.rollback(to: wanted, reason: reason, consent: consent).plan

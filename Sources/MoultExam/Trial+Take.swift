@@ -22,8 +22,14 @@ extension Trial {
         migrations.mayShrink = { _, _, _ in true }
         let connection = try Connection(path: copy, access: .readWrite)
         let before = try RowCounts(of: connection).tables
-        do { try migrations.begin(on: connection) } catch {
-            throw try blaming(error, connection)
+        let old = "\(copy).before"
+        do {
+            try migrations.begin(on: connection) { if countsLosses { try connection.copyFile(to: old) } }
+        } catch { throw try blaming(error, connection) }
+        if countsLosses {
+            let unchanged = try Connection(path: old, access: .readOnly)
+            for table in try MigrationLoss(from: unchanged, to: connection).tables { report.losses[table.name] = table.rows }
+            try unchanged.close()
         }
         let found = try Identity(of: connection)
         (report.applicationID, report.userVersion) = (Int(found.applicationID), Int(found.userVersion))

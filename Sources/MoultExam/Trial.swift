@@ -23,6 +23,8 @@ package struct Trial: Sendable, Equatable {
     package var template: String
     package var scripts: [Script]
     package var depth: Exam.Depth
+    /// Whether to count the values that change or go.
+    package var countsLosses = false
     /// Seconds for all of it; the statements themselves have less.
     package var deadline = 3600
 
@@ -36,6 +38,8 @@ package struct TrialReport: Sendable {
     /// How many rows each table had, and has then.
     package var before: [String: Int] = [:]
     package var after: [String: Int] = [:]
+    /// Rows by table of which a value changed or went, if that was asked for.
+    package var losses: [String: Int] = [:]
     package var applicationID = 0
     package var userVersion = 0
     /// What the template has and the database lacks.
@@ -62,6 +66,7 @@ extension Trial: Question {
                     name: fields.string("name"), number: fields.integer("number"), file: fields.string("file"))
             }, depth: depth)
         deadline = try fields.count("deadline")
+        countsLosses = try fields.optionalBool("countsLosses") ?? false
     }
 
     var json: JSON {
@@ -69,7 +74,7 @@ extension Trial: Question {
             "name": .string(name), "copy": .string(copy), "template": .string(template),
             "scripts": .array(
                 scripts.map { ["name": .string($0.name), "number": .size($0.number), "file": .string($0.file)] }),
-            "depth": .string(depth.rawValue), "deadline": .size(deadline),
+            "depth": .string(depth.rawValue), "deadline": .size(deadline), "countsLosses": .bool(countsLosses),
         ]
     }
 
@@ -85,7 +90,7 @@ extension Trial: Question {
             .array(counts.map { ["table": .string($0.key), "rows": .size($0.value)] })
         }
         return .compact([
-            "before": counts(answer.before), "after": counts(answer.after),
+            "before": counts(answer.before), "after": counts(answer.after), "losses": counts(answer.losses),
             "applicationID": .size(answer.applicationID), "userVersion": .size(answer.userVersion),
             "lack": .optional(answer.lack), "finding": .optional(answer.finding),
             "notChecked": .array(answer.notChecked.map { .string($0) }), "failure": answer.failure?.report,
@@ -100,6 +105,7 @@ extension Trial: Question {
         var report = TrialReport()
         report.before = try counts("before")
         report.after = try counts("after")
+        report.losses = try counts("losses")
         report.applicationID = try fields.integer("applicationID")
         report.userVersion = try fields.integer("userVersion")
         report.lack = try fields.optionalString("lack")

@@ -1,5 +1,6 @@
 import CSQLite
 import MoultBasics
+import MoultFiles
 
 extension Connection {
     /// The header of the file as it lies on the disk, read through SQLite's own descriptor, so that no lock is lost.
@@ -23,6 +24,25 @@ extension Connection {
         try check(
             file.pointee.pMethods?.pointee.xFileSize?(file, &size) ?? SQLITE_MISUSE, doing: "examine \(path)")
         return size
+    }
+
+    /// Copies the file as it lies on the disk into a new one, through SQLite's own descriptor, so that no lock is lost.
+    /// Only for a file that is held and has no sidecars.
+    package func copyFile(to copy: String, of schema: String = "main") throws {
+        let file = try file(of: schema)
+        let size = try fileSize(of: schema)
+        let target = try Descriptor(copy, .create, mode: 0o600)
+        try withUnsafeTemporaryAllocation(byteCount: 1 << 20, alignment: 16) { buffer in
+            var offset: Int64 = 0
+            while offset < size {
+                let count = Int(min(Int64(buffer.count), size - offset))
+                let code = file.pointee.pMethods?.pointee.xRead?(file, buffer.baseAddress, Int32(count), offset)
+                try check(code ?? SQLITE_MISUSE, doing: "read \(path)")
+                try target.write(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<count]))
+                offset += Int64(count)
+            }
+        }
+        try target.close()
     }
 
     func file(of schema: String) throws -> UnsafeMutablePointer<sqlite3_file> {

@@ -47,11 +47,11 @@ extension Change {
                 "way": .string(way.rawValue), "why": .string(why), "reason": .string(reason.rawValue),
                 "rows": rows.isEmpty ? nil : .array(rows.map(\.json)),
             ])
-        case .migrate(let path, let members, let from, let to):
-            [
+        case .migrate(let path, let members, let from, let to, let rows):
+            .compact([
                 "do": "migrate", "path": .string(path), "members": .array(members.map { .string($0) }),
-                "from": .size(from), "to": .size(to),
-            ]
+                "from": .size(from), "to": .size(to), "rows": rows.isEmpty ? nil : .array(rows.map(\.json)),
+            ])
         case .keep(let why): ["do": "keep", "why": .string(why)]
         case .attach(let main, let names):
             .compact(["do": "attach", "main": .optional(main), "names": .array(names.map { .string($0) })])
@@ -94,7 +94,8 @@ extension Change {
         case "migrate":
             self = .migrate(
                 path: try fields.string("path"), members: try fields.optionalStrings("members") ?? [],
-                from: try fields.integer("from"), to: try fields.integer("to"))
+                from: try fields.integer("from"), to: try fields.integer("to"),
+                rows: try fields.objects("rows").map { try RowFate($0) })
         case "keep": self = .keep(why: try fields.string("why"))
         case "attach":
             self = .attach(main: try fields.optionalString("main"), names: try fields.optionalStrings("names") ?? [])

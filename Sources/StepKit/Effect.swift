@@ -57,7 +57,7 @@ public enum Change: Sendable, Equatable {
         path: String, member: String, size: Int, way: Database.Replacement, why: String, reason: KeptReason,
         rows: [RowFate])
     /// The user's database is brought to the release's schema by its migrations, in one transaction.
-    case migrate(path: String, members: [String], from: Int, to: Int)
+    case migrate(path: String, members: [String], from: Int, to: Int, rows: [RowFate] = [])
     /// The database stays as it is.
     case keep(why: String)
 
@@ -118,6 +118,20 @@ extension Effect {
         }
     }
 
+    /// The effect without counts of rows, which change while an app writes.
+    package var withoutRows: Effect {
+        var effect = self
+        switch change {
+        case .replace(let path, let member, let size, let way, let why, let reason, _):
+            effect.change = .replace(
+                path: path, member: member, size: size, way: way, why: why, reason: reason, rows: [])
+        case .migrate(let path, let members, let from, let to, _):
+            effect.change = .migrate(path: path, members: members, from: from, to: to, rows: [])
+        default: break
+        }
+        return effect
+    }
+
     /// Whether only its step knows how to do it.
     public var isCustom: Bool { if case .custom = change { true } else { false } }
 
@@ -133,7 +147,7 @@ extension Effect {
     public var members: [String] {
         switch change {
         case .seal(let member, _), .stock(let member, _): [member]
-        case .migrate(_, let members, _, _): members
+        case .migrate(_, let members, _, _, _): members
         default: []
         }
     }
@@ -157,8 +171,9 @@ extension Effect {
         case .move(let from, let path): "\(from) moves to \(path), with its data"
         case .replace(let path, _, let size, let way, let why, _, let rows):
             (["\(path), \(ByteCount(size)), by \(way.rawValue): \(why)"] + rows.map(\.text)).joined(separator: "; ")
-        case .migrate(let path, let members, let from, let to):
-            "\(path): \(counted(members.count, "migration")), user_version \(from) -> \(to)"
+        case .migrate(let path, let members, let from, let to, let rows):
+            (["\(path): \(counted(members.count, "migration")), user_version \(from) -> \(to)"]
+                + rows.map(\.migratedText)).joined(separator: "; ")
         case .keep(let why): why
         case .attach(let main, let names):
             switch (main, names.isEmpty) {

@@ -49,6 +49,11 @@ public struct RowFate: Sendable, Equatable {
         return parts.compactMap(\.self).joined(separator: ", ")
     }
 
+    /// The same for migrations, which carry nothing: `values of 3 rows of note change, the old ones are kept in quarantine`.
+    public var migratedText: String {
+        "values of \(counted(kept, "row")) of \(table) change or go, the old database is kept in quarantine"
+    }
+
     /// The counts as plans and results have them.
     public var json: JSON {
         [

@@ -102,7 +102,7 @@ public struct CopyStep: Step {
                 try Files.symlink(to: target, at: "\(context.stagedGeneration)/\(database.member)")
             case .create(let path, _), .replace(let path, _, _, _, _, _, _):
                 try LivingStaging(context: context).stage(effect.database, as: path)
-            case .migrate(let path, let members, _, _):
+            case .migrate(let path, let members, _, _, _):
                 guard let database = effect.database.flatMap(context.plan.release.database) else { continue }
                 try MigrationTrial(database: database, context: context).run(members, path: path)
             default: continue

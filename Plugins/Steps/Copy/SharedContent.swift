@@ -13,11 +13,11 @@ struct SharedContent {
             return try replace(at: from, reason: usual, isOwn: true, isMoved: true)
         }
         switch try context.occupant(of: database) {
-        case .nothing, .generationLink: return .create(path: database.path, size: database.size)
+        case .nothing, .generationLink, .cache: return .create(path: database.path, size: database.size)
         case .missing(let before): throw context.missing(before, at: database.path)
         case .obstacle: throw context.obstacle(at: database.path, database)
         case .own: return try replace(at: database.path, reason: usual, isOwn: true)
-        case .claimed, .cache: return try replace(at: database.path, reason: .takenOver, isOwn: false)
+        case .claimed: return try replace(at: database.path, reason: .takenOver, isOwn: false)
         case .foreign: return try replace(at: database.path, reason: usual, isOwn: false)
         case .link(let target):
             guard context.installed?.databases.contains(where: { $0.path == database.path && $0.kind == .shared }) == true

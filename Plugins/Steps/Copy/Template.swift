@@ -10,10 +10,10 @@ enum Template {
     static func change(for database: Database, _ context: PlanContext) throws -> Change {
         if let from = context.movedFrom(database), context.moves(from) { return try moved(database, from, context) }
         switch try context.occupant(of: database) {
-        case .nothing, .generationLink: return .create(path: database.path, size: database.size)
+        case .nothing, .generationLink, .cache: return .create(path: database.path, size: database.size)
         case .missing(let before): throw context.missing(before, at: database.path)
         case .obstacle: throw context.obstacle(at: database.path, database)
-        case .own, .foreign, .cache, .claimed, .link:
+        case .own, .foreign, .claimed, .link:
             if context.bringsBackAdopted { return try broughtBack(database, context) }
             return try UserSchema(database: database, context: context).change()
         }

@@ -36,6 +36,7 @@ public struct DeleteStep: Step {
             let why = "taken over from the \(before.kind.rawValue) database \"\(before.name)\""
             return database.kind == .shared ? nil : (why, .takenOver)
         }
+        if occupant == .cache { return ("the release has a \(database.kind.rawValue) database there", .unfitCache) }
         switch database.kind {
         case .cache:
             // What moult did not make becomes a generation instead.

@@ -42,7 +42,7 @@ enum PlanVerb {
         guard let path = call.value(manifest) else { return try follow(call) }
         try call.refuseFeedOptions(with: "a manifest")
         let orchestrator = try call.orchestrator()
-        let plan = try call.reading(path) { try orchestrator.plan(call.request(path)) }
+        let plan = try call.reading(path) { try orchestrator.plan(call.request(path), deep: call.has(deep)) }
         var command = ["moult", "apply", path] + call.storeWords + call.requestWords
         if let file = call.value(out) {
             try plan.save(to: file)

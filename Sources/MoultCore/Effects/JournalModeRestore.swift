@@ -61,7 +61,7 @@ extension Effect {
     /// The paths of databases that it writes to with SQLite, or drains.
     var writtenPaths: [String] {
         switch change {
-        case .replace(let path, _, _, _, _, _, _), .migrate(let path, _, _, _), .adopt(let path, _): [path]
+        case .replace(let path, _, _, _, _, _, _), .migrate(let path, _, _, _, _), .adopt(let path, _): [path]
         case .move(let from, let path): [from, path]
         default: []
         }

@@ -24,6 +24,7 @@ final class LiveReplacement: WritableEffect {
     private var isWAL = false
     /// Whether SQLite was asked for the commit, so that only a look can tell what became of it.
     private var isBegun = false
+    private var isEnded = false
 
     /// How long other processes may be kept waiting at once, in milliseconds: less than the busy timeout of most apps.
     private static let turn: Int32 = 1_000
@@ -129,6 +130,7 @@ final class LiveReplacement: WritableEffect {
         try waitForReaders { try backup.step(-1) }
         try backup.finish()
         self.backup = nil
+        isEnded = true
         guard isWAL else { return }
         // Else the WAL stays as large as the database, and the app's next small commit pays for it. Most of that is done
         // while others write; a reader may keep the rest from being done, and writers would wait for it with us.
@@ -137,7 +139,12 @@ final class LiveReplacement: WritableEffect {
         _ = try live.checkpoint(.truncate)
     }
 
-    func isCommitted() throws -> Bool { try isBegun && isDone() }
+    func isCommitted() throws -> Bool {
+        if isEnded || !isBegun { return isEnded }
+        // Its own lock would keep another connection from looking.
+        try release()
+        return try isDone()
+    }
 
     func finish() throws { try release() }
 

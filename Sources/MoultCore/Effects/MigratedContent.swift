@@ -5,7 +5,7 @@ internal import StepKit
 enum MigratedContent {
     static func fates(from before: Connection, to after: Connection) throws -> [RowFate] {
         try MigrationLoss(from: before, to: after).tables.map {
-            RowFate(table: $0.name, kept: max($0.valuesChanged, $0.valuesDropped) + $0.rowsDropped)
+            RowFate(table: $0.name, kept: $0.rows)
         }
     }
 }

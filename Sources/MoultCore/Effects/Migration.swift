@@ -44,11 +44,15 @@ final class Migration: WritableEffect {
         try Files.ensureDirectory(Files.directory(of: copy), mode: 0o700)
         try Files.remove(copy)
         do {
-            try migrations.begin(on: connection) { [copy] in
+            try migrations.begin(on: connection) { [copy, place] in
+                // In WAL mode another connection may read. In rollback mode none may, and the file is all there is.
+                guard try connection.header().isWAL else { return try connection.copyFile(to: copy) }
+                let reader = try Connection(path: place, access: .readWrite)
                 let before = try Connection(path: copy, access: .readWriteCreate)
                 try before.execute("PRAGMA synchronous = OFF")
-                try connection.backup(to: before)
+                try reader.backup(to: before)
                 try before.close()
+                try reader.close()
             }
         } catch {
             try release()

@@ -138,7 +138,7 @@ final class WritableEffects {
     func isDone(_ effect: Effect) throws -> Bool {
         switch effect.change {
         case .replace(let path, _, _, _, _, _, _): try isReplaced(effect, path)
-        case .migrate(let path, _, _, let target): try Migration.isDone(place(path), target: target)
+        case .migrate(let path, _, _, let target, _): try Migration.isDone(place(path), target: target)
         default: false
         }
     }
@@ -172,7 +172,7 @@ final class WritableEffects {
         for effect in plan.effects {
             let isCommitted =
                 switch effect.change {
-                case .migrate(let path, _, _, let target): try Migration.isDone(place(path), target: target)
+                case .migrate(let path, _, _, let target, _): try Migration.isDone(place(path), target: target)
                 case .replace(let path, _, _, .live, _, _, _): try isReplaced(effect, path)
                 default: false
                 }
@@ -248,7 +248,7 @@ final class WritableEffects {
     }
 
     private func migration(_ effect: Effect) throws -> Migration? {
-        guard case .migrate(let path, let members, _, let target) = effect.change,
+        guard case .migrate(let path, let members, _, let target, _) = effect.change,
             let database = effect.database.flatMap(release.database)
         else { return nil }
         if try Migration.isDone(place(path), target: target) { return nil }
@@ -295,7 +295,7 @@ final class WritableEffects {
             switch effect.change {
             case .quarantine(_, let why, let reason): (why, reason)
             case .replace(_, _, _, _, let why, let reason, _): (why, reason)
-            case .migrate(_, _, let from, let to): ("migrated from user_version \(from) to \(to)", .migrated)
+            case .migrate(_, _, let from, let to, _): ("migrated from user_version \(from) to \(to)", .migrated)
             default: (effect.text, .replaced)
             }
         let before = installed?.databases.first { $0.name == database.name }

@@ -48,10 +48,9 @@ struct Removable {
         let root = transaction.layout.quarantine(of: path)
         // The content may have its name in quarantine already.
         for set in try Files.list(root) where set.hasPrefix("\(transaction.id)-") {
-            if let kept = try Files.facts("\(root)/\(set)/\(name)"),
-                (kept.device, kept.inode) == (facts.device, facts.inode)
-            {
-                return
+            for file in try Files.list("\(root)/\(set)") {
+                let kept = try Files.facts("\(root)/\(set)/\(file)")
+                if (kept?.device, kept?.inode) == (facts.device, facts.inode) { return }
             }
         }
         let directory = "\(root)/\(transaction.id)-\(name)"

@@ -16,7 +16,7 @@ struct MemberStaging {
         for reuse in plan.reuse { try stage(reuse) }
         guard let bundle = plan.bundle else { return }
         try Unpacker(
-            transaction: transaction, release: release, bundle: bundle.path, members: plan.bundled, progress: progress
+            place: transaction.place(of:), release: release, bundle: bundle.path, members: plan.bundled, progress: progress
         )
         .unpack()
     }

@@ -8,7 +8,8 @@ internal import StepKit
 ///
 /// One pass: digests are computed on the way, and nothing is used before they fit.
 struct Unpacker {
-    let transaction: Transaction
+    /// Where a member is written.
+    let place: @Sendable (String) throws -> String
     let release: Manifest
     let bundle: String
     /// What shall be written; everything else in the bundle is only proven.
@@ -20,7 +21,7 @@ struct Unpacker {
         if let frames = release.bundle?.frames {
             try FrameUnpacking(
                 bundle: bundle, frames: frames, members: expected,
-                wanted: members, place: transaction.place(of:), progress: progress
+                wanted: members, place: place, progress: progress
             ).unpack()
         } else {
             try stream(expected)
@@ -39,7 +40,7 @@ struct Unpacker {
         } onMember: { name, part in
             switch part {
             case .begin:
-                file = try DigestedFile(path: members.contains(name) ? transaction.place(of: name) : nil)
+                file = try DigestedFile(path: members.contains(name) ? place(name) : nil)
             case .bytes(let bytes):
                 try file?.write(bytes)
                 done += bytes.count

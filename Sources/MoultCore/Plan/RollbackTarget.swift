@@ -7,14 +7,22 @@ struct RollbackTarget {
     let current: Generation
 
     func choose(_ wanted: String?) throws -> String {
-        let kept = try Generation.names(layout).filter { $0 != current.name }
+        let all = try Generation.names(layout).filter { $0 != current.name }
+        if let wanted, !all.isEmpty { return try named(wanted, among: all) }
+        // Files from before moult come back only if the operator names them.
+        let kept = all.filter { !$0.hasPrefix(Generation.adopted) }
         guard !kept.isEmpty else {
+            if !all.isEmpty {
+                throw MoultError(
+                    .refused, .refused, what: "there is no release to roll back to",
+                    why: "only the files from before moult are kept: \(all.joined(separator: ", "))",
+                    now: "To bring those back: moult rollback --to \(all[0])")
+            }
             throw MoultError(
                 .refused, .refused, what: "there is nothing to roll back to",
                 why: "\(current.name) is the only generation of \(layout.root)",
                 now: "Bring an older release in: moult apply MANIFEST --allow-downgrade")
         }
-        if let wanted { return try named(wanted, among: kept) }
         // What was in service before, as the history tells it; else the highest version below the present one.
         // A reset leaves the generation as it is.
         let before = try HistoryReader(layout).first {

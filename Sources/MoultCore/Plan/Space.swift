@@ -27,7 +27,7 @@ enum Space {
 
     /// A migration is tried on a copy, what it changes is kept in another, and in the file itself it may write every page.
     private static func migrated(_ effect: Effect, _ layout: StoreLayout) throws -> Int {
-        guard case .migrate(let path, _, _, _) = effect.change else { return 0 }
+        guard case .migrate(let path, _, _, _, _) = effect.change else { return 0 }
         let sizes = try [path, "\(path)-wal"].map { try Files.factsThroughLinks(layout.file($0))?.size ?? 0 }
         return 3 * sizes.reduce(0, +)
     }

@@ -20,6 +20,9 @@ package struct MigrationLoss: Equatable, Sendable {
             (self.rowsDropped, self.isDropped) = (rowsDropped, isDropped)
         }
 
+        /// Rows of which something is lost, as far as counts of values can tell.
+        package var rows: Int { max(valuesChanged, valuesDropped) + rowsDropped }
+
         fileprivate var isLossless: Bool { valuesChanged + valuesDropped + rowsDropped == 0 }
     }
 
