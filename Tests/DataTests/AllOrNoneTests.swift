@@ -1,3 +1,4 @@
+import Glibc
 import MoultBasics
 import MoultFiles
 import TestSupport
@@ -78,15 +79,15 @@ import Testing
         try expect("ONE", ["a", "b", "c"], mode: mode)
     }
 
-    /// Runs the command, killed at one call after the other, each time in a new world.
+    /// Kills the command at one call after the other, each time in a new world, and gives how often that was. Without
+    /// `MOULT_LONG_TESTS` it takes every call of those that change names, and every fourth of the others.
     private func sweep(
-        _ calls: [String] = ["fsync", "pwrite64", "renameat2", "unlink", "unlinkat"], most: Int = 40,
         _ words: (AllOrNoneTests) throws -> [String], inspect: (AllOrNoneTests, Comment) throws -> Void
     ) throws -> Int {
         let command = try Shop.command()
         var struck = 0
-        for call in calls {
-            for number in 1...most {
+        for (call, step) in [("renameat2", 1), ("unlink", 1), ("unlinkat", 1), ("fsync", 4), ("pwrite64", 4)] {
+            for number in stride(from: 1, through: 80, by: getenv("MOULT_LONG_TESTS") == nil ? step : 1) {
                 let world = try AllOrNoneTests()
                 let ended = try Shell.run(
                     [
@@ -104,7 +105,7 @@ import Testing
     @Test(arguments: ["reference", "shared"]) func `a killed adoption is finished or leaves the files as they were`(
         kind: String
     ) throws {
-        let struck = try sweep(most: 20) { world in
+        let struck = try sweep { world in
             for name in ["a", "b"] {
                 try world.shop.sql(
                     "\(name).db", "PRAGMA journal_mode = wal; CREATE TABLE own(x); INSERT INTO own VALUES('MINE')")
@@ -127,7 +128,7 @@ import Testing
                 }
             }
         }
-        #expect(struck > 20)
+        #expect(struck > 10)
     }
 
     // MARK: Caches that are open
@@ -198,7 +199,7 @@ import Testing
             try world.shop.install("2.0.0")
             try world.expect("TWO", ["app"], mode: mode, note)
         }
-        #expect(struck > 20)
+        #expect(struck > 10)
     }
 
     @Test(arguments: ["delete", "wal"]) func `an exchange that was killed is not undone over rows written since`(
@@ -216,7 +217,7 @@ import Testing
                 try world.shop.read("app.db", "SELECT name FROM item WHERE mine = 1 ORDER BY name") == "MINE\nSINCE\n",
                 note)
         }
-        #expect(struck > 20)
+        #expect(struck > 10)
     }
 
     @Test(arguments: ["delete", "wal"]) func `a live replacement that was killed is never stuck`(mode: String) throws {
@@ -230,7 +231,7 @@ import Testing
             let version = try world.shop.version()
             try world.expect(version == "2.0.0" ? "TWO" : "ONE", ["app"], mode: mode, note)
         }
-        #expect(struck > 20)
+        #expect(struck > 10)
     }
 
     // MARK: Databases that cannot be held
@@ -332,7 +333,7 @@ import Testing
     }
 
     @Test func `a kill while two open databases are replaced is settled to both or none`() throws {
-        let struck = try sweep(["fsync", "pwrite64", "renameat2", "unlink"], most: 60) { world in
+        let struck = try sweep { world in
             try world.begin(["a", "b"], mode: "wal", way: "live")
             return ["apply", world.shop.manifest("2.0.0")]
         } inspect: { world, note in
@@ -340,6 +341,6 @@ import Testing
             let version = try world.shop.version()
             try world.expect(version == "2.0.0" ? "TWO" : "ONE", ["a", "b"], mode: "wal", note)
         }
-        #expect(struck > 40)
+        #expect(struck > 10)
     }
 }

@@ -123,7 +123,8 @@ import Testing
 
     @Test func `a table WITHOUT ROWID with odd names is carried`() throws {
         let schema = """
-            CREATE TABLE "it""em x"("na me" TEXT, "order" INT, mine INT DEFAULT 1, PRIMARY KEY("na me", "order")) WITHOUT ROWID;
+            CREATE TABLE "it""em x"("na me" TEXT, "order" INT, mine INT DEFAULT 1, PRIMARY KEY("na me", "order"))
+            WITHOUT ROWID;
             """
         try must(
             update(
@@ -161,7 +162,7 @@ import Testing
             update(
                 schema,
                 app:
-                    "INSERT INTO item(id, t) VALUES(100, 'x'); DELETE FROM item; INSERT INTO item(id, t) VALUES(7, 'MINE')",
+                    "INSERT INTO item(id, t) VALUES(100, 'x'), (7, 'MINE'); DELETE FROM item WHERE id = 100",
                 schema + "INSERT INTO item VALUES(1, 'a', 0);"))
         #expect(
             try shop.read("app.db", "INSERT INTO item(t) VALUES('next'); SELECT id FROM item WHERE t = 'next'")
@@ -322,7 +323,8 @@ import Testing
             update(
                 Self.related + "INSERT INTO item VALUES(1, 's', 0);", app: "INSERT INTO item VALUES(2, 'three', 1)",
                 Self.related
-                    + "INSERT INTO item VALUES(1, 's', 0), (2, 'two', 0), (3, 'three', 0); INSERT INTO part VALUES(1, 1, 0), (2, 2, 0), (3, 3, 0);",
+                    + "INSERT INTO item VALUES(1, 's', 0), (2, 'two', 0), (3, 'three', 0);"
+                    + "INSERT INTO part VALUES(1, 1, 0), (2, 2, 0), (3, 3, 0);",
                 [Self.own(reject: "table")]))
         let there = try shop.sql("app.db", "SELECT 'item', id, t FROM item; SELECT 'part', id, item FROM part")
         let rejected = try shop.rejected("app.db")

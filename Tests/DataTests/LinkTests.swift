@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    /// Installs the first release, lets the app write, and moves the databases to another directory, with links to them.
+    /// Installs the first release, lets the app write, and moves the databases to another directory behind links.
     private func begin(_ link: (String) -> String = { $0 }) throws {
         try shop.install("1.0.0")
         try shop.sql("pantry.db", "INSERT INTO item VALUES('MINE', 1)")

@@ -99,7 +99,8 @@ import Testing
         ),
         (
             "a table is made again with all its values",
-            "CREATE TABLE n(id INTEGER PRIMARY KEY, a, b, c); INSERT INTO n(id, a, b) SELECT id, a, b FROM d; DROP TABLE d; ALTER TABLE n RENAME TO d;",
+            "CREATE TABLE n(id INTEGER PRIMARY KEY, a, b, c); INSERT INTO n(id, a, b) SELECT id, a, b FROM d;"
+                + "DROP TABLE d; ALTER TABLE n RENAME TO d;",
             "CREATE TABLE d(id INTEGER PRIMARY KEY, a, b, c); CREATE TABLE e(x);"
         ),
         ("an index is added", "CREATE INDEX d_a ON d(a);", one + "CREATE INDEX d_a ON d(a);"),
@@ -323,7 +324,9 @@ import Testing
                     "CREATE TABLE note(id INTEGER PRIMARY KEY, t TEXT CHECK(t <> 'DIARY')); PRAGMA user_version = 2;",
                     [
                         "m/2.sql":
-                            "CREATE TABLE n(id INTEGER PRIMARY KEY, t TEXT CHECK(t <> 'DIARY')); INSERT INTO n SELECT * FROM note; DROP TABLE note; ALTER TABLE n RENAME TO note; PRAGMA user_version = 2;"
+                            "CREATE TABLE n(id INTEGER PRIMARY KEY, t TEXT CHECK(t <> 'DIARY'));"
+                            + "INSERT INTO n SELECT * FROM note; DROP TABLE note;"
+                            + "ALTER TABLE n RENAME TO note; PRAGMA user_version = 2;"
                     ])
             ])
         try shop.install("1.0.0")

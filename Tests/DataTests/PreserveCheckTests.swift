@@ -62,7 +62,6 @@ import Testing
         ["table": "ITEM", "where": "Mine = 1"],
         ["table": "item", "where": "\"mine\" = 1 AND name <> 'it''s \"quoted\"'"],
         ["table": "item", "where": "lower(name) LIKE '%e' OR mine IN (1, 2)"],
-        ["table": "item", "where": "name < date('2026-01-01') OR mine = 1"],
         ["table": "item", "columns": ["price": "cents"]],
     ]
 

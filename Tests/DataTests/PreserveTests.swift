@@ -20,7 +20,7 @@ import Testing
         try shop.sql("app.db", "INSERT INTO item VALUES('MINE', 1)")
     }
 
-    private func names() throws -> String { try shop.sql("app.db", "SELECT name FROM item ORDER BY name") }
+    private func names() throws -> String { try shop.read("app.db", "SELECT name FROM item ORDER BY name") }
 
     @Test func `a release that preserves no more is refused while rows are there`() throws {
         try begin()

@@ -4,7 +4,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Quarantine is part of every backup, is never emptied of what users wrote unless the operator names it, and gives back.
+/// Quarantine is part of every backup, keeps user data until the operator names it, and can be restored.
 @Suite(.timeLimit(.minutes(60))) struct QuarantineTests {
     let shop: Shop
     init() throws { shop = try Shop() }
@@ -78,7 +78,7 @@ import Testing
     }
 
     private func salvaged(_ query: String) throws -> String {
-        try Shop.sql("\(shop.onlyKept("diary").directory)/salvaged.db", query)
+        try Shop.read("\(shop.onlyKept("diary").directory)/salvaged.db", query)
     }
 
     @Test func `salvage has full-text tables and tables with similar names`() throws {
@@ -98,8 +98,9 @@ import Testing
             "diary.db",
             """
             INSERT INTO note VALUES('FTSROW'), ('SECOND'); INSERT INTO note_tags VALUES('TAGROW');
-            INSERT INTO note_data_x VALUES('XROW'); INSERT INTO plain VALUES(1, 'PLAINROW'); INSERT INTO older VALUES('OLDROW');
-            INSERT INTO area VALUES(1, 2, 3); INSERT INTO search(search) VALUES('rebuild');
+            INSERT INTO note_data_x VALUES('XROW'); INSERT INTO plain VALUES(1, 'PLAINROW');
+            INSERT INTO older VALUES('OLDROW'); INSERT INTO area VALUES(1, 2, 3);
+            INSERT INTO search(search) VALUES('rebuild');
             """)
         let result = try reset()
         #expect(try salvaged("SELECT t FROM note ORDER BY t") == "FTSROW\nSECOND\n")
@@ -116,7 +117,8 @@ import Testing
         try shop.install("1.0.0")
         try shop.sql(
             "diary.db",
-            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) INSERT INTO plain SELECT i || hex(randomblob(40)) FROM n"
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) "
+                + "INSERT INTO plain SELECT i || hex(randomblob(40)) FROM n"
         )
         // One page in the middle is lost.
         try Shell.must([
@@ -140,7 +142,8 @@ import Testing
         try shop.install("1.0.0")
         try shop.sql(
             "diary.db",
-            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 6000) INSERT INTO plain SELECT i || hex(randomblob(100)) FROM n"
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 6000) "
+                + "INSERT INTO plain SELECT i || hex(randomblob(100)) FROM n"
         )
         try Shell.must(["dd", "if=/dev/zero", "of=\(scratch.path("fill"))", "bs=1k", "count=\(filled)", "status=none"])
         let first = try shop.moult("reset", "diary", "--set-user-data-aside", "--json")

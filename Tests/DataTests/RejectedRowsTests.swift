@@ -135,7 +135,7 @@ import Testing
         try shop.install("1.0.0")
         try shop.sql(
             "app.db",
-            "INSERT INTO item(id, t) VALUES(10, 'bad'), (11, 'good'), (12, 'good'); INSERT INTO item VALUES(13, 'app', NULL, 0)"
+            "INSERT INTO item VALUES(10, 'bad', 0, 1), (11, 'good', 0, 1), (12, 'good', 0, 1), (13, 'app', 0, 0)"
         )
         try shop.pack("2.0.0", [.shared(Self.strict, [Self.own()], more: more)])
         let result = try Shop.last(shop.apply("2.0.0", "--json"))

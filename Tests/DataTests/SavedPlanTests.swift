@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// A saved plan comes from outside: whatever its names say, nothing beyond the store's own transaction is made or removed.
+/// A saved plan is untrusted: whatever its names say, only the transaction of the run is made and removed.
 @Suite(.timeLimit(.minutes(60))) struct SavedPlanTests {
     let shop: Shop
     private var precious: String { shop.scratch.path("precious") }
@@ -40,7 +40,8 @@ import Testing
     static let names = [
         "../../../precious", "../../../../precious", "..", "../..", ".", "", "./", "/", "a/../../../../precious",
         "../quarantine",
-        "../generations", "../current", "a\u{0}b", "\u{0}", "a/b", "a\nb", " ", "CACHEDIR.TAG", "-rf", "ä", "\u{202E}x",
+        "../generations", "../current", "a\u{0}b", "\u{0}",
+        "a/b", "a\nb", " ", "CACHEDIR.TAG", "-rf", "ä", "\u{202E}x",
         "20261122140008-e94e6703/../../../../precious", "20261122140008-e94e6703/", "20261122140008-E94E6703",
         "20261122140008-e94e67031", "2026112214000-e94e6703", String(repeating: "a", count: 300),
     ]

@@ -51,8 +51,8 @@ extension Shop {
         return try Shell.must(["sqlite3", "file:\(path)?immutable=1", sql])
     }
 
-    /// The databases under the store in which a text is the value of some column: the way to show that a row is not lost,
-    /// wherever it went. Pages that SQLite has freed do not count.
+    /// The databases under the store in which a text is part of a value: the way to show that a row is not lost.
+    /// Pages that SQLite has freed do not count.
     func databases(with text: String) throws -> [String] {
         try Shell.must(["python3", "-c", Self.search, store, text]).split(separator: "\n").map(String.init)
     }
