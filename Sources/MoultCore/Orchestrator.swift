@@ -50,6 +50,10 @@ package struct Orchestrator: Sendable {
     package func plan(_ request: UpdateRequest, deep: Bool = false) throws -> Plan {
         var made = try planner.update(request)
         try MigrationForecast(layout: layout, release: made.context.release, isDeep: deep).fill(&made.plan)
+        if deep {
+            try ContentForecast(layout: layout, release: made.context.release, installed: made.context.installed)
+                .fill(&made.plan)
+        }
         return made.plan
     }
 

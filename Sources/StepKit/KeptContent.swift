@@ -75,3 +75,20 @@ public struct RowFate: Sendable, Equatable {
             rejected: try fields.optionalCount("rejected") ?? 0, kept: try fields.optionalCount("kept") ?? 0)
     }
 }
+
+/// Counts by table, in the order in which the tables were met.
+package struct RowFates: Sendable {
+    package private(set) var all: [RowFate] = []
+
+    package init() {}
+
+    /// Changes the counts of a table; names are compared as SQLite compares them.
+    package mutating func add(_ table: String, _ change: (inout RowFate) -> Void) {
+        let index = all.firstIndex { $0.table.lowercased() == table.lowercased() } ?? all.endIndex
+        if index == all.endIndex { all.append(RowFate(table: table)) }
+        change(&all[index])
+    }
+
+    /// Whether rows stay behind that are only in the old content.
+    package var keepsAny: Bool { all.contains { $0.kept > 0 } }
+}

@@ -25,6 +25,7 @@ struct SharedContent {
             guard try Files.factsThroughLinks(context.store.path(database.path))?.kind == .file else {
                 throw context.missing(database, at: database.path)
             }
+            try ReplacementWay.proveLink(context.store.path(database.path))
             return try replace(at: database.path, reason: usual, isOwn: true)
         }
     }
@@ -34,10 +35,12 @@ struct SharedContent {
     private func replace(at path: String, reason: KeptReason, isOwn: Bool, isMoved: Bool = false) throws -> Change {
         let place = context.store.path(path)
         let facts = try examine(place, isOwn: isOwn, reason)
-        if isOwn, facts.digest == database.sha256, !isMoved {
+        if isOwn, facts.digest == database.sha256 {
             return .keep(why: "its content is of this release already")
         }
-        let (way, why) = try ReplacementWay(path: place, forced: database.replace, isMoved: isMoved).choose()
+        // An app that has its own file open has not heard of moult: it is not given another one while it runs.
+        let forced = isOwn || reason == .takenOver ? database.replace : .exchange
+        let (way, why) = try ReplacementWay(path: place, forced: forced, isMoved: isMoved).choose()
         return .replace(
             path: database.path, member: database.member, size: database.size, way: way, why: why, reason: reason,
             rows: facts.rows)

@@ -14,6 +14,7 @@ enum Template {
         case .missing(let before): throw context.missing(before, at: database.path)
         case .obstacle: throw context.obstacle(at: database.path, database)
         case .own, .foreign, .claimed, .link:
+            try ReplacementWay.proveLink(context.store.path(database.path))
             if context.bringsBackAdopted { return try broughtBack(database, context) }
             return try UserSchema(database: database, context: context).change()
         }
