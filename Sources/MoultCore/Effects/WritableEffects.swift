@@ -194,7 +194,7 @@ final class WritableEffects {
                 }
             guard isCommitted else { continue }
             throw MoultError(
-                .stuck, .stuck, what: "the update to \(release.version) cannot be undone any more",
+                .stuck, .refused, what: "the update to \(release.version) cannot be undone any more",
                 why: "it is done in \(effect.database ?? "a database") already, and apps may have written since",
                 now: "Finish it: moult recover. Then go back with: moult rollback")
         }
@@ -260,7 +260,7 @@ final class WritableEffects {
         return Exchange(
             effect, place: place(path), held: held, waiting: transaction.waiting(path),
             transfer: try transfer(effect, path), displacement: try displacement(effect, held),
-            isDone: { [unowned self] in try isReplaced(effect, path) })
+            counter: inodes[Exchange.key(path)], isDone: { [unowned self] in try isReplaced(effect, path) })
     }
 
     private func migration(_ effect: Effect) throws -> Migration? {
