@@ -15,7 +15,7 @@ struct PreserveRules {
             let rule = RowRule(table: entry.table, conditions: [entry.where], columns: entry.columns)
             guard let fault = try check.faults(in: rule).first else { continue }
             throw MoultError(
-                MoultError.Code(630), .refused,
+                .preserve, .refused,
                 what: "databases.\(database.name).preserve[\(index)] of release \(release) does not fit its own schema",
                 why: fault.subject == .condition ? "\"\(entry.where ?? "")\": \(fault.why)" : fault.why,
                 now: "Nothing was changed. The publisher must correct it and release again.")

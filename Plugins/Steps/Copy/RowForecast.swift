@@ -42,6 +42,25 @@ struct RowForecast {
         return fates.all
     }
 
+    /// Throws if the release gives up a table of which the installed one preserves rows.
+    func refuseUnpreserved(_ live: Connection) throws {
+        guard let before = context.installed?.database(database.name) else { return }
+        for rule in Preservation(from: before, to: database, isRollback: context.purpose == .rollback).rules
+        where rule.placement == nil {
+            guard try RowSelection.hasTable(rule.table, in: live) else { continue }
+            let count = try RowSelection(table: rule.table, conditions: rule.conditions).count(in: live)
+            if count > 0 { try accept(rule, count) }
+        }
+    }
+
+    /// What is left behind when a file from before moult comes back.
+    func rowsLeft(_ live: Connection, _ place: String) throws -> [RowFate] {
+        guard let before = context.installed?.databases.first(where: { $0.path == database.path && $0.kind == .shared }),
+            let generation = context.installedGeneration
+        else { return [] }
+        return try left(live, place, before, generation, [:]).map { RowFate(table: $0.0, kept: $0.1) }
+    }
+
     /// Whether the release has the table, as far as that is known before its bundle is unpacked.
     private func targetHas(_ table: String) throws -> Bool {
         let kept = context.store.path(ofMember: database.member, in: context.generation)

@@ -1,4 +1,5 @@
 internal import MoultBasics
+internal import MoultSQLite
 internal import StepKit
 
 /// A user's database: made from the release's template if there is none, else migrated, and never replaced. Files from
@@ -30,9 +31,12 @@ enum Template {
     }
 
     private static func broughtBack(_ database: Database, _ context: PlanContext) throws -> Change {
-        let way = try ReplacementWay(path: context.store.path(database.path), forced: nil).choose()
+        let place = context.store.path(database.path)
+        let way = try ReplacementWay(path: place, forced: nil).choose()
+        let forecast = RowForecast(database: database, context: context, isOwn: true)
+        let rows = try Look.into(place) { try forecast.rowsLeft($0, place) }
         return .replace(
             path: database.path, member: database.member, size: database.size, way: way.way,
-            why: "the file that was here before moult comes back", reason: .rolledBack, rows: [])
+            why: "the file that was here before moult comes back", reason: .rolledBack, rows: rows)
     }
 }

@@ -133,8 +133,6 @@ struct ContentTransfer {
 }
 
 extension MoultError.Code {
-    /// Rows that a release preserves do not fit into it.
-    static let preserve = Self(630)
     /// A writable database is in use.
     static let inUse = Self(631)
 }

@@ -102,11 +102,13 @@ final class WritableEffects {
     }
 
     /// What happened to the rows of each database.
-    func fates() throws -> [(database: String, fates: [RowFate])] {
-        try effects().compactMap { effect in
-            guard let database = effect.effect.database, let fates = effect.displacement?.fates, !fates.isEmpty
-            else { return nil }
-            return (database, fates)
+    func fates() throws -> [RowFate] {
+        try effects().flatMap { effect in
+            (effect.displacement?.fates ?? []).map {
+                var fate = $0
+                fate.database = effect.effect.database
+                return fate
+            }
         }
     }
 
@@ -302,8 +304,9 @@ final class WritableEffects {
         let (why, reason): (String, KeptReason) =
             switch effect.change {
             case .quarantine(_, let why, let reason): (why, reason)
-            case .replace(_, _, _, _, let why, let reason, _): (why, reason)
-            case .migrate(_, _, let from, let to, _): ("migrated from user_version \(from) to \(to)", .migrated)
+            case .replace(_, _, _, _, _, let reason, _):
+                (reason == .rolledBack ? "rolled back to \(release.version)" : "release \(release.version) replaced it", reason)
+            case .migrate(_, _, let from, let to, _): ("from user_version \(from) to \(to)", .migrated)
             default: (effect.text, .replaced)
             }
         let before = installed?.databases.first { $0.name == database.name }
