@@ -3,7 +3,7 @@
 A family is known by its number alone, so a story needs no more than that number. A release is packed by the real command
 when a story first needs it, into a directory named by its content.
 """
-import copy, functools, hashlib, json, os, random, shutil, sqlite3, subprocess, tempfile
+import functools, hashlib, json, os, random, shutil, sqlite3, subprocess, tempfile
 
 PRODUCT = "org.example.ledger"
 RELEASES = 12
@@ -38,6 +38,10 @@ LOGGING = ("CREATE TRIGGER item_log AFTER INSERT ON item WHEN new.own = 1 BEGIN 
            "INSERT INTO log(n, own, v) VALUES(-new.n, 0, 'trigger'); END")
 
 
+def clone(data):
+    return json.loads(json.dumps(data))
+
+
 class Family:
     """The drafts of one family."""
 
@@ -51,10 +55,10 @@ class Family:
         draft = {"databases": self.first()}
         for i in range(RELEASES):
             if i:
-                draft = copy.deepcopy(draft)
+                draft = clone(draft)
                 for _ in range(self.rng.choice([1, 1, 2, 3])):
                     self.change(draft["databases"])
-            made = copy.deepcopy(draft)
+            made = clone(draft)
             made |= {"version": f"{i + 1}.0.0", "sequence": i + 1}
             made["databases"] = {name: db for name, db in made["databases"].items() if name not in self.without}
             for name, db in made["databases"].items():
@@ -302,7 +306,7 @@ class Family:
                     del e["columns"]
 
 
-@functools.lru_cache(64)
+@functools.lru_cache(2000)
 def family(number, without=()):
     return Family(number, without)
 
@@ -383,13 +387,11 @@ class Catalogue:
         """The release's spec with its packed manifest, and each shipped database as bytes."""
         key = (family_number, tuple(without), index)
         if key not in self.known:
-            spec = copy.deepcopy(family(family_number, tuple(without)).releases[index])
+            spec = clone(family(family_number, tuple(without)).releases[index])
             if "unpreserved" not in self.features:
                 for db in spec["databases"].values():
                     db.pop("unpreserved", None)
             self.known[key] = Release(index, spec, self.pack(spec))
-            if len(self.known) > 4000:
-                self.known.pop(next(iter(self.known)))
         return self.known[key]
 
     def pack(self, spec):

@@ -35,6 +35,8 @@ class State:
         self.installed = None       # the index of a release, or the name of an adopted generation
         self.before = []            # (from, to) of each change of the installed release, the newest last
         self.generations = []       # indexes of releases that are kept
+        self.highest = -1           # the newest release that was ever installed
+        self.perhaps = -1           # the same, if an update that was interrupted counts
         self.holds = {}             # version: since which hold, so that only the newest is certain
         self.files = {}             # path: File
         self.sets = {}              # directory: Kept
@@ -45,6 +47,7 @@ class State:
         made = State()
         made.installed, made.before, made.generations = self.installed, list(self.before), list(self.generations)
         made.holds, made.files, made.sets = dict(self.holds), dict(self.files), dict(self.sets)
+        made.highest, made.perhaps = self.highest, self.perhaps
         made.adopted, made.opened = {g: dict(f) for g, f in self.adopted.items()}, dict(self.opened)
         return made
 
@@ -123,6 +126,9 @@ class Oracle:
                 return Outcome({DONE, REFUSED}, None, loose="after going back to an adopted file")
             if state.installed is not None and index < state.installed and not op.get("downgrade"):
                 return same
+            if index != state.installed and not op.get("downgrade"):
+                if index < state.highest or index < state.perhaps and choose("an interrupted release counts", True, False):
+                    return same
             return self.switch(state, index, op, choose)
 
         return explore(predict)
@@ -246,6 +252,7 @@ class Switch:
         if self.state.installed != self.index:
             self.after.before.append((self.state.installed, self.index))
             self.after.installed = self.index
+            self.after.highest = max(self.after.highest, self.index)
             if self.index not in self.after.generations:
                 self.after.generations.append(self.index)
             if self.purpose == "rollback" and version:

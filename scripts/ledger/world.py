@@ -563,6 +563,8 @@ class World:
                     outcome.state = outcome.state.copy()
                     outcome.state.holds = {}
         unchanged = self.state.copy()
+        if inner["op"] == "apply":
+            unchanged.perhaps = max(unchanged.perhaps, inner["to"])
         if inner["op"] == "rollback":
             unchanged.holds = {}
         both = [Outcome({ending}, unchanged)]
@@ -1046,7 +1048,8 @@ class World:
                 self.counts["rows rejected"] += sum(whose == "user" for *_, whose in rows)
                 self.counts["shipped rows rejected"] += sum(whose == "shipped" for *_, whose in rows)
             for path, file in there.files.items():
-                state.files[path] = state.files[path].but(content=file.content)
+                if state.files[path].content is not None:
+                    state.files[path] = state.files[path].but(content=file.content)
         for path, file in there.files.items():
             if file.facts:
                 self.owners[path] = (file.facts.st_uid, stat.S_IMODE(file.facts.st_mode))
@@ -1058,6 +1061,8 @@ class World:
         self.state = state
         if state.installed is not None and there.version == "0.0.0":
             state.installed = there.generation
+        if isinstance(state.installed, int):
+            state.highest = max(state.highest, state.installed)
 
     def adopt_all(self, state, outcome, there):
         for name, directory in there.sets.items():
