@@ -316,7 +316,7 @@ class Switch:
         if before and before["kind"] == "user" or before and before["kind"] == "shared":
             self.take(db, file, before)
         elif before and before["kind"] == "cache":
-            self.set_aside(db, file, before, {"unfit-cache", "replaced", "rolled-back", "taken-over"})
+            self.loose = "cache becomes reference"
         else:
             self.adopt(db, file)
         del self.after.files[db["path"]]
@@ -324,9 +324,6 @@ class Switch:
     def take(self, db, file, before):
         self.block(db)
         self.kept.append(Kept(db["name"], before["kind"], db["path"], self.version(), {"taken-over"}, file))
-
-    def set_aside(self, db, file, before, reasons):
-        self.kept.append(Kept(db["name"], "cache", db["path"], self.version(), reasons, file, optional=True))
 
     def adopt(self, db, file):
         self.block(db)

@@ -1048,8 +1048,11 @@ class World:
                 self.counts["rows rejected"] += sum(whose == "user" for *_, whose in rows)
                 self.counts["shipped rows rejected"] += sum(whose == "shipped" for *_, whose in rows)
             for path, file in there.files.items():
-                if state.files[path].content is not None:
-                    state.files[path] = state.files[path].but(content=file.content)
+                # Where a check is left out, what is there counts.
+                known = state.files.setdefault(path, file)
+                if known.content is not None:
+                    state.files[path] = known.but(content=file.content)
+            state.files = {path: file for path, file in state.files.items() if path in there.files}
         for path, file in there.files.items():
             if file.facts:
                 self.owners[path] = (file.facts.st_uid, stat.S_IMODE(file.facts.st_mode))
@@ -1077,7 +1080,7 @@ class World:
         for path, file in there.files.items():
             state.files[path] = old[path].but(content=file.content, digest=file.digest) if path in old else File(
                 file.content, digest=file.digest, name=path.split(".")[0].split("-")[0])
-            state.files[path].wal = path not in self.open and file.content is not None and self.is_wal(path)
+            state.files[path].wal = file.content is not None and self.is_wal(path)
             state.files[path].link = os.path.islink(self.full(path))
             state.files[path].restored = hasattr(outcome, "restores") or state.files[path].restored
         if hasattr(outcome, "leads_to") and self.struck is False:
