@@ -11,6 +11,15 @@ class Refused(Exception):
     """The contract demands that the step is refused."""
 
 
+class Row(tuple):
+    """An exact row with its rowid."""
+
+    def __new__(cls, values, rowid):
+        made = super().__new__(cls, values)
+        made.rowid = rowid
+        return made
+
+
 class Carried:
     """The content that is expected afterwards, and what is not in it."""
 
@@ -54,16 +63,32 @@ def selection(old, table, installed, target):
 
 def carry(old, shipped_before, shipped_now, before, target, choose, purpose="update", adopting=False, accept=False):
     """`old` is the live content, the shipped ones are contents, `before` and `target` specs of the database."""
+    excluded = set()
+    while True:
+        result = attempt(old, shipped_before, shipped_now, before, target, choose, purpose, adopting, accept, excluded)
+        more = violations(result, choose, adopting) - excluded
+        if not more:
+            break
+        # Rows that refer to nothing are left out, and what they had replaced comes back.
+        excluded |= more
+    if not adopting:
+        for table, (rest, shipped) in result.unselected.items():
+            leftover(result, old, table, rest, shipped, choose)
+        objects(result, old, shipped_before, shipped_now, choose)
+    finish(result, old, shipped_now)
+    return result
+
+
+def attempt(old, shipped_before, shipped_now, before, target, choose, purpose, adopting, accept, excluded):
     installed = before["preserve"] if before and before["kind"] == "shared" else []
     result = Carried(shipped_now.copy())
+    result.excluded = excluded
     new = result.content
     for name, (kind, _, _) in shipped_now.objects.items():
         if kind == "trigger":
             new.db.execute(f"DROP TRIGGER {quoted(name)}")
     new.db.execute("PRAGMA foreign_keys = OFF")
-    new_shipped = {t: new.counted(t) for t in new.tables}
-    placed = {}
-    unselected = {}
+    result.placed, result.unselected = {}, {}
     for table in old.tables:
         entries, by_installed = selection(old, table, installed, target["preserve"])
         columns = old.columns(table)
@@ -71,16 +96,19 @@ def carry(old, shipped_before, shipped_now, before, target, choose, purpose="upd
             and shipped_before.columns(table) == columns else {}
         chosen, rest = [], []
         if entries:
-            for row in old.all(f"SELECT *, ({condition(entries)}) FROM {quoted(table)}"):
-                (chosen if row[-1] else rest).append(tuple(map(exact, row[:-1])))
+            rowid = "NULL" if uniques(old, table)[1] != ["rowid"] else "rowid"
+            for row in old.all(f"SELECT *, {rowid}, ({condition(entries)}) FROM {quoted(table)}"):
+                (chosen if row[-1] else rest).append(Row(map(exact, row[:-2]), exact(row[-2])))
         else:
             rest = list(old.rows(table))
-        unselected[table] = rest, shipped
+        result.unselected[table] = rest, shipped
         there = new.table_named(table)
         placing = of_table(target["preserve"], table) if there else []
         if not placing and chosen and by_installed:
             if purpose == "rollback" and there:
-                placing = entries
+                # The older release says nothing of the table, so that a row that does not fit need not keep an operator from going back.
+                placing = [e | {"onReject": choose("a rollback that does not fit", "table", e.get("onReject", "block")), "columns": {}}
+                           for e in entries]
             else:
                 if purpose == "update" and target.get("unpreserved") != "keep" and not accept:
                     if any(not shipped.get(row) for row in chosen) or choose("refuse for shipped rows only", True, False):
@@ -92,17 +120,11 @@ def carry(old, shipped_before, shipped_now, before, target, choose, purpose="upd
                     result.keep(table, 0, len(chosen), "no longer preserved, but shipped")
                 continue
         if chosen and placing:
-            place(result, table, there, columns, chosen, shipped, placing[0], placed, choose, adopting)
-    foreign_keys(result, placed, target, choose, adopting)
-    if not adopting:
-        for table, (rest, shipped) in unselected.items():
-            leftover(result, old, table, rest, shipped)
-        objects(result, old, shipped_before, shipped_now, choose)
-    finish(result, old, shipped_now)
+            place(result, table, there, columns, chosen, shipped, placing[0], choose, adopting)
     return result
 
 
-def place(result, table, there, columns, rows, shipped, entry, placed, choose, adopting):
+def place(result, table, there, columns, rows, shipped, entry, choose, adopting):
     new = result.content
     after = new.columns(there)
     names = {c.lower(): c for c in after}
@@ -112,56 +134,76 @@ def place(result, table, there, columns, rows, shipped, entry, placed, choose, a
     block = entry.get("onReject", "block") == "block" and not adopting
     policy = entry.get("onConflict", "keep-user")
     sets, key = uniques(new, there)
+    # Whether an implicit rowid counts as a key is left open.
+    by_rowid = not sets and choose("implicit rowids", False, True)
     fit = Fit(new, there)
-    kept_by_user = placed.setdefault(there, {})
-    # Of two rows of users that exclude each other either may win.
-    order = rows
-    lost_values = 0
-    clash = []
-    for row in order:
+    placed = result.placed.setdefault(there, {})
+    lost_values = shipped_values = 0
+
+    def reject(row):
+        result.rejected.append((table, columns, row, "user"))
+
+    for number, row in enumerate(rows):
         values = [row[at] for at, _ in pairs]
         into = [name for _, name in pairs]
-        if any(row[at] != "NULL" for at in gone) and not shipped.get(row):
-            lost_values += 1
-        whole = fit.try_row(into, values)
-        if whole is None:
+        if (table, number) in result.excluded:
+            reject(row)
+            continue
+        fits, whole = fit.try_row(into, values)
+        if whole is None or not fits and by_rowid:
             if block:
                 raise Refused("does not fit")
-            result.rejected.append((table, columns, row, "user"))
-            if any(row[at] != "NULL" for at in gone) and not shipped.get(row):
-                lost_values -= 1
+            reject(row)
             continue
-        rivals = find_rivals(new, there, sets, key, dict(zip(after, whole)))
-        if any(other == whole for _, other in rivals):
-            ours = next(identity for identity, other in rivals if other == whole)
-            kept_by_user.setdefault(ours, (table, columns, row, entry))
+        at = {"rowid": row.rowid} if by_rowid else dict(zip(after, whole))
+        rivals = find_rivals(new, there, [["rowid"]] if by_rowid else sets, key, at)
+        loses = any(row[at] != "NULL" for at in gone)
+        same = [identity for identity, other in rivals if fits and identity not in placed and is_same(other, whole, after, into, choose)]
+        if same:
+            placed[same[0]] = (table, number, entry)
+            lost_values += loses and not shipped.get(row)
+            shipped_values += bool(loses and shipped.get(row))
             continue
-        users = [identity for identity, _ in rivals if identity in kept_by_user]
-        if users:
-            clash.append(row)
-            if policy == "fail":
+        if any(identity in placed for identity, _ in rivals):
+            # Of two rows of users that exclude each other either may win.
+            result.clash = True
+            if policy == "fail" and choose("two users' rows and onConflict fail", True, False):
                 raise Refused("conflict")
-            if block and (policy != "keep-new" or choose("clash of two users' rows blocks", True, False)):
+            if block and (policy != "keep-new" or choose("two users' rows and keep-new", True, False)):
                 raise Refused("clash")
-            result.rejected.append((table, columns, row, "user"))
-            if any(row[at] != "NULL" for at in gone) and not shipped.get(row):
-                lost_values -= 1
+            reject(row)
+            continue
+        if not fits and (not rivals or policy == "keep-user" or choose("whether it fits comes before conflicts", True, False)):
+            if block:
+                raise Refused("does not fit")
+            reject(row)
             continue
         if rivals:
             if policy == "fail":
                 raise Refused("conflict")
             if policy == "keep-new":
-                result.rejected.append((table, columns, row, "user"))
-                if any(row[at] != "NULL" for at in gone) and not shipped.get(row):
-                    lost_values -= 1
+                reject(row)
                 continue
             for identity, other in rivals:
                 result.rejected.append((there, after, other, "shipped"))
                 delete(new, there, key, identity)
-        kept_by_user[insert(new, there, into, values, key, whole, after)] = (table, columns, row, entry)
-    if lost_values > 0:
-        result.keep(table, 0, lost_values, "columns are gone")
-    result.clash = getattr(result, "clash", []) + clash
+        if by_rowid:
+            into, values = into + ["rowid"], values + [row.rowid]
+        placed[insert(new, there, into, values, key, whole, after)] = (table, number, entry)
+        lost_values += loses and not shipped.get(row)
+        shipped_values += bool(loses and shipped.get(row))
+    if lost_values:
+        result.keep(table, 0, lost_values + shipped_values, "columns are gone")
+    elif shipped_values and choose("shipped values of columns that are gone", False, True):
+        result.keep(table, 0, shipped_values, "columns are gone")
+
+
+def is_same(other, whole, after, into, choose):
+    """Whether a row is there already. Columns that only the new schema has may count or not."""
+    if other == whole:
+        return True
+    have, want = dict(zip(after, other)), dict(zip(after, whole))
+    return all(have[c] == want[c] for c in into) and choose("new columns of a row that is there", True, False)
 
 
 class Fit:
@@ -174,23 +216,23 @@ class Fit:
         self.db.execute(content.objects[table][2])
 
     def try_row(self, names, values):
-        """The whole row with its defaults; None if it does not fit."""
+        """Whether the row comes out as it went in, and the whole row with its defaults; None if no constraint lets it in."""
         self.db.execute("BEGIN")
         try:
             run_insert(self.db, self.table, names, values)
             whole = tuple(map(exact, self.db.execute(f"SELECT * FROM {quoted(self.table)}").fetchone()))
         except (sqlite3.IntegrityError, sqlite3.OperationalError, OverflowError):
-            return None
+            return False, None
         finally:
             self.db.execute("ROLLBACK")
         columns = self.content.columns(self.table)
         back = dict(zip(columns, whole))
-        return whole if all(back[n] == v for n, v in zip(names, values)) else None
+        return all(back[n] == v for n, v in zip(names, values)), whole
 
 
 def run_insert(db, table, names, values):
     parts = [bound(v) for v in values]
-    db.execute(f"INSERT INTO {quoted(table)}({', '.join(map(quoted, names))}) VALUES({', '.join(p for p, _ in parts)})",
+    db.execute(f"INSERT INTO {quoted(table)}({', '.join(n if n == 'rowid' else quoted(n) for n in names)}) VALUES({', '.join(p for p, _ in parts)})",
                [v for _, v in parts])
 
 
@@ -201,7 +243,7 @@ def find_rivals(new, table, sets, key, row):
         if any(row[n] == "NULL" for n in names):
             continue
         parts = [bound(row[n]) for n in names]
-        where = " AND ".join(f"{quoted(n)} = {p}" for n, (p, _) in zip(names, parts))
+        where = " AND ".join(f"{quoted(n) if n != 'rowid' else n} = {p}" for n, (p, _) in zip(names, parts))
         keys = ", ".join(quoted(k) if k != "rowid" else "rowid" for k in key)
         for other in new.db.execute(f"SELECT {keys}, * FROM {quoted(table)} WHERE {where}", [v for _, v in parts]):
             found[tuple(map(exact, other[:len(key)]))] = tuple(map(exact, other[len(key):]))
@@ -222,28 +264,35 @@ def insert(new, table, names, values, key, whole, after):
     return tuple(row[k] for k in key)
 
 
-def foreign_keys(result, placed, target, choose, adopting):
-    """Rows that refer to nothing are rejected one by one, until none is left."""
+def violations(result, choose, adopting):
+    """The users' rows that refer to nothing. Shipped ones do so only where a user's row took the place of another."""
     new = result.content
     for _ in range(1000):
         found = new.db.execute("PRAGMA foreign_key_check").fetchall()
-        if not found:
-            return
-        table, rowid = found[0][0].decode(), found[0][1]
-        users = placed.get(table, {})
-        if rowid is None:
-            # A table without rowids: which row it is must be found out.
-            identity = next((i for i in users if is_violating(new, table, i)), None)
-        else:
-            identity = (exact(rowid),)
-        if identity not in users:
-            result.loose = True
-            return
-        name, columns, row, entry = users.pop(identity)
-        if entry.get("onReject", "block") == "block" and not adopting and choose("foreign key blocks", True, False):
-            raise Refused("foreign key")
-        delete(new, table, uniques(new, table)[1], identity)
-        result.rejected.append((name, columns, row, "user"))
+        users, other = set(), None
+        for table, rowid, *_ in found:
+            table = table.decode()
+            placed = result.placed.get(table, {})
+            identities = [(exact(rowid),)] if rowid is not None else [
+                tuple(map(exact, key)) for key in new.all(f"SELECT {', '.join(uniques(new, table)[1])} FROM {quoted(table)}")
+                if is_violating(new, table, tuple(map(exact, key)))]
+            for identity in identities:
+                if identity in placed:
+                    name, number, entry = placed[identity]
+                    if entry.get("onReject", "block") == "block" and not adopting and choose("a foreign key blocks", True, False):
+                        raise Refused("foreign key")
+                    users.add((name, number))
+                else:
+                    other = table, identity
+        if users or not other:
+            return users
+        table, identity = other
+        key = uniques(new, table)[1]
+        where = " AND ".join(f"{quoted(k) if k != 'rowid' else k} = {bound(v)[0]}" for k, v in zip(key, identity))
+        row = new.db.execute(f"SELECT * FROM {quoted(table)} WHERE {where}", [bound(v)[1] for v in identity]).fetchone()
+        result.rejected.append((table, new.columns(table), tuple(map(exact, row)), "shipped"))
+        delete(new, table, key, identity)
+    return set()
 
 
 def is_violating(new, table, identity):
@@ -259,20 +308,24 @@ def is_violating(new, table, identity):
     return False
 
 
-def leftover(result, old, table, rest, shipped):
+def leftover(result, old, table, rest, shipped, choose):
     """Rows that no entry selects: those of the app are in the kept copy, shipped ones are replaced."""
     new = result.content
     there = new.table_named(table)
     now = dict(Content(new.db).counted(there)) if there and new.columns(there) == old.columns(table) else {}
     have = dict(shipped)
-    lost = 0
+    lost = there_now = 0
     for row in rest:
         if have.get(row, 0) > 0:
             have[row] -= 1
-        elif not now.get(row):
+        elif now.get(row):
+            there_now += 1
+        else:
             lost += 1
     if lost:
-        result.keep(table, lost, lost, "not selected")
+        result.keep(table, lost, lost + there_now, "not selected")
+    elif there_now and choose("rows that the new release ships as well", False, True):
+        result.keep(table, 0, there_now, "not selected, but shipped now")
 
 
 def objects(result, old, shipped_before, shipped_now, choose):
@@ -282,7 +335,8 @@ def objects(result, old, shipped_before, shipped_now, choose):
         if name in known and known[name][2] == what[2]:
             continue
         if shipped_now.objects.get(name, (None, None, None))[2] == what[2]:
-            continue
+            if not choose("an object of the app that the new release has as well", False, True):
+                continue
         if name in known and shipped_before and what[0] == "table":
             # The app changed a shipped table: its rows were judged with its columns.
             result.keep(name, 0, len(old.rows(name)), "changed by the app")

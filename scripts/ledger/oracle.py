@@ -234,6 +234,7 @@ class Switch:
         self.kept, self.adopted, self.rejected, self.rows = [], {}, {}, {}
         self.loose = None
         self.busy = False
+        self.moved = set()
 
     def outcome(self):
         if self.state.installed == self.index and self.purpose == "rollback":
@@ -280,8 +281,9 @@ class Switch:
             earlier = self.before.databases.get(db["name"])
             if earlier and earlier["kind"] == db["kind"] and db["kind"] in ("user", "shared") and earlier["path"] not in self.state.files:
                 raise Refused("missing")
-            if before and before["kind"] == db["kind"] and db["kind"] in ("user", "shared") and db["path"] not in self.state.files:
-                raise Refused("missing")
+            if before and before["kind"] in ("user", "shared") and db["kind"] in ("user", "shared") and db["path"] not in self.state.files:
+                if before["kind"] == db["kind"] or self.choose("missing, and of another kind", True, False):
+                    raise Refused("missing")
             for which in (before, earlier):
                 file = which and self.state.files.get(which["path"])
                 if file and file.content is None and which["kind"] in ("user", "shared"):
@@ -301,6 +303,9 @@ class Switch:
                 raise Refused("occupied")
             if earlier["path"] in self.state.opened:
                 self.busy = True
+            if self.target.at(earlier["path"]) and self.choose("another database at the old path", True, False):
+                raise Refused("occupied")
+            self.moved.add(db["path"])
             self.after.files[db["path"]] = self.after.files.pop(earlier["path"])
 
     def version(self):
@@ -375,6 +380,8 @@ class Switch:
         pending = [] if self.purpose == "rollback" else db["migrations"][max(there - 1, 0):]
         if not pending:
             return
+        if db["path"] in self.moved and self.choose("to move and migrate at once", False, True):
+            raise Refused("moves and migrates")
         if file.restored and self.choose("a restored file", False, True):
             self.loose = "a restored file is migrated"
         made = file.content.copy()
@@ -434,7 +441,7 @@ class Switch:
             self.rows[db["name"]] = moved.kept
 
     def replaced(self, db, file, moved):
-        if getattr(moved, "loose", False) or getattr(moved, "clash", None):
+        if getattr(moved, "clash", False):
             # Which of two rows wins is open; that none is lost is not.
             self.loose = "rows that exclude each other"
         self.rejected[db["path"]] = moved.rejected
@@ -486,7 +493,7 @@ def lost_by_migration(old, new, choose):
         changed = sum((here - there).values())
         dropped = sum(any(row[i] != "NULL" for i in gone) for row in rows)
         if changed or dropped:
-            found[table] = (min(1, changed + dropped), changed + dropped)
+            found[table] = (1, len(rows) * len(before))
         elif gone and choose("empty columns are dropped", False, True):
             found[table] = (0, len(rows))
     return found

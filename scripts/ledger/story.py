@@ -54,8 +54,12 @@ def story(seed, number, families=FAMILIES):
             ops.append({"op": "mode", "db": rng.choice(writable), "wal": rng.random() < 0.7})
         elif kind == "open":
             # A command waits some seconds for a transaction to end, so that these are rare.
-            how = rng.choices(["idle", "read", "write"], [20, 2, 1])[0]
+            how = rng.choices(["idle", "read", "write"], [40, 1, 1])[0]
             ops.append({"op": "open", "db": rng.choice(writable), "how": how})
+            if len(shared) > 1 and rng.random() < 0.3:
+                # Two at once: all of them are held, or none is replaced.
+                ops[-1]["db"] = shared[0]
+                ops.append({"op": "open", "db": shared[1], "how": rng.choices(["idle", "write"], [12, 1])[0]})
             if rng.random() < 0.8:
                 op, at = update(rng, drafts, at)
                 ops.append(op)

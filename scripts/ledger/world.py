@@ -704,7 +704,8 @@ class World:
                 table = tables[op["pick"] % len(tables)]
                 words += ["--table", table]
             ended = self.moult(*words)
-            outcome = Outcome({DONE, REFUSED, BUSY} if self.open else {DONE, REFUSED}, None, loose="restore from quarantine")
+            exits = {DONE, REFUSED} | ({BUSY} if self.open else set()) | ({1} if kept.file.content is None else set())
+            outcome = Outcome(exits, None, loose="restore from quarantine")
             outcome.restores = kept
             self.conclude({"op": "restore", "set": chosen, "table": table}, ended, iter([outcome]))
             if ended.status == DONE:
@@ -957,7 +958,7 @@ class World:
         found = []
         if ended.status not in outcome.exits:
             found.append(("exit", f"{op['op']} ended with {ended.status}, expected {sorted(outcome.exits)} ({outcome.loose})"))
-        if ended.status in (REFUSED, BUSY) and not self.struck:
+        if ended.status in (REFUSED, BUSY, 1) and not self.struck:
             same = Outcome(outcome.exits, self.state, same=True)
             return found + self.compare(same, op, ended, there)
         self.places = None
@@ -1027,7 +1028,7 @@ class World:
         if outcome.loose:
             self.counts["loose"] += 1
             self.counts[f"loose: {outcome.loose}"] += 1
-            if ended.status in (REFUSED, BUSY) and not self.struck:
+            if ended.status in (REFUSED, BUSY, 1) and not self.struck:
                 return
         refused = ended.status == REFUSED
         self.counts["refused" if refused else "busy" if ended.status == BUSY else "commands that were done"] += 1
