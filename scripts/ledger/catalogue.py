@@ -383,11 +383,15 @@ class Catalogue:
         self.known = {}
         os.makedirs(directory, exist_ok=True)
 
-    def get(self, family_number, without, index):
-        """The release's spec with its packed manifest, and each shipped database as bytes."""
-        key = (family_number, tuple(without), index)
+    def get(self, story, index):
+        """A release of the story's family; a kept story has its releases with it, so that it stays the same for ever."""
+        number, without = story["family"], tuple(story.get("without", ()))
+        key = (id(story["drafts"]) if "drafts" in story else number, without, index)
         if key not in self.known:
-            spec = clone(family(family_number, tuple(without)).releases[index])
+            if "drafts" in story:
+                spec = clone(story["drafts"][str(index)])
+            else:
+                spec = clone(family(number, without).releases[index])
             if "unpreserved" not in self.features:
                 for db in spec["databases"].values():
                     db.pop("unpreserved", None)
@@ -421,6 +425,7 @@ class Catalogue:
 
 class Release:
     def __init__(self, index, spec, directory):
+        self.draft = clone(spec)
         self.index, self.version, self.directory = index, spec["version"], directory
         self.databases = spec["databases"]
         self.manifest = os.path.join(directory, "out", f"ledger-{self.version}.json")

@@ -60,6 +60,7 @@ class Outcome:
         self.kept, self.adopted = list(kept), dict(adopted)
         self.rejected = rejected or {}   # path: [(table, columns, row, whose)]
         self.same, self.loose = same, loose
+        self.removed = set()             # sets in quarantine that the operator takes away
         self.rows = rows or {}           # database: {table: (least, most)} that do not survive
 
 
@@ -208,6 +209,15 @@ class Oracle:
             return Outcome({DONE}, after, kept)
 
         return explore(predict)
+
+    def clean(self, state, op):
+        found = Outcome({DONE}, state.copy())
+        if op.get("older"):
+            found.removed = {name for name, kept in state.sets.items() if kept.kind == "cache"}
+        return [found]
+
+    def salvage(self, state, op):
+        return [Outcome({DONE, REFUSED, BUSY}, state.copy())]
 
     def hold(self, state, op):
         after = state.copy()

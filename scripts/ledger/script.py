@@ -23,7 +23,8 @@ def shell(verdict, moult):
                 if relative.endswith(".sql") and "/" not in relative:
                     lines.append(f"sqlite3 {relative[:-4]}.db < {relative}")
         lines.append(f"$MOULT pack -q --level 1 draft.json -o . || exit")
-    lines += ["", '$MOULT init -q "$S" --product org.example.ledger', """sed -i 's/"keep": *[0-9]*/"keep": 30/' "$S/moult.json" """.strip(), 'cd "$W"', ""]
+    settings = json.dumps({"keep": 30} | verdict.story.get("settings", {}))[1:-1]
+    lines += ["", '$MOULT init -q "$S" --product org.example.ledger', f"""sed -i 's/"keep": *[0-9]*/{settings}/' "$S/moult.json\"""", 'cd "$W"', ""]
     lines += verdict.log
     lines += ['echo "what is there: $W"']
     return "\n".join(lines) + "\n"

@@ -5,6 +5,12 @@ from catalogue import family
 from trial import run
 
 
+def smaller_of(story):
+    """A copy with the same releases."""
+    made = copy.deepcopy({k: v for k, v in story.items() if k != "drafts"})
+    return made | ({"drafts": story["drafts"]} if "drafts" in story else {})
+
+
 def shrink(verdict, catalogue, options, directory, most=250):
     wanted = verdict.signature
     best = verdict
@@ -21,7 +27,7 @@ def shrink(verdict, catalogue, options, directory, most=250):
             return True
         return False
 
-    story = copy.deepcopy(verdict.story)
+    story = smaller_of(verdict.story)
     if verdict.at is not None and verdict.at >= 0:
         story["ops"] = story["ops"][:verdict.at + 1]
         fails(story)
@@ -33,7 +39,7 @@ def shrink(verdict, catalogue, options, directory, most=250):
         while size:
             at = 0
             while at < len(best.story["ops"]):
-                smaller = copy.deepcopy(best.story)
+                smaller = smaller_of(best.story)
                 del smaller["ops"][at:at + size]
                 if smaller["ops"] and fails(smaller):
                     changed = True
@@ -44,20 +50,22 @@ def shrink(verdict, catalogue, options, directory, most=250):
         for at, op in enumerate(best.story["ops"]):
             for count in (1, 2, 3):
                 if op.get("n", 0) > count:
-                    smaller = copy.deepcopy(best.story)
+                    smaller = smaller_of(best.story)
                     smaller["ops"][at]["n"] = count
                     if fails(smaller):
                         changed = True
                         break
             for field in ("crash", "take", "accept", "torn", "deep"):
                 if field in best.story["ops"][at]:
-                    smaller = copy.deepcopy(best.story)
+                    smaller = smaller_of(best.story)
                     del smaller["ops"][at][field]
                     changed |= fails(smaller)
+        if "drafts" in best.story:
+            continue
         # Databases and tables that have nothing to do with it.
         for name in family(best.story["family"]).all:
             if name not in best.story["without"]:
-                smaller = copy.deepcopy(best.story)
+                smaller = smaller_of(best.story)
                 smaller["without"] = best.story["without"] + [name]
                 if all(release["databases"] for release in family(smaller["family"], tuple(smaller["without"])).releases):
                     changed |= fails(smaller)
@@ -65,7 +73,7 @@ def shrink(verdict, catalogue, options, directory, most=250):
             for name, db in release["databases"].items():
                 if db["kind"] == "shared":
                     for table in db["tables"]:
-                        smaller = copy.deepcopy(best.story)
+                        smaller = smaller_of(best.story)
                         smaller["without"] = best.story["without"] + [f"{name}.{table['name']}"]
                         if len(db["tables"]) > 1 and f"{name}.{table['name']}" not in best.story["without"]:
                             changed |= fails(smaller)

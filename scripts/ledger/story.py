@@ -84,11 +84,22 @@ def story(seed, number, families=FAMILIES):
             ops.append({"op": kind, "at": int(rng.choice([rng.randint(1, 40), rng.randint(1, 160)])), "cmd": command})
             if kind == "kill" and rng.random() < 0.2:
                 ops[-1]["torn"] = True
+            if kind == "kill" and rng.random() < 0.2:
+                ops[-1]["undo"] = True
             if command["op"] == "apply":
                 ops.append(dict(command))
                 at = after
         elif kind == "quarantine":
-            ops.append({"op": "quarantine", "what": rng.choice(["list", "export", "export", "restore", "table"]), "pick": rng.randrange(1000)})
+            ops.append({"op": "quarantine", "what": rng.choice(["list", "export", "export", "export", "restore", "table", "remove"]), "pick": rng.randrange(1000)})
+        elif kind == "saved":
+            op, at = update(rng, drafts, at)
+            ops.append({"op": "saved", "cmd": op})
+            if rng.random() < 0.5:
+                ops[-1]["write"] = {"op": "write", "db": rng.choice(writable), "seed": rng.randrange(10**6), "n": 2}
+        elif kind == "clean":
+            ops.append({"op": "clean", "older": rng.random() < 0.5, "keep": rng.random() < 0.3})
+        elif kind == "salvage":
+            ops.append({"op": "salvage", "db": rng.choice(writable)})
         elif kind == "hold":
             ops.append({"op": "hold", "v": rng.choice([min(at + 1, RELEASES - 1), "*"])})
         elif kind == "owner":
@@ -107,13 +118,19 @@ def story(seed, number, families=FAMILIES):
                 ops.append({"op": "plain", "db": rng.choice(new), "like": to, "seed": rng.randrange(10**6), "n": rng.randint(1, 5)})
                 ops.append({"op": "apply", "to": to})
                 at = to
-    return {"seed": seed, "story": number, "family": chosen, "without": [], "ops": ops[:40]}
+    made = {"seed": seed, "story": number, "family": chosen, "without": [], "ops": ops[:40]}
+    settings = {}
+    if rng.random() < 0.25:
+        settings |= {"keep": rng.choice([1, 2]), "minimumAge": 0}
+    if rng.random() < 0.1:
+        settings["quarantineLimit"] = rng.choice([0, 20000])
+    return made | ({"settings": settings} if settings else {})
 
 
 WEIGHTS = {
     "write": 36, "apply": 22, "rollback": 5, "adopted": 0.7, "schema": 2.5, "mode": 3, "open": 3, "reset": 3, "damage": 2, "remove": 0.5,
     "copy": 0.8, "again": 2, "status": 2, "older": 1.5, "kill": 2.5, "full": 0.7, "quarantine": 3, "hold": 1.2, "unhold": 1, "owner": 1,
-    "link": 0.4, "plan": 2.5, "pack": 0.4, "plain": 1,
+    "link": 0.4, "plan": 2.5, "pack": 0.4, "plain": 1, "saved": 1.2, "clean": 0.8, "salvage": 0.2,
 }
 
 

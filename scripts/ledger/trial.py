@@ -2,7 +2,7 @@
 import json, os, shutil, signal, sqlite3, traceback
 
 from catalogue import PackRefused
-from world import Failed, World
+from world import CutShort, Failed, World
 
 
 class Trouble(Exception):
@@ -20,6 +20,7 @@ class Verdict:
     def __init__(self, story, world, found=None, op=None, at=None):
         self.story, self.found, self.op, self.at = story, found, op, at
         self.counts, self.log = world.counts, world.log
+        self.drafts = {str(index): release.draft for index, release in sorted(world.used.items())}
         self.releases = {index: release.directory for index, release in world.used.items()}
 
     @property
@@ -51,6 +52,9 @@ def run(story, catalogue, options, directory):
             return Verdict(story, world)
         except Failed as failed:
             return Verdict(story, world, failed.found, failed.op, at)
+        except CutShort:
+            world.counts["stories cut short"] += 1
+            return Verdict(story, world)
         except PackRefused as refused:
             return Verdict(story, world, [("pack", f"a sound draft was refused: {refused}")], story["ops"][max(at, 0)], at)
         except Exception:
