@@ -3,7 +3,7 @@ import json, subprocess
 
 APP = ("app insert", "app update", "app delete")
 ROWS = {
-    "acknowledged": "numbers given to rows of the app", "rows kept in their databases": "rows found in their database after a command, added up",
+    "acknowledged": "rows acknowledged: inserted or changed by the app", "rows kept in their databases": "rows found in their database after a command, added up",
     "rows rejected": "rows of the app in moult_rejected", "shipped rows rejected": "shipped rows in moult_rejected",
     "sets in quarantine": "sets in quarantine", "rows in quarantine": "rows counted in quarantine", "files adopted": "files adopted",
     "rows adopted": "rows in adopted generations", "restored": "restores from quarantine", "exports": "exports from quarantine",

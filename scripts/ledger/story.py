@@ -18,6 +18,10 @@ def story(seed, number, families=FAMILIES):
     for name in names:
         if rng.random() < 0.12:
             ops.append({"op": "plain", "db": name, "like": at, "seed": rng.randrange(10**6), "n": rng.randint(1, 5)})
+        if ops and rng.random() < 0.05:
+            ops.append({"op": "open", "db": ops[-1]["db"], "how": "idle"})
+    if rng.random() < 0.05:
+        ops.append({"op": rng.choice(["kill", "kill", "full"]), "at": rng.randint(1, 130), "cmd": {"op": "apply", "to": at}})
     ops.append({"op": "apply", "to": at})
     while len(ops) < length:
         here = drafts[at]["databases"]

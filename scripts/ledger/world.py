@@ -154,7 +154,6 @@ class World:
         self.close_all()
         found = self.accounted()
         self.judge(found, {"op": "end"})
-        self.counts["acknowledged"] += self.number
         self.counts["stories"] += 1
 
     def judge(self, found, op):
@@ -185,7 +184,7 @@ class World:
         path, file = self.file_of(op)
         if not path or self.state.opened.get(path) in ("write",) or self.state.opened.get(path) == "read" and not file.wal:
             return False
-        rng = random.Random(op["seed"])
+        rng = random.Random(op.get("seed", 0))
         connection = connect(self.full(path))
         done = []
         try:
@@ -196,10 +195,7 @@ class World:
             if crash:
                 connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("BEGIN")
-            for _ in range(op["n"]):
-                sql = writer.statement()
-                if sql is None:
-                    continue
+            for sql in self.statements(op, writer):
                 try:
                     changed = connection.execute(sql).rowcount
                 except (sqlite3.IntegrityError, sqlite3.OperationalError):
@@ -225,6 +221,17 @@ class World:
                 self.put_crashed(path)
         return None if done else False
 
+    def statements(self, op, writer):
+        """What the app does now; a story that was written by hand says it itself, and numbers its rows."""
+        if "sql" in op:
+            writer.number = max(writer.number, op["number"])
+            yield from op["sql"]
+        else:
+            for _ in range(op["n"]):
+                sql = writer.statement()
+                if sql:
+                    yield sql
+
     def log_sql(self, path, sql):
         self.log.append(f"sqlite3 \"$S/{path}\" <<'SQL'\n{sql}SQL")
 
@@ -249,6 +256,7 @@ class World:
         before, now = file.content.numbered, content.numbered
         for number in now:
             if number not in before:
+                self.counts["acknowledged"] += 1
                 self.alive[number] = now[number][0]
                 self.deleted.pop(number, None)
         for number in before:
@@ -351,7 +359,7 @@ class World:
             return False
         if isinstance(self.state.installed, int) and self.release(self.state.installed).at(db["path"]):
             return False
-        rng = random.Random(op["seed"])
+        rng = random.Random(op.get("seed", 0))
         path = self.full(db["path"])
         with open(path, "wb") as out:
             out.write(db["bytes"])
@@ -361,10 +369,9 @@ class World:
         wal = connection.execute("PRAGMA journal_mode").fetchone()[0] == b"wal"
         writer = Writer(connection, rng, self.number)
         done = []
-        for _ in range(op["n"]):
-            sql = writer.statement()
+        for sql in self.statements(op, writer):
             try:
-                if sql and connection.execute(sql).rowcount > 0:
+                if connection.execute(sql).rowcount > 0:
                     done.append(sql + ";\n")
             except (sqlite3.IntegrityError, sqlite3.OperationalError):
                 pass
@@ -374,6 +381,7 @@ class World:
         self.log.append(f"cp $R/{self.release(op['like']).version}/{db['name']}.db \"$S/{db['path']}\"")
         self.log_sql(db["path"], ("PRAGMA journal_mode = WAL;\n" if wal else "") + "".join(done))
         for number, places in content.numbered.items():
+            self.counts["acknowledged"] += 1
             self.alive[number] = places[0]
         self.state.files[db["path"]] = File(content, name=db["name"], plain=True, wal=wal, kind=db["kind"])
 
