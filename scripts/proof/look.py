@@ -167,8 +167,10 @@ class State:
         self.kept = kept(store)
 
     def differences(self, other):
-        found = [f"{name} is {getattr(self, name)}, and not {getattr(other, name)}"
-                 for name in ("version", "sealed", "living", "modes", "settings", "kept") if getattr(self, name) != getattr(other, name)]
+        found = [f"in quarantine, but not expected: {known}" for known in self.kept if known not in other.kept]
+        found += [f"expected in quarantine: {known}" for known in other.kept if known not in self.kept]
+        found += [f"{name} is {getattr(self, name)}, and not {getattr(other, name)}"
+                 for name in ("version", "sealed", "living", "modes", "settings") if getattr(self, name) != getattr(other, name)]
         found += [f"left over: {name}" for name in sorted((self.files - other.files).elements())]
         found += [f"missing: {name}" for name in sorted((other.files - self.files).elements())]
         return found

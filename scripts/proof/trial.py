@@ -83,8 +83,9 @@ class World:
             if self.run(*command, before=[self.tools.strike, "-o", report.name, *how, "--"]):
                 raise SystemExit("strike: " + self.log[-1])
             found = dict(word.split("=") for word in report.read().split())
-        self.log.append(f"  struck: {found}")
-        return {name: value if name == "at" else int(value) for name, value in found.items()}
+        if int(found["struck"]):
+            self.log.append(f"  struck at call {number}, {found['at']} {found['paths']}, ended with {found['ending']}")
+        return {name: value if name in ("at", "paths") else int(value) for name, value in found.items()}
 
     def remove(self):
         places.remove(self.directory)
@@ -173,7 +174,8 @@ def strike(flow, baseline, fault, number, tools, place, attempt=0):
     except Missed:
         raise
     except Exception as error:
-        raise Wrong(f"{error}\n    " + "\n    ".join(world.log)) from error
+        told = f"{error}\n    " + "\n    ".join(world.log)
+        raise Wrong(told.replace(world.directory + "/", "").replace(tools.scratch + "/", "")) from error
     finally:
         if not tools.keep:
             world.remove()
@@ -189,8 +191,11 @@ def whole_at_once(world, baseline):
     if not any(all(end.sealed.get(name) == digest for name, digest in found.items() if name in end.sealed) for end in ends):
         raise Wrong(f"at the moment of the strike the sealed databases are of no one release: {found}")
     found = look.living(world.store)
-    for name in baseline.ends["old"].living.keys() | found.keys():
-        if found.get(name) not in [end.living.get(name) for end in ends]:
+    old = baseline.ends["old"].living
+    for name in old.keys() | found.keys():
+        # A database that gets another path is moved first, and replaced then.
+        is_moved = name not in old and found.get(name) in old.values()
+        if found.get(name) not in [end.living.get(name) for end in ends] and not is_moved:
             raise Wrong(f"at the moment of the strike {name} is {found.get(name)}")
     if not any(end.living.keys() - end.sealed.keys() <= found.keys() | look.sealed(world.store).keys() for end in ends):
         raise Wrong(f"at the moment of the strike the writable databases are {', '.join(found)}")
@@ -242,7 +247,8 @@ def settled(flow, baseline, world, fault, number, ending):
     differences = {name: state.differences(end) for name, end in baseline.ends.items()}
     outcome = next((name for name, found in differences.items() if not found), None)
     if not outcome:
-        raise Wrong("after settling it is not " + ", nor ".join(f"{name} ({'; '.join(found)})" for name, found in differences.items()))
+        name, found = min(differences.items(), key=lambda pair: len(pair[1]))
+        raise Wrong(f"after settling it is neither of {', '.join(differences)}; the nearest is {name}: {'; '.join(found)}")
     if ending != KILLED and outcome not in baseline.possible(ending):
         raise Wrong(f"it ended with {ending}, and is {outcome} after settling")
     agree(world, baseline.ends[outcome], state, outcome, fault)
