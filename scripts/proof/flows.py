@@ -29,6 +29,12 @@ class Flow:
     between: list = ()
     # A network brings bytes in pieces as it likes, so the last calls of one run may not come about in another.
     varies: bool = False
+    # Whether the command does nothing if it is given again at its end.
+    repeats: bool = True
+    # How many rows of an app the flow begins with, as a check of the flow itself.
+    rows: int = 0
+    # Files whose rows can be made again.
+    caches: tuple = ("thumbs.db",)
 
 
 def install(name):
@@ -37,24 +43,46 @@ def install(name):
     return begin
 
 
+def write(path, *statements, wal=False):
+    """An app that writes to a database and is killed: in WAL mode its rows are in the WAL."""
+    app = sqlite3.connect(path)
+    if wal:
+        app.execute("PRAGMA journal_mode = WAL")
+        app.execute("PRAGMA wal_autocheckpoint = 0")
+    for statement in statements:
+        app.execute(statement)
+    app.commit()
+    left = {one: open(one, "rb").read() for one in (path, path + "-wal") if wal}
+    app.close()
+    for one, content in left.items():
+        with open(one, "wb") as out:
+            out.write(content)
+
+
 def with_rows(name, file, *statements, wal=False):
-    """A release, and an app that has written to one of its databases and died: in WAL mode its rows are in the WAL."""
+    """A release, and an app that has written to one of its databases."""
     def begin(world):
         install(name)(world)
-        path = os.path.join(world.store, file)
-        app = sqlite3.connect(path)
-        if wal:
-            app.execute("PRAGMA journal_mode = WAL")
-            app.execute("PRAGMA wal_autocheckpoint = 0")
-        for statement in statements:
-            app.execute(statement)
-        app.commit()
-        left = {one: open(one, "rb").read() for one in (path, path + "-wal") if wal}
-        app.close()
-        for one, content in left.items():
-            with open(one, "wb") as out:
-                out.write(content)
+        write(os.path.join(world.store, file), *statements, wal=wal)
     return begin
+
+
+def found(file, *statements, wal=False):
+    """A store without a release, and the file of an app where the release has a database."""
+    return lambda world: write(os.path.join(world.store, file), *statements, wal=wal)
+
+
+def then(begin, *steps):
+    """What else is done before the flow begins: commands, and functions of the world."""
+    def further(world):
+        begin(world)
+        for step in steps:
+            step(world) if callable(step) else world.must(*world.words(step))
+    return further
+
+
+def writes(file, *statements, wal=False):
+    return lambda world: write(os.path.join(world.store, file), *statements, wal=wal)
 
 
 def settle_on(world, **settings):
@@ -117,6 +145,126 @@ def shared(way, wal):
             "pantry.db: SELECT release FROM moult_release": ([("1.0.0",)], [("2.0.0",)])})
 
 
+def mode(wal):
+    return ", WAL" if wal else ""
+
+
+# An app's own pantry: rows that the release selects, rows that it does not, and a table of which it knows nothing.
+PANTRY_OF_APP = [
+    "CREATE TABLE food(id INTEGER PRIMARY KEY, name TEXT NOT NULL, editable INTEGER NOT NULL DEFAULT 0)",
+    "INSERT INTO food VALUES(100, 'mine', 1), (5, 'my five', 1), (200, 'not selected', 0), (1, 'my one', 0)",
+    "CREATE TABLE shop(name TEXT)", "INSERT INTO shop VALUES('corner')"]
+ADOPTED = ".moult/generations/0+adopted/pantry.db: SELECT id, name FROM food UNION ALL SELECT 0, name FROM shop ORDER BY 1"
+OF_APP = [(0, "corner"), (1, "my one"), (5, "my five"), (100, "mine"), (200, "not selected")]
+FOODS = "pantry.db: SELECT id, name FROM food WHERE id IN (1, 5, 6, 100, 200, 300)"
+ROLLBACK = ["rollback", "--to", "0+adopted", "--reason", "proof"]
+
+
+def adoption(way, wal):
+    """First install of a shared database over the file of an app."""
+    return Flow(
+        f"adoption by {way}" + mode(wal), found("pantry.db", *PANTRY_OF_APP, wal=wal), ["apply", f"{{{way}-1.0.0}}"], {
+            "version": (None, "1.0.0"), ADOPTED: (None, OF_APP), "kept": ([], []),
+            FOODS: ([(1, "my one"), (5, "my five"), (100, "mine"), (200, "not selected")],
+                    [(1, "1.0.0 1"), (5, "my five"), (6, "1.0.0 6"), (100, "mine")])}, rows=5)
+
+
+def return_to_adopted(way, wal):
+    """Rollback to the file of the app, after an app wrote to the release's database."""
+    begin = then(found("pantry.db", *PANTRY_OF_APP, wal=wal), ["apply", "-q", f"{{{way}-1.0.0}}"],
+                 *([] if way == "sealed" else [writes("pantry.db", "INSERT INTO food VALUES(300, 'later', 0)", wal=wal)]))
+    kept = [] if way == "sealed" else [("pantry", "rolled-back", "1.0.0", ...)]
+    return Flow(
+        f"rollback to 0+adopted, {'reference' if way == 'sealed' else way}" + mode(wal), begin, ROLLBACK, {
+            "kept": ([], kept), ADOPTED: (OF_APP, None),
+            FOODS: (None, [(1, "my one"), (5, "my five"), (100, "mine"), (200, "not selected")])},
+        repeats=False, rows=5 if way == "sealed" else 6)
+
+
+def taken(kind, wal):
+    """A release takes over the user's database, with the operator's leave."""
+    kept = [("user", "taken-over", "1.0.0", {"note": 2} if kind == "shared" else ...)]
+    return Flow(
+        f"take-over, user to {kind}" + mode(wal), with_rows(f"taken-{kind}-1.0.0", "user.db", *NOTES, wal=wal),
+        ["apply", f"{{taken-{kind}-2.0.0}}", "--take-over", "user"], {
+            "version": ("1.0.0", "2.0.0"), FOOD: ([("1.0.0",)], [("2.0.0",)]), "kept": ([], kept),
+            "user.db: SELECT text FROM note": ([("rye",), ("bread",)], [])}, rows=2)
+
+
+LEFT = [*MINE, "INSERT INTO favorite VALUES(7, 5), (8, 4)", "CREATE TABLE shop(name TEXT)", "INSERT INTO shop VALUES('corner')"]
+LEFT_BEHIND = ("pantry", "replaced", "1.0.0", {"favorite": 2, "food": 1, "shop": 1})
+FAVORITES = "pantry.db: SELECT food FROM favorite ORDER BY 1"
+
+
+def left(way, wal):
+    """An update that leaves rows of the app behind: a table that is no longer preserved, and what was never selected."""
+    return Flow(
+        f"rows left behind by {way}" + mode(wal), with_rows(f"left-{way}-1.0.0", "pantry.db", *LEFT, wal=wal),
+        ["apply", f"{{left-{way}-2.0.0}}", "--accept-unpreserved"], {
+            "version": ("1.0.0", "2.0.0"), "kept": ([], [LEFT_BEHIND]), FAVORITES: ([(7,), (8,)], []),
+            PANTRY: (pantry("1.0.0", "scribbled"), pantry("2.0.0", "2.0.0 1"))}, rows=7)
+
+
+def lossy(wal):
+    """A migration that changes one value and drops a column."""
+    moods = ["INSERT INTO note(text, mood) VALUES('rye', 'good'), ('bread', 'bad')"]
+    return Flow(
+        "migration that changes values" + mode(wal), with_rows("lossy-1.0.0", "user.db", *moods, wal=wal),
+        ["apply", "{lossy-2.0.0}"], {
+            "version": ("1.0.0", "2.0.0"), "kept": ([], [("user", "migrated", "1.0.0", {"note": 2})]),
+            "user.db: SELECT * FROM note": ([(1, "rye", "good"), (2, "bread", "bad")], [(1, "RYE"), (2, "bread")])}, rows=2)
+
+
+def restored_user(wal):
+    """The user's database comes back from quarantine, after more was written to the one that replaced it."""
+    begin = then(with_rows("plain-1.0.0", "user.db", *NOTES, wal=wal), ["reset", "-q", "user", "--set-user-data-aside"],
+                 writes("user.db", "INSERT INTO note(text) VALUES('later')", wal=wal))
+    reset = ("user", "reset", "1.0.0", None)
+    return Flow(
+        "restore, user" + mode(wal), begin, ["quarantine", "--restore", "user"], {
+            "version": ("1.0.0",) * 2, "kept": (None, None),
+            "user.db: SELECT text FROM note": ([("later",)], [("rye",), ("bread",)])}, repeats=False, rows=3)
+
+
+def restored_pantry(wal):
+    """A shared database comes back from quarantine, with the rows that an update left behind."""
+    begin = then(left("exchange", wal).begin, ["apply", "-q", "{left-exchange-2.0.0}", "--accept-unpreserved"],
+                 writes("pantry.db", "INSERT INTO food VALUES(300, 'later', 1)", wal=wal))
+    return Flow(
+        "restore, shared" + mode(wal), begin, ["quarantine", "--restore", "pantry"], {
+            "version": ("2.0.0",) * 2, FAVORITES: ([], [(7,), (8,)])}, repeats=False, rows=8)
+
+
+def restored_table(table, wal):
+    """Rows of one table come back from quarantine, into a database that an app has written to since."""
+    begin = then(left("exchange", wal).begin, ["apply", "-q", "{left-exchange-2.0.0}", "--accept-unpreserved"],
+                 writes("pantry.db", "INSERT INTO favorite VALUES(9, 3)", wal=wal))
+    old = pantry("2.0.0", "2.0.0 1")
+    return Flow(
+        f"restore, table {table}" + mode(wal), begin, ["quarantine", "--restore", "pantry", "--table", table], {
+            "version": ("2.0.0",) * 2, "kept": ([LEFT_BEHIND],) * 2,
+            FAVORITES: ([(9,)], [(7,), (8,), (9,)] if table == "favorite" else [(9,)]), PANTRY: (old, old)}, rows=8)
+
+
+def moved(wal):
+    """The user's database gets another path."""
+    rows = [("rye",), ("bread",)]
+    return Flow(
+        "moved, user" + mode(wal), with_rows("moved-1.0.0", "user.db", *NOTES, wal=wal), ["apply", "{moved-2.0.0}"], {
+            "version": ("1.0.0", "2.0.0"), "user.db: SELECT text FROM note": (rows, None),
+            "notes.db: SELECT text FROM note": (None, rows), "kept": ([], [])}, rows=2)
+
+
+def moved_pantry(wal):
+    """A shared database gets another path and other content."""
+    return Flow(
+        "moved, shared" + mode(wal), with_rows("moved-shared-1.0.0", "pantry.db", *MINE, wal=wal),
+        ["apply", "{moved-shared-2.0.0}"], {
+            "version": ("1.0.0", "2.0.0"), PANTRY: (pantry("1.0.0", "scribbled"), None),
+            PANTRY.replace("pantry.db", "larder.db"): (None, pantry("2.0.0", "2.0.0 1")),
+            "kept": ([], [("pantry", "replaced", "1.0.0", {"food": 1})])}, rows=4)
+
+
 UPDATE = {"version": ("1.0.0", "2.0.0"), FOOD: ([("1.0.0",)], [("2.0.0",)]),
           "user.db: SELECT text FROM note": ([("rye",), ("bread",)],) * 2}
 
@@ -148,4 +296,14 @@ FLOWS = [
          between=[["apply", "--feed", "{feed half}"]], varies=True),
     Flow("cache reset", broken, ["reset", "thumbs"],
          {"version": ("1.0.0",) * 2, "thumbs.db: SELECT count(*) FROM thumb": (None, [(0,)])}, readable=False),
+    *(adoption(way, wal) for way, wal in (("exchange", False), ("exchange", True), ("live", False), ("live", True))),
+    *(taken(kind, wal) for kind in ("shared", "reference") for wal in (False, True)),
+    *(left(way, wal) for way in ("exchange", "live") for wal in (False, True)),
+    *(lossy(wal) for wal in (False, True)),
+    *(restored_user(wal) for wal in (False, True)),
+    *(restored_pantry(wal) for wal in (False, True)),
+    *(restored_table(table, wal) for table in ("favorite", "food") for wal in (False, True)),
+    *(moved(wal) for wal in (False, True)),
+    *(moved_pantry(wal) for wal in (False, True)),
+    *(return_to_adopted(way, wal) for way in ("exchange", "sealed") for wal in (False, True)),
 ]

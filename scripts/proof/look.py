@@ -1,5 +1,7 @@
 """What is in a store, found out without moult and without changing it."""
-import hashlib, json, os, re, shutil, sqlite3, stat, tempfile
+import collections, hashlib, json, os, re, shutil, sqlite3, stat, tempfile
+
+import rows
 
 # What an update is called, and what it set aside.
 UPDATE = re.compile(r"\d{14}-[0-9a-f]{8}")
@@ -81,7 +83,7 @@ def version(store):
 
 def files(store):
     """Every name in the store with its kind and mode. What SQLite keeps beside a database in WAL mode is the app's."""
-    found = set()
+    found = collections.Counter()
     for directory, below, plain in os.walk(store):
         for name in below + plain:
             path = os.path.join(directory, name)
@@ -94,8 +96,29 @@ def files(store):
                 continue
             facts = os.lstat(path)
             kind = "link to " + os.readlink(path) if stat.S_ISLNK(facts.st_mode) else oct(facts.st_mode)
-            found.add(f"{UPDATE.sub('ID', relative)} {kind}")
+            found[f"{UPDATE.sub('ID', relative)} {kind}"] += 1
     return found
+
+
+def kept(store):
+    """Each set in quarantine: its record without times, and the content of its database."""
+    found = []
+    for name in rows.quarantined(store):
+        known = rows.record(store, name)
+        if not isinstance(known, dict):
+            found.append((UPDATE.sub("ID", name), rows.fault(store, name)))
+            continue
+        known.pop("time", None)
+        file = os.path.join(store, ".moult/quarantine", name, os.path.basename(known.get("path", "?")))
+        known = UPDATE.sub("ID", json.dumps(known, sort_keys=True).replace(store, "STORE"))
+        found.append((UPDATE.sub("ID", name), known, *(content(file) if os.path.isfile(file) else ["no file"])))
+    return sorted(found)
+
+
+def reasons(store):
+    """Which databases are in quarantine, why, and how many rows of each table are nowhere else."""
+    records = [rows.record(store, name) for name in rows.quarantined(store)]
+    return sorted((known["database"], known["reason"], known["release"], known.get("rows")) for known in records)
 
 
 def settings(store):
@@ -141,10 +164,13 @@ class State:
         self.living, self.modes = living(store), modes(store)
         self.files, self.settings = files(store), settings(store)
         self.installed, self.last = installed(store)
+        self.kept = kept(store)
 
     def differences(self, other):
-        found = [f"{name} is {getattr(self, name)}, and not {getattr(other, name)}"
+        found = [f"in quarantine, but not expected: {known}" for known in self.kept if known not in other.kept]
+        found += [f"expected in quarantine: {known}" for known in other.kept if known not in self.kept]
+        found += [f"{name} is {getattr(self, name)}, and not {getattr(other, name)}"
                  for name in ("version", "sealed", "living", "modes", "settings") if getattr(self, name) != getattr(other, name)]
-        found += [f"left over: {name}" for name in sorted(self.files - other.files)]
-        found += [f"missing: {name}" for name in sorted(other.files - self.files)]
+        found += [f"left over: {name}" for name in sorted((self.files - other.files).elements())]
+        found += [f"missing: {name}" for name in sorted((other.files - self.files).elements())]
         return found

@@ -1,6 +1,8 @@
 """The releases that the flows install: packed by moult in frames, and one as tar and zstd make it."""
 import functools, hashlib, http.server, json, os, random, shutil, sqlite3, subprocess, threading
 
+from rows import read
+
 PRODUCT = "org.example.proof"
 
 
@@ -36,7 +38,23 @@ NOTE = {
           PRAGMA user_version = 2;""",
 }
 TO_TWO = "ALTER TABLE note ADD COLUMN done INTEGER NOT NULL DEFAULT 0;\nPRAGMA user_version = 2;\n"
+# The user's notes with a column that the second release drops.
+MOOD = {
+    1: "CREATE TABLE note(id INTEGER PRIMARY KEY, text TEXT NOT NULL, mood TEXT); PRAGMA user_version = 1;",
+    2: "CREATE TABLE note(id INTEGER PRIMARY KEY, text TEXT NOT NULL); PRAGMA user_version = 2;",
+}
+WITHOUT_MOOD = """UPDATE note SET text = upper(text) WHERE text = 'rye';
+ALTER TABLE note DROP COLUMN mood;
+PRAGMA user_version = 2;
+"""
+FAVORITE = "CREATE TABLE favorite(food INTEGER PRIMARY KEY, stars INTEGER NOT NULL);"
 THUMBS = "CREATE TABLE thumb(id INTEGER PRIMARY KEY, image BLOB);"
+
+
+def shelf(version):
+    """A pantry with a table that only apps fill."""
+    script, rows = pantry(version)
+    return script + FAVORITE, rows
 
 
 def pantry(version):
@@ -59,6 +77,8 @@ class Silent(http.server.SimpleHTTPRequestHandler):
 class Releases:
     def __init__(self, moult, directory):
         self.moult, self.directory = moult, directory
+        # Every row that a release shipped: all other rows are of an app or a user.
+        self.shipped = set()
         os.makedirs(directory)
         # Two sealed databases of several frames, of which one goes and another comes, and the user's own.
         self.pair("plain", lambda v: {
@@ -78,6 +98,32 @@ class Releases:
             "user": ("user", (NOTE[1 if v == "1.0.0" else 2], ()),
                      {} if v == "1.0.0" else {"migrations": ["migrations/0002-done.sql"]}),
         }, {"migrations/0002-done.sql": TO_TWO})
+        self.pair("lossy", lambda v: {
+            "food": ("reference", reference("food", v), {}),
+            "user": ("user", (MOOD[1 if v == "1.0.0" else 2], ()),
+                     {} if v == "1.0.0" else {"migrations": ["migrations/0002-mood.sql"]}),
+        }, {"migrations/0002-mood.sql": WITHOUT_MOOD})
+        # The second release no longer says what becomes of the app's favorites.
+        for way in ("exchange", "live"):
+            self.pair(f"left-{way}", lambda v: {
+                "food": ("reference", reference("food", v), {}),
+                "pantry": ("shared", shelf(v), {"replace": way, "preserve":
+                           preserve + ([{"table": "favorite"}] if v == "1.0.0" else [])}),
+            })
+        for kind in ("shared", "reference"):
+            self.pair(f"taken-{kind}", lambda v: {
+                "food": ("reference", reference("food", v), {}),
+                "user": ("user" if v == "1.0.0" else kind, (NOTE[1], ()), {}),
+            })
+        self.pair("moved", lambda v: {
+            "food": ("reference", reference("food", v), {}),
+            "user": ("user", (NOTE[1], ()), {"path": "user.db" if v == "1.0.0" else "notes.db"}),
+        })
+        self.pair("moved-shared", lambda v: {
+            "food": ("reference", reference("food", v), {}),
+            "pantry": ("shared", pantry(v), {"preserve": preserve, "path": "pantry.db" if v == "1.0.0" else "larder.db"}),
+        })
+        self.pair("sealed", lambda v: {"food": ("reference", reference("food", v), {}), "pantry": ("reference", pantry(v), {})})
         self.pair("cache", lambda v: {
             "food": ("reference", reference("food", v), {}), "thumbs": ("cache", (THUMBS, ()), {}),
         })
@@ -125,6 +171,7 @@ class Releases:
         entries = {}
         for key, (kind, (script, rows), more) in databases.items():
             database(os.path.join(work, f"{key}.db"), script, rows)
+            self.shipped.update(read(os.path.join(work, f"{key}.db"))[0])
             entries[key] = {"kind": kind, "source": f"{key}.db", **more}
         with open(os.path.join(work, "draft.json"), "w") as out:
             json.dump({"manifest": 1, "product": PRODUCT, "version": version, "sequence": sequence,

@@ -8,7 +8,7 @@
  *          cut     the file system of DIRECTORY loses what it has not written yet, and every process dies
  *          EIO, ENOSPC   the call fails, with -g every later one, too
  * NUMBER   counts the calls that the action can strike at: `torn` only writes, `ENOSPC` only what takes room
- * REPORT   gets one line: how many calls of each class there were, whether it struck and where, how the command ended;
+ * REPORT   gets one line: the number of calls of each class, the first call that was struck with its paths, the exit status;
  *          with -l a line for each call before it
  *
  * It works from outside: a seccomp filter stops the traced threads at these calls only, so the command has no hook in it
@@ -31,6 +31,7 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -63,10 +64,19 @@ static const struct call { long number; const char *name; int traits; } calls[] 
     {SYS_utimensat, "utimensat", 0}, {SYS_setxattr, "setxattr", ROOM}, {SYS_fsetxattr, "fsetxattr", ROOM | FILED},
     {SYS_ioctl, "ioctl", ROOM | FILED | CONTROLS},
 };
+
+/* Which arguments of a call are paths, by their numbers. */
+static const struct paths { long number; int first, second; } paths[] = {
+    {SYS_open, 1, 0}, {SYS_openat, 2, 0}, {SYS_creat, 1, 0}, {SYS_mkdir, 1, 0}, {SYS_mkdirat, 2, 0}, {SYS_rmdir, 1, 0},
+    {SYS_unlink, 1, 0}, {SYS_unlinkat, 2, 0}, {SYS_rename, 1, 2}, {SYS_renameat, 2, 4}, {SYS_renameat2, 2, 4},
+    {SYS_link, 1, 2}, {SYS_linkat, 2, 4}, {SYS_symlink, 1, 2}, {SYS_symlinkat, 1, 3}, {SYS_chmod, 1, 0},
+    {SYS_fchmodat, 2, 0}, {SYS_chown, 1, 0}, {SYS_fchownat, 2, 0}, {SYS_truncate, 1, 0}, {SYS_utimensat, 2, 0},
+    {SYS_setxattr, 1, 0},
+};
 enum { CALLS = sizeof calls / sizeof *calls };
 
 static struct { const char *action; long number; int going, listing, mount; FILE *report; } wish = {.mount = -1};
-static struct { long all, data, room, struck; const char *at; int ending; } seen;
+static struct { long all, data, room, struck; const char *at; char paths[8192]; int ending; } seen;
 static pid_t threads[4096];
 static int thread_count;
 
@@ -100,6 +110,40 @@ static void describe(pid_t thread, long descriptor, char *path, size_t size) {
     path[count < 0 ? 0 : count] = 0;
     int device = !strncmp(path, "/dev/", 5) && strncmp(path, "/dev/shm/", 9);
     if (path[0] != '/' || device || !strncmp(path, "/proc/", 6) || !strncmp(path, "/memfd:", 7)) path[0] = 0;
+}
+
+/* A string in the memory of the traced thread. */
+static void copy_string(pid_t thread, unsigned long long address, char *text, size_t size) {
+    size_t length = 0;
+    /* Not beyond the page: the next one may not be there. */
+    while (length + 1 < size) {
+        size_t count = 4096 - (address + length) % 4096;
+        if (count > size - 1 - length) count = size - 1 - length;
+        struct iovec here = {text + length, count}, there = {(void *)(address + length), count};
+        ssize_t copied = process_vm_readv(thread, &here, 1, &there, 1, 0);
+        if (copied <= 0) break;
+        char *end = memchr(text + length, 0, (size_t)copied);
+        if (end) return;
+        length += (size_t)copied;
+    }
+    text[length] = 0;
+}
+
+/* The paths of the call that was struck, as `FIRST` or `FIRST,SECOND`. */
+static void name_paths(pid_t thread, const struct call *call, const struct user_regs_struct *registers, const char *filed) {
+    unsigned long long arguments[] = {0, registers->rdi, registers->rsi, registers->rdx, registers->r10};
+    size_t room = sizeof seen.paths / 2;
+    if (call->traits & FILED) snprintf(seen.paths, room, "%s", filed);
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        if (paths[i].number != call->number) continue;
+        copy_string(thread, arguments[paths[i].first], seen.paths, room);
+        if (!paths[i].second) continue;
+        size_t length = strlen(seen.paths);
+        seen.paths[length] = ',';
+        copy_string(thread, arguments[paths[i].second], seen.paths + length + 1, room - 1);
+    }
+    for (char *c = seen.paths; *c; c++)
+        if (*c <= ' ' || *c == '=') *c = '?';
 }
 
 static const struct call *known(long number) {
@@ -140,7 +184,10 @@ static enum __ptrace_request judge(pid_t thread) {
     if ((torn && !tearable) || (full && !roomy)) return PTRACE_CONT;
     long now = torn ? seen.data : full ? seen.room : seen.all;
     if (now < wish.number || (now > wish.number && !wish.going)) return PTRACE_CONT;
-    if (!seen.struck++) seen.at = call->name;
+    if (!seen.struck++) {
+        seen.at = call->name;
+        name_paths(thread, call, &registers, path);
+    }
     if (torn) {
         registers.rdx /= 2;
         if (ptrace(PTRACE_SETREGS, thread, 0, &registers)) fail("strike: setregs");
@@ -214,8 +261,8 @@ int main(int count, char **words) {
     remember(root);
     if (kill(root, SIGCONT)) fail("strike: continue");
     follow(root);
-    fprintf(wish.report, "calls=%ld data=%ld room=%ld struck=%ld at=%s ending=%d\n", seen.all, seen.data, seen.room, seen.struck,
-        seen.at ? seen.at : "-", seen.ending);
+    fprintf(wish.report, "calls=%ld data=%ld room=%ld struck=%ld at=%s paths=%s ending=%d\n", seen.all, seen.data, seen.room, seen.struck,
+        seen.at ? seen.at : "-", seen.paths[0] ? seen.paths : "-", seen.ending);
     if (fclose(wish.report)) fail(report);
     return 0;
 }

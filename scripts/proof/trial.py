@@ -2,7 +2,7 @@
 import os, subprocess, tempfile
 from dataclasses import dataclass
 
-import look, places
+import look, places, rows
 
 KILLED = -9
 # By its exit status the command says what it left: the new content, the old, or (6, or dead) one of them.
@@ -83,8 +83,9 @@ class World:
             if self.run(*command, before=[self.tools.strike, "-o", report.name, *how, "--"]):
                 raise SystemExit("strike: " + self.log[-1])
             found = dict(word.split("=") for word in report.read().split())
-        self.log.append(f"  struck: {found}")
-        return {name: value if name == "at" else int(value) for name, value in found.items()}
+        if int(found["struck"]):
+            self.log.append(f"  struck at call {number}, {found['at']} {found['paths']}, ended with {found['ending']}")
+        return {name: value if name in ("at", "paths") else int(value) for name, value in found.items()}
 
     def remove(self):
         places.remove(self.directory)
@@ -98,11 +99,16 @@ class Baseline:
         flow.begin(world)
         before = look.State(world.store)
         self.expect(flow, world, 0)
+        # What apps wrote, of which no row may be lost.
+        self.ledger = rows.Ledger(world.store, tools.releases.shipped, flow.caches)
+        if flow.rows and sum(self.ledger.most.values()) != flow.rows:
+            raise Wrong(f"{flow.name}: the app wrote {flow.rows} rows, and not {rows.text(self.ledger.most)}")
         self.counts = {None: world.strike(flow.command)}
         if self.counts[None]["ending"] != 0:
             raise Wrong(f"{flow.name} ends with {self.counts[None]['ending']} without any fault: {world.log}")
         self.ends = {"old": before, **self.between(flow, tools, place), "new": look.State(world.store)}
         self.expect(flow, world, 1)
+        accounted(self, world)
         world.remove()
 
     def between(self, flow, tools, place):
@@ -134,6 +140,10 @@ class Baseline:
                 found = look.version(world.store)
             elif ends[end] is None:
                 continue
+            elif name == "kept":
+                found = look.reasons(world.store)
+                if len(found) == len(ends[end]):
+                    found = [known[:3] + (wanted[3] if wanted[3] is ... else known[3],) for known, wanted in zip(found, ends[end])]
             else:
                 file, sql = name.split(": ", 1)
                 found = look.query(os.path.join(world.store, file), sql)
@@ -155,6 +165,7 @@ def strike(flow, baseline, fault, number, tools, place, attempt=0):
         ending = struck["ending"]
         if flow.readable:
             whole_at_once(world, baseline)
+        not_yet_lost(world, baseline)
         if ending != KILLED:
             told_the_truth(world, baseline, ending)
         if fault.twice:
@@ -163,7 +174,8 @@ def strike(flow, baseline, fault, number, tools, place, attempt=0):
     except Missed:
         raise
     except Exception as error:
-        raise Wrong(f"{error}\n    " + "\n    ".join(world.log)) from error
+        told = f"{error}\n    " + "\n    ".join(world.log)
+        raise Wrong(told.replace(world.directory + "/", "").replace(tools.scratch + "/", "")) from error
     finally:
         if not tools.keep:
             world.remove()
@@ -179,9 +191,35 @@ def whole_at_once(world, baseline):
     if not any(all(end.sealed.get(name) == digest for name, digest in found.items() if name in end.sealed) for end in ends):
         raise Wrong(f"at the moment of the strike the sealed databases are of no one release: {found}")
     found = look.living(world.store)
-    for name in baseline.ends["old"].living.keys() | found.keys():
-        if found.get(name) not in [end.living.get(name) for end in ends]:
+    old = baseline.ends["old"].living
+    for name in old.keys() | found.keys():
+        # A database that gets another path is moved first, and replaced then.
+        is_moved = name not in old and found.get(name) in old.values()
+        if found.get(name) not in [end.living.get(name) for end in ends] and not is_moved:
             raise Wrong(f"at the moment of the strike {name} is {found.get(name)}")
+    if not any(end.living.keys() - end.sealed.keys() <= found.keys() | look.sealed(world.store).keys() for end in ends):
+        raise Wrong(f"at the moment of the strike the writable databases are {', '.join(found)}")
+
+
+def not_yet_lost(world, baseline):
+    """Before anything is settled every row of the app is in some file of the store."""
+    missing = baseline.ledger.missing(rows.anywhere(world.store))
+    if missing:
+        raise Wrong(f"at the moment of the strike nowhere: {rows.text(missing)}")
+
+
+def accounted(baseline, world, what="after settling"):
+    """Every row of the app is in a database, in moult_rejected, in a complete set in quarantine or in 0+adopted."""
+    for name in rows.quarantined(world.store):
+        fault = rows.fault(world.store, name)
+        if fault:
+            raise Wrong(f"{what} {name} in quarantine is not complete: {fault}")
+    found = rows.settled(world.store)
+    missing, doubled = baseline.ledger.missing(found), baseline.ledger.doubled(found)
+    if missing:
+        raise Wrong(f"{what} nowhere: {rows.text(missing)}")
+    if doubled:
+        raise Wrong(f"{what} twice: {rows.text(doubled)}")
 
 
 def told_the_truth(world, baseline, ending):
@@ -204,11 +242,13 @@ def again(world, number):
 def settled(flow, baseline, world, fault, number, ending):
     """The next command that writes settles it: exactly one of its ends, nothing lost, nothing left over."""
     world.must(*(["recover", "-q"] if number % 2 else ["clean", "-q"]))
+    accounted(baseline, world)
     state = look.State(world.store)
     differences = {name: state.differences(end) for name, end in baseline.ends.items()}
     outcome = next((name for name, found in differences.items() if not found), None)
     if not outcome:
-        raise Wrong("after settling it is not " + ", nor ".join(f"{name} ({'; '.join(found)})" for name, found in differences.items()))
+        name, found = min(differences.items(), key=lambda pair: len(pair[1]))
+        raise Wrong(f"after settling it is neither of {', '.join(differences)}; the nearest is {name}: {'; '.join(found)}")
     if ending != KILLED and outcome not in baseline.possible(ending):
         raise Wrong(f"it ended with {ending}, and is {outcome} after settling")
     agree(world, baseline.ends[outcome], state, outcome, fault)
@@ -218,8 +258,10 @@ def settled(flow, baseline, world, fault, number, ending):
         raise Wrong("a second settling changes something")
     if state.version and (flow.readable or outcome == "new"):
         world.must("verify", "--deep", "-q")
-    for command in flow.again or [flow.command]:
-        world.must(*command)
+    if flow.repeats or outcome != "new":
+        for command in flow.again or [flow.command]:
+            world.must(*command)
+    accounted(baseline, world, "after applying again")
     found = look.State(world.store).differences(baseline.ends["new"])
     if found:
         raise Wrong(f"after applying again: {'; '.join(found)}")

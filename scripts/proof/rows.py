@@ -1,0 +1,159 @@
+"""Finds every row that an app or a user wrote, wherever a store keeps it, without moult.
+
+A row may be in four places after a strike has been settled: in a database, in its `moult_rejected`, in a complete set in
+quarantine, or in a generation of adopted files. A row that is in none of them is lost.
+"""
+import collections, json, os, shutil, sqlite3, tempfile
+
+OWN = ("moult_release", "moult_rejected")
+SIDECARS = ("-wal", "-journal")
+RECORD = {"quarantine", "database", "kind", "path", "why", "time", "release", "reason"}
+REASONS = {"replaced", "rolled-back", "migrated", "reset", "taken-over", "unfit-cache", "undone", "restored"}
+
+
+def row(table, columns, values):
+    """A row as a value that can be compared: its table, and each column with its value."""
+    return table, frozenset(zip(columns, values))
+
+
+def read(path):
+    """The rows of a database and of its `moult_rejected`, with the content of its sidecars; None if it does not load."""
+    with tempfile.TemporaryDirectory() as scratch:
+        copy = os.path.join(scratch, "x.db")
+        for suffix in ("",) + SIDECARS:
+            if os.path.isfile(path + suffix):
+                shutil.copyfile(path + suffix, copy + suffix)
+        connection = sqlite3.connect(copy)
+        try:
+            if connection.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
+                return None
+            tables = [name for name, in connection.execute(
+                "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")]
+            rows, rejected = collections.Counter(), collections.Counter()
+            for table in tables:
+                found = connection.execute(f'SELECT * FROM "{table}"')
+                columns = [column[0] for column in found.description]
+                if table == "moult_rejected":
+                    for values in found:
+                        entry = dict(zip(columns, values))
+                        content = json.loads(entry["row"])
+                        rejected[row(entry["table"], content.keys(), content.values())] += 1
+                elif table not in OWN:
+                    rows.update(row(table, columns, values) for values in found)
+            return rows, rejected
+        except sqlite3.DatabaseError:
+            return None
+        finally:
+            connection.close()
+
+
+class Place:
+    """One database file, and the name of the place that it is in."""
+
+    def __init__(self, kind, name, path):
+        self.kind, self.name = kind, name
+        self.rows, self.rejected = read(path) or (collections.Counter(), collections.Counter())
+
+    def count(self, wanted):
+        """How often a row is there. A newer schema may have more columns than the row."""
+        table, values = wanted
+        exact = self.rows[wanted] + self.rejected[wanted]
+        if exact or self.kind != "database":
+            return exact
+        return sum(count for (name, found), count in (self.rows + self.rejected).items() if name == table and values <= found)
+
+
+def databases(store):
+    return [Place("database", name, os.path.join(store, name)) for name in sorted(os.listdir(store))
+            if name.endswith(".db") and not os.path.islink(os.path.join(store, name))]
+
+
+def quarantined(store):
+    shelf = os.path.join(store, ".moult/quarantine")
+    return sorted(os.listdir(shelf)) if os.path.isdir(shelf) else []
+
+
+def sets(store):
+    """The complete sets in quarantine."""
+    shelf = os.path.join(store, ".moult/quarantine")
+    return [Place("quarantine", name, os.path.join(shelf, name, os.path.basename(record(store, name)["path"])))
+            for name in quarantined(store) if not fault(store, name)]
+
+
+def adopted(store):
+    shelf = os.path.join(store, ".moult/generations")
+    generations = sorted(os.listdir(shelf)) if os.path.isdir(shelf) else []
+    return [Place("adopted", f"{generation}/{name}", os.path.join(shelf, generation, name))
+            for generation in generations if generation.startswith("0+adopted")
+            for name in sorted(os.listdir(os.path.join(shelf, generation))) if name.endswith(".db")]
+
+
+def settled(store):
+    """Every place where a row may be in a store at rest."""
+    return databases(store) + sets(store) + adopted(store)
+
+
+def anywhere(store):
+    """Every database file of a store, also those of an unfinished update."""
+    found = databases(store)
+    for directory, _, names in os.walk(os.path.join(store, ".moult")):
+        for name in names:
+            path = os.path.join(directory, name)
+            if not os.path.islink(path) and open(path, "rb").read(16) == b"SQLite format 3\0":
+                found.append(Place("file", os.path.relpath(path, store), path))
+    return found
+
+
+def record(store, name):
+    try:
+        with open(os.path.join(store, ".moult/quarantine", name, "set.json")) as file:
+            return json.load(file)
+    except (OSError, ValueError):
+        return None
+
+
+def fault(store, name):
+    """Why a set in quarantine is not complete; None if it is."""
+    known = record(store, name)
+    if known is None:
+        return "set.json is missing or cannot be read"
+    if not isinstance(known, dict) or RECORD - known.keys():
+        return f"set.json lacks {', '.join(sorted(RECORD - known.keys()))}"
+    if known.get("pending"):
+        return "set.json says that the update has not ended"
+    if known["quarantine"] != 1 or known["reason"] not in REASONS or not name.endswith("-" + known["database"]):
+        return f"set.json is not valid: {known}"
+    file = os.path.join(store, ".moult/quarantine", name, os.path.basename(known["path"]))
+    if not os.path.isfile(file):
+        return f"{os.path.basename(file)} is missing"
+    # A reset sets aside what does not load.
+    if known["reason"] not in ("reset", "unfit-cache") and read(file) is None:
+        return f"{os.path.basename(file)} does not load"
+    return None
+
+
+class Ledger:
+    """The rows that an app wrote: those of a store that no release shipped."""
+
+    def __init__(self, store, shipped, caches=()):
+        # A row of one place can be in quarantine, too. It must stay; one copy of it is enough.
+        self.most = collections.Counter()
+        for place in settled(store):
+            if place.kind == "database" and place.name in caches:
+                continue
+            for wanted, count in (place.rows + place.rejected).items():
+                if wanted not in shipped:
+                    self.most[wanted] = max(self.most[wanted], count)
+
+    def missing(self, places):
+        """The rows that are in none of the places, or in fewer copies than before."""
+        return [wanted for wanted, most in self.most.items() if sum(place.count(wanted) for place in places) < most]
+
+    def doubled(self, places):
+        """The rows that databases and their `moult_rejected` have more often than any place had before."""
+        current = [place for place in places if place.kind == "database"]
+        return [wanted for wanted, most in self.most.items() if sum(place.count(wanted) for place in current) > most]
+
+
+def text(rows):
+    return "; ".join(sorted(f"{table}({', '.join(f'{name}={value!r}' for name, value in sorted(values))})" for table, values in rows))
