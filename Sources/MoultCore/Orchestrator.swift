@@ -260,6 +260,7 @@ package struct Orchestrator: Sendable {
                 layout, seconds: consumers.waitForReaders ?? settings.waitForReaders, stop: watcher.stopIfAsked)
             result.collected = try Collector(layout: layout, settings: settings).collect()
             result.quarantine = try QuarantineShelf(layout: layout, settings: settings).enforceLimit()
+            result.kept.removeAll { kept in result.quarantine.removed.contains { $0.id == kept.id } }
         }
         return result
     }

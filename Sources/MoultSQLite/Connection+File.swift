@@ -17,6 +17,14 @@ extension Connection {
         return try bytes[..<size].withUnsafeBytes { try DatabaseHeader($0, path: path) }
     }
 
+    /// The header of a database file that may be in use: opening a connection reads nothing else and takes no lock.
+    package static func header(ofFileAt path: String) throws -> DatabaseHeader {
+        let connection = try Connection(path: path, access: .readOnlySharedMemory)
+        let header = try connection.header()
+        try connection.close()
+        return header
+    }
+
     /// The size of the file, without its WAL; SQLite says 0 for a file of 1 byte.
     package func fileSize(of schema: String = "main") throws -> Int64 {
         let file = try file(of: schema)

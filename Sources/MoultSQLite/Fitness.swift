@@ -31,6 +31,9 @@ package enum Fitness: Sendable {
         do {
             let found = try Look.into(path, deadline: deadline) {
                 connection -> (fault: String?, notChecked: [String]) in
+                // In WAL mode the file is whole only after a checkpoint.
+                let header = try connection.header()
+                if !header.isWAL { try header.requireSize(connection.fileSize(), path: path) }
                 if let fault = try judge(connection) { return (fault, []) }
                 // What a killed process left beside the file may belong to another one: then the pages do not fit.
                 guard wasLeft else { return (nil, []) }

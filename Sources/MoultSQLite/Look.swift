@@ -46,13 +46,23 @@ package enum Look {
             return try Peek.into(path, deadline: deadline, busyTimeout: busyTimeout) { connection, _ in
                 try body(connection)
             }
-        } catch let error as MoultError where error.code == .hotJournal {
+        } catch let error as MoultError {
+            guard try needsCopy(error, path) else { throw error }
             return try Files.withScratchDirectory { scratch in
                 let copy = "\(scratch)/copy.db"
                 try copySet(path, to: copy)
                 return try read(copy, deadline, body)
             }
         }
+    }
+
+    /// A journal that is to be rolled back, or an index of the WAL that a crash left half written: both are repaired by
+    /// whoever writes next, and until then only in a copy.
+    private static func needsCopy(_ error: MoultError, _ path: String) throws -> Bool {
+        if error.code == .hotJournal { return true }
+        guard let code = error.sqlite?.resultCode, code == .readOnlyRecovery || code.primary == .lockingProtocol
+        else { return false }
+        return try OpenFiles.holders(of: [path] + Sidecars.of(path).paths).isEmpty
     }
 
     /// Makes a file of its own with all that is committed in the database.

@@ -28,6 +28,7 @@ extension ResultCode {
     package static let corrupt = Self(11)
     package static let full = Self(13)
     package static let cannotOpen = Self(14)
+    package static let lockingProtocol = Self(15)
     package static let schemaChanged = Self(17)
     package static let tooBig = Self(18)
     package static let constraint = Self(19)

@@ -35,7 +35,10 @@ extension PlanContext {
             return target.hasPrefix(".moult/") || target.contains("/.moult/") ? .generationLink : .link(to: target)
         case .directory, .other: return .obstacle
         case .file:
-            guard let before, !before.kind.isSealed else { return .foreign }
+            guard let before, !before.kind.isSealed else {
+                // The file of an earlier release is moult's own, also when the installed one does not list it.
+                return try database.kind == .shared && store.marker(path) == database.sha256 ? .own : .foreign
+            }
             if before.kind == database.kind || (before.kind == .shared && database.kind == .user) { return .own }
             return before.kind == .cache ? .cache : .claimed(before)
         }

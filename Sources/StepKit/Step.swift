@@ -191,6 +191,8 @@ public protocol StoreView: Sendable {
     var root: String { get }
     /// What is at a path of the store, not following links.
     func look(_ path: String) throws -> Found
+    /// The digest of the release content by which a shared database at a path is marked; nil without a mark.
+    func marker(_ path: String) throws -> String?
     /// Where a sealed file of a generation lies.
     func path(ofMember member: String, in generation: String) -> String
     /// Whether a kept generation's files are the very ones that were sealed; throws what is wrong with them.
@@ -212,6 +214,9 @@ public enum Found: Sendable, Equatable {
 }
 
 extension StoreView {
+    /// No mark: for views that look at names only.
+    public func marker(_ path: String) throws -> String? { nil }
+
     /// The full path of a file of the store; a full path stays as it is.
     public func path(_ name: String) -> String { name.hasPrefix("/") ? name : "\(root)/\(name)" }
 }

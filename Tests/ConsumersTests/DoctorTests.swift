@@ -131,7 +131,7 @@ import Testing
     }
 
     @Test func anUnfinishedUpdate() throws {
-        try Files.makeDirectory("\(try shop.layout.transactions)/left")
+        try Files.makeDirectory("\(try shop.layout.transactions)/20260101000000-00c0ffee")
         let found = try examine()
         #expect(found.map(\.kind) == ["unfinished"])
         #expect(found.first?.mend == "moult recover --store \(shop.root)")

@@ -75,7 +75,7 @@ import Testing
         let plan = try store.plan(next)
         #expect(
             plan.effects.map(\.text).contains(
-                "thumbs.db and all beside it to quarantine: its schema is not that of release 2.0.0"))
+                "thumbs.db and its sidecar files go to quarantine: its schema is not that of release 2.0.0"))
         try store.update(to: next)
         #expect(try fresh == "0|id,image,width\n")
         #expect(try Files.facts("\(path)-wal") == nil)
@@ -168,7 +168,7 @@ import Testing
         let compatible = JSON.Member(
             "compatible", ["applicationID": 7, "userVersionAtLeast": 5, "userVersionAtMost": 8])
         let text = try store.plan(release("2.0.0", 2, Self.one, more: [compatible])).effects.map(\.text)
-        let line = why.map { "thumbs.db and all beside it to quarantine: \($0)" } ?? "it has the schema of the release"
+        let line = why.map { "thumbs.db and its sidecar files go to quarantine: \($0)" } ?? "it has the schema of the release"
         #expect(text.contains(line), "\(text)")
     }
 
@@ -205,7 +205,7 @@ import Testing
         let before = try Tree(root, skipping: [".moult/history.jsonl", ".moult/transactions"])
         let next = try release("2.0.0", 2, Self.one)
         let error = #expect(throws: MoultError.self) { try store.update(to: next) }
-        #expect(error?.what == "\(path) is the user's")
+        #expect(error?.what == "\(path) belongs to the user database \"thumbs\"")
         #expect(try Tree(root, skipping: [".moult/history.jsonl", ".moult/transactions"]) == before)
     }
 

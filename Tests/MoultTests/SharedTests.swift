@@ -78,7 +78,7 @@ import Testing
         let two = try release("2.0.0", 2, Self.schema + "INSERT INTO food VALUES(7,'shipped',0);", conflict: "fail")
         let error = #expect(throws: MoultError.self) { try store.update(to: two) }
         #expect(error?.outcome == .refused)
-        #expect(error?.why == "a row of food conflicts with a shipped one: UNIQUE constraint failed: food.id")
+        #expect(error?.why == "a row of table food has the key of another row: the new content has a row with the same key and other values")
         #expect(try sqlite("SELECT id, name FROM food") == "7|mine\n")
         #expect(
             try Tree(scratch.path("store"), skipping: [".moult/history.jsonl", ".moult/transactions"]).lines.filter {
@@ -93,7 +93,7 @@ import Testing
             "CREATE TABLE food(id INTEGER PRIMARY KEY, name TEXT CHECK(length(name) > 3), editable INTEGER, unit TEXT DEFAULT 'g');"
         let error = #expect(throws: MoultError.self) { try store.update(to: release("2.0.0", 2, strict)) }
         #expect(
-            error?.why == "a row of food does not fit into release 2.0.0: CHECK constraint failed: length(name) > 3")
+            error?.why == "a row of table food does not fit: CHECK constraint failed: length(name) > 3")
         try store.update(to: release("2.0.1", 3, strict, more: [.init("onReject", "table")]))
         #expect(try sqlite("SELECT id, name, unit FROM food") == "8|long enough|g\n")
         #expect(

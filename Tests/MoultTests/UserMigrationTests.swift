@@ -215,7 +215,7 @@ import Testing
             try store.update(to: release("2.0.0", 2, Self.two, ["m/2.sql": Self.toTwo]))
         }
         #expect(error?.outcome == .refused)
-        #expect(error?.now?.hasSuffix("moult reset user") == true)
+        #expect(error?.now?.hasSuffix("moult reset user --set-user-data-aside") == true)
         #expect(try tree() == before)
     }
 

@@ -369,7 +369,7 @@ class Switch:
             return
         if db["path"] in self.state.opened:
             return
-        if file.plain and self.choose("a plain file at a cache", True, False):
+        if (file.plain or file.content is None) and self.choose("a plain file at a cache", True, False):
             self.adopt(db, file)
         else:
             self.kept.append(Kept(db["name"], "cache", db["path"], self.version(), {"unfit-cache"}, file))
@@ -432,8 +432,18 @@ class Switch:
         if earlier is None or earlier["kind"] != "shared":
             earlier = before
         if file.content is None:
+            if earlier is None:
+                self.loose = "a damaged file of a dropped database"
             return
         if file.content.marker == db["sha256"]:
+            if earlier is not None:
+                # From now on rows would count as not preserved, so the refusal comes here already.
+                try:
+                    carry(file.content, self.oracle.shipped_content(earlier), shipped, earlier, db, self.choose,
+                          self.purpose, accept=self.op.get("accept", False))
+                except Refused as refused:
+                    if "unpreserved" in str(refused):
+                        raise
             return
         if file.restored:
             self.loose = "a restored file"
@@ -447,7 +457,7 @@ class Switch:
         self.replaced(db, file, moved)
         if moved.keeps:
             reason = "rolled-back" if self.purpose == "rollback" else "replaced"
-            self.kept.append(Kept(db["name"], "shared", db["path"], self.version(), {reason}, file, moved.kept))
+            self.kept.append(Kept(db["name"], "shared", earlier["path"], self.version(), {reason}, file, moved.kept))
             self.rows[db["name"]] = moved.kept
 
     def replaced(self, db, file, moved):

@@ -10,7 +10,7 @@ struct UserSchema {
     var path: String?
 
     func change() throws -> Change {
-        let kept = "exists, never replaced"
+        let kept = "exists: never replaced"
         // A release that says nothing about versions leaves them to the app.
         guard let known = database.knownUserVersion, let version = try version() else { return .keep(why: kept) }
         guard version <= known else {

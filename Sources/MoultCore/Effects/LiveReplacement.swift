@@ -62,7 +62,7 @@ final class LiveReplacement: WritableEffect {
     }
 
     private func provePageSize(_ source: Connection) throws {
-        let (there, new) = try (Look.into(place) { try $0.header() }, source.header())
+        let (there, new) = try (Connection.header(ofFileAt: place), source.header())
         guard there.isWAL, there.pageSize != new.pageSize else { return }
         throw MoultError(
             .inUse, .refused, what: "\(place) cannot be replaced while it is open",

@@ -80,7 +80,7 @@ final class WritableEffects {
     }
 
     private func isWAL(_ place: String) throws -> Bool {
-        do { return try Look.into(place) { try $0.header().isWAL } } catch let error as MoultError
+        do { return try Connection.header(ofFileAt: place).isWAL } catch let error as MoultError
             where error.code == .databaseCorrupt
         { return false }
     }

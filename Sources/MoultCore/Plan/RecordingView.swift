@@ -1,6 +1,7 @@
 internal import Glibc
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultSQLite
 internal import StepKit
 
 /// The steps' view of a store, which notes whatever they look at: so a saved plan knows exactly what it relies on.
@@ -17,6 +18,18 @@ final class RecordingView: StoreView, @unchecked Sendable {
         let found = try Found(at: layout.file(path))
         note(Plan.Fact(path: layout.file(path), field: "kind", value: found.description))
         return found
+    }
+
+    func marker(_ path: String) throws -> String? {
+        guard try Files.factsThroughLinks(layout.file(path))?.kind == .file else { return nil }
+        do {
+            return try Look.into(layout.file(path)) { connection in
+                guard try connection.int(ReleaseMarker.isThere) == 1,
+                    case .text(let digest)? = try connection.scalar(ReleaseMarker.digest)
+                else { return nil }
+                return digest
+            }
+        } catch let error as MoultError where error.code == .databaseCorrupt { return nil }
     }
 
     func path(ofMember member: String, in generation: String) -> String { "\(layout.generation(generation))/\(member)" }

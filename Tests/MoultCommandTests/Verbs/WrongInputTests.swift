@@ -200,9 +200,9 @@ import Testing
               Make one with: moult plan --out FILE MANIFEST
             """),
         Case(
-            "something else than a plan", "moult apply --plan rel/test-1.0.0.json", 1,
+            "something else than a plan", "moult apply --plan rel/test-1.0.0.json", 3,
             """
-            rel/test-1.0.0.json is no plan: format is missing
+            rel/test-1.0.0.json is not a plan: format is missing
               Make a new one with: moult plan --out FILE MANIFEST
             """),
         Case(

@@ -49,7 +49,7 @@ enum Sample {
                   "columns": { "desc": "note", "group": "kind" }
                 }
               ],
-              "replace": "live", "marker": false
+              "unpreserved": "keep", "replace": "live", "marker": false
             },
             "user": {
               "kind": "user", "member": "user.db", "size": 8192, "sha256": "\(digest)",
@@ -114,7 +114,7 @@ enum Sample {
                   "columns": { "desc": "note", "group": "kind" },
                 },
               ],
-              "replace": "live", "marker": false,
+              "unpreserved": "keep", "replace": "live", "marker": false,
             },
             "user": {
               "kind": "user",

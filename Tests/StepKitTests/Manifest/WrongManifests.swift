@@ -276,6 +276,9 @@ let wrongDrafts: [WrongManifest] = [
         .draft, .set("/databases/pantry/preserve/0/onReject", "fail"),
         says: "databases.pantry.preserve[0].onReject must be one of \"block\", \"table\", is \"fail\""),
     .init(
+        .draft, .set("/databases/pantry/unpreserved", "drop"),
+        says: "databases.pantry.unpreserved must be one of \"refuse\", \"keep\", is \"drop\""),
+    .init(
         .draft, .set("/databases/pantry/preserve/0/columns", ["desc"]),
         says: "databases.pantry.preserve[0].columns must be an object, is a list"),
     .init(
