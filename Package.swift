@@ -129,6 +129,9 @@ let package = Package(
                 "TestSupport",
             ]),
         .testTarget(
+            name: "DataTests",
+            dependencies: ["Moult", "MoultCore", "MoultTool", "StepKit", "MoultBasics", "MoultFiles", "TestSupport"]),
+        .testTarget(
             name: "ProofTests",
             dependencies: [
                 "Moult", "MoultCore", "MoultTool", "StepKit", "MoultBasics", "MoultFiles", "TestSupport",

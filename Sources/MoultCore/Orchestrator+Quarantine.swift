@@ -59,14 +59,20 @@ extension Orchestrator {
             fate = try Files.withScratchDirectory { scratch in
                 let old = try Connection(path: proven(set, in: scratch), access: .readWrite)
                 let live = try Connection(path: place, access: .readWrite)
+                try proveTable(table, in: old, set)
+                let before = try RowCounts(of: live).tables
                 let transfer = RowTransfer(
                     rules: [RowRule(table: table, onConflict: .keepNew, onReject: .record)],
                     rejects: RejectTable(name: ReleaseMarker.rejects, label: "restored"))
-                let outcomes = try live.transaction(.immediate) { try transfer.run(from: old, to: live) }
+                let outcomes = try naming(place) {
+                    try live.transaction(.immediate) { try transfer.run(from: old, to: live) }
+                }
+                // Rows that the database has already are not put back.
+                let name = before.keys.first { $0.lowercased() == table.lowercased() } ?? table
+                let added = try (RowCounts(of: live).tables[name] ?? 0) - (before[name] ?? 0)
                 try live.close()
                 try old.close()
-                return outcomes.reduce(into: RowFate(table: table)) {
-                    $0.carried += $1.carried
+                return outcomes.reduce(into: RowFate(table: table, carried: added)) {
                     $0.rejected += $1.rejected
                     $0.kept += $1.unplaced
                 }
@@ -74,6 +80,20 @@ extension Orchestrator {
             return Result(settled: settled)
         }
         return fate
+    }
+
+    private func proveTable(_ table: String, in old: Connection, _ set: QuarantineShelf.Set) throws {
+        if try RowSelection.hasTable(table, in: old) { return }
+        let names = try RowCounts(of: old).tables.keys.sorted()
+        throw MoultError(
+            .quarantine, .refused, what: "\(set.id) has no table \"\(table)\"",
+            why: "it has \(names.joined(separator: ", "))", now: didYouMean(table, among: names))
+    }
+
+    private func naming<R>(_ place: String, _ body: () throws -> R) throws -> R {
+        do { return try body() } catch let error as MoultError where error.outcome == .busy {
+            throw InUse.error(place, advice: "Try again when its transaction has ended.", cause: error)
+        }
     }
 
     /// Removes the sets that the operator names.
@@ -115,15 +135,21 @@ extension Orchestrator {
         }
         let (copy, whole) = ("\(scratch)/set.db", "\(scratch)/whole.db")
         try Look.copySet(file, to: copy)
-        try Look.copy(copy, to: whole)
+        do { try Look.copy(copy, to: whole) } catch let error as MoultError where error.code == .databaseCorrupt {
+            throw damaged(set, file, error.why ?? error.what)
+        }
         let exam = Exam(name: Files.name(of: file), path: whole, depth: .quick, deadline: 600)
         let report = try Examiner.present().examine([exam], scratch: "\(scratch)/exam").first
         if let failure = report?.failure { throw failure }
         if let finding = report?.findings?.first {
-            throw MoultError(
-                .quarantine, .refused, what: "\(file) is damaged", why: finding,
-                now: set.record.map { "Read what can be read: moult reset \($0.database) --salvage-again" })
+            throw damaged(set, file, finding)
         }
         return whole
+    }
+
+    private func damaged(_ set: QuarantineShelf.Set, _ file: String, _ why: String) -> MoultError {
+        MoultError(
+            .quarantine, .refused, what: "\(file) is damaged", why: why,
+            now: set.record.map { "Read what can be read: moult reset \($0.database) --salvage-again" })
     }
 }

@@ -35,7 +35,7 @@ package struct Orchestrator: Sendable {
         package var collected = Collector.Report()
         package var quarantine = QuarantineShelf.Report()
         /// What happened to the rows of each database whose content was replaced or migrated.
-        package var rows: [(database: String, fates: [RowFate])] = []
+        package var rows: [RowFate] = []
         /// The old content that is in quarantine now.
         package var kept: [QuarantineShelf.Set] = []
         /// What is installed now.
@@ -50,6 +50,10 @@ package struct Orchestrator: Sendable {
     package func plan(_ request: UpdateRequest, deep: Bool = false) throws -> Plan {
         var made = try planner.update(request)
         try MigrationForecast(layout: layout, release: made.context.release, isDeep: deep).fill(&made.plan)
+        if deep {
+            try ContentForecast(layout: layout, release: made.context.release, installed: made.context.installed)
+                .fill(&made.plan)
+        }
         return made.plan
     }
 
@@ -210,7 +214,7 @@ package struct Orchestrator: Sendable {
         }
         let calls = ConsumerCalls(
             transaction, plan, among: try allConsumers(), forceAfter: consumers.forceAfter, watcher: watcher)
-        var rows: [(database: String, fates: [RowFate])] = []
+        var rows: [RowFate] = []
         do {
             rows = try Pipeline(
                 transaction: transaction, steps: try steps, watcher: watcher, made: made, consumers: calls,
@@ -344,7 +348,7 @@ package struct Orchestrator: Sendable {
                 to: plan.to.generation,
                 outcome: outcome, reason: failure.map(Self.reason) ?? plan.reset?.why,
                 remedy: (failure as? MoultError)?.now, milliseconds: stopwatch.elapsed.microseconds / 1000,
-                parts: stopwatch.parts, rows: result?.rows.flatMap { $0.fates } ?? [],
+                parts: stopwatch.parts, rows: result?.rows ?? [],
                 kept: result?.kept.map { Files.name(of: $0.directory) } ?? []),
             to: layout)
     }

@@ -142,6 +142,13 @@ extension Files {
         path.split(separator: "/").last.map { String($0) } ?? path
     }
 
+    /// The path of the file itself, behind all links.
+    package static func resolved(_ path: String) throws -> String {
+        guard let real = realpath(path, nil) else { throw Errno(moult_errno()).error("cannot resolve \(path)") }
+        defer { free(real) }
+        return String(cString: real)
+    }
+
     /// An absolute path for one relative to the working directory; links stay as they are.
     package static func absolute(_ path: String) throws -> String {
         if path.hasPrefix("/") { return path }

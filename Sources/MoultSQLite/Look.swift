@@ -19,11 +19,23 @@ package enum Look {
         }
         let end = ContinuousClock.now + .milliseconds(Int(busyTimeout))
         while true {
-            do { return try look(path, deadline, busyTimeout, body) } catch let error as MoultError {
+            do { return try naming(path) { try look(path, deadline, busyTimeout, body) } } catch let error as MoultError {
                 // Somebody opened or wrote it just then: that is no fault of the database, and the next look may do.
                 guard error.code == .databaseBusy, error.sqlite == nil, ContinuousClock.now < end else { throw error }
                 usleep(1000)
             }
+        }
+    }
+
+    /// Names the processes that hold the database, as far as this user may see them.
+    private static func naming<R>(_ path: String, _ body: () throws -> R) throws -> R {
+        do { return try body() } catch var error as MoultError where error.sqlite != nil && error.outcome == .busy {
+            let holders = try OpenFiles.holders(of: [path] + Sidecars.of(path).paths).map(\.description)
+            guard !holders.isEmpty else { throw error }
+            error.what = "\(path) is in use"
+            error.why = "\(holders.joined(separator: ", ")) keeps it locked"
+            error.now = "Try again when its transaction has ended, or stop that program."
+            throw error
         }
     }
 

@@ -24,6 +24,8 @@ public enum KeptReason: String, Sendable, CaseIterable {
 public struct RowFate: Sendable, Equatable {
     /// The table.
     public var table: String
+    /// Its database, where counts of several databases stand together.
+    public var database: String?
     /// Rows that are carried into the new content.
     public var carried: Int
     /// Rows that are written to `moult_rejected`.
@@ -40,9 +42,14 @@ public struct RowFate: Sendable, Equatable {
     public var isEmpty: Bool { carried == 0 && rejected == 0 && kept == 0 }
 
     /// `3 rows of item carried over, 1 to moult_rejected`.
-    public var text: String {
+    public var text: String { text(carrying: "carried over") }
+
+    /// The same before it is done: whether rows fit is known when the release is applied.
+    public var plannedText: String { text(carrying: "to carry over") }
+
+    private func text(carrying: String) -> String {
         let parts = [
-            carried > 0 ? "\(counted(carried, "row")) of \(table) carried over" : nil,
+            carried > 0 ? "\(counted(carried, "row")) of \(table) \(carrying)" : nil,
             rejected > 0 ? "\(counted(rejected, "row")) of \(table) to \(ReleaseMarker.rejects)" : nil,
             kept > 0 ? "\(counted(kept, "row")) of \(table) not carried over, kept in quarantine" : nil,
         ]
@@ -51,14 +58,15 @@ public struct RowFate: Sendable, Equatable {
 
     /// The same for migrations, which carry nothing: `values of 3 rows of note change, the old ones are kept in quarantine`.
     public var migratedText: String {
-        "values of \(counted(kept, "row")) of \(table) change or go, the old database is kept in quarantine"
+        "values of \(counted(kept, "row")) of \(table) change or are dropped, the old database is kept in quarantine"
     }
 
     /// The counts as plans and results have them.
     public var json: JSON {
-        [
-            "table": .string(table), "carried": .size(carried), "rejected": .size(rejected), "kept": .size(kept),
-        ]
+        .compact([
+            "database": .optional(database), "table": .string(table), "carried": .size(carried),
+            "rejected": .size(rejected), "kept": .size(kept),
+        ])
     }
 
     /// Reads counts as the history has them; nil if there is no table.
@@ -66,6 +74,7 @@ public struct RowFate: Sendable, Equatable {
         guard let table = json["table"]?.string else { return nil }
         func count(_ name: String) -> Int { Int(json[name]?.integer ?? 0) }
         self.init(table: table, carried: count("carried"), rejected: count("rejected"), kept: count("kept"))
+        database = json["database"]?.string
     }
 
     /// Reads counts as a saved plan has them.
@@ -74,4 +83,21 @@ public struct RowFate: Sendable, Equatable {
             table: try fields.string("table"), carried: try fields.optionalCount("carried") ?? 0,
             rejected: try fields.optionalCount("rejected") ?? 0, kept: try fields.optionalCount("kept") ?? 0)
     }
+}
+
+/// Counts by table, in the order in which the tables were met.
+package struct RowFates: Sendable {
+    package private(set) var all: [RowFate] = []
+
+    package init() {}
+
+    /// Changes the counts of a table; names are compared as SQLite compares them.
+    package mutating func add(_ table: String, _ change: (inout RowFate) -> Void) {
+        let index = all.firstIndex { $0.table.lowercased() == table.lowercased() } ?? all.endIndex
+        if index == all.endIndex { all.append(RowFate(table: table)) }
+        change(&all[index])
+    }
+
+    /// Whether rows stay behind that are only in the old content.
+    package var keepsAny: Bool { all.contains { $0.kept > 0 } }
 }

@@ -59,7 +59,7 @@ extension PlanContext {
     public func proveTakeOver(of database: Database, from before: Database) throws {
         if policy.takeOver.contains(database.name) { return }
         throw MoultError(
-            MoultError.Code(610), .refused,
+            .occupied, .refused,
             what: "\(store.path(path(of: database))) belongs to the \(before.kind.rawValue) database \"\(before.name)\"",
             why: "release \(release.version) has a \(database.kind.rawValue) database at that path, and would replace it",
             now: "Nothing was changed. To let the release take it over, and keep the file in quarantine, repeat the "
@@ -69,7 +69,7 @@ extension PlanContext {
     /// The refusal of what is in the way of a database.
     public func obstacle(at path: String, _ database: Database) -> MoultError {
         MoultError(
-            MoultError.Code(610), .refused, what: "\(store.path(path)) is in the way",
+            .occupied, .refused, what: "\(store.path(path)) is in the way",
             why: "it is not a regular file, and the \(database.kind.rawValue) database \"\(database.name)\" belongs there",
             now: "Move it away, then apply again.")
     }
@@ -77,7 +77,7 @@ extension PlanContext {
     /// The refusal of a link that moult did not make.
     public func foreignLink(_ target: String, at path: String, _ database: Database) -> MoultError {
         MoultError(
-            MoultError.Code(610), .refused, what: "\(store.path(path)) is a symbolic link to \(target)",
+            .occupied, .refused, what: "\(store.path(path)) is a symbolic link to \(target)",
             why: "moult did not make it, and the \(database.kind.rawValue) database \"\(database.name)\" belongs there",
             now: "Nothing was changed. Put the file itself there, or move the link away, then apply again.")
     }
@@ -85,7 +85,7 @@ extension PlanContext {
     /// The refusal to begin a database anew that has a history.
     public func missing(_ database: Database, at path: String) -> MoultError {
         MoultError(
-            MoultError.Code(521), .refused, what: "the \(database.kind.rawValue) database \(store.path(path)) is missing",
+            .missingData, .refused, what: "the \(database.kind.rawValue) database \(store.path(path)) is missing",
             why: "the installed release has it there; a disk that is not mounted looks the same",
             now: "Bring the file back. To begin with an empty one instead: moult reset \(database.name) "
                 + "--set-user-data-aside")
@@ -101,10 +101,21 @@ extension MoultError {
     /// The refusal of a release that would leave rows behind which the installed one preserves.
     package static func unpreserved(_ database: Database, _ release: Version, _ table: String, _ rows: Int) -> MoultError {
         MoultError(
-            Code(630), .refused,
+            .preserve, .refused,
             what: "release \(release) does not preserve \(counted(rows, "row")) of \(database.name).\(table)",
             why: "the installed release preserves that table, and this one does not",
             now: "Nothing was changed. To leave the rows behind in quarantine, repeat the command with "
                 + "--accept-unpreserved")
     }
+}
+
+extension MoultError.Code {
+    /// A file or link at the path of a database is not the release's to replace.
+    package static let occupied = Self(610)
+    /// A file lies beside a read-only database that some versions of SQLite would read with it.
+    package static let straySidecar = Self(611)
+    /// A database with data of the app or the user is missing.
+    package static let missingData = Self(521)
+    /// Rows that a release preserves do not fit into it, or another release gives them up.
+    package static let preserve = Self(630)
 }

@@ -96,7 +96,11 @@ public struct CopyStep: Step {
         for effect in effects {
             switch effect.change {
             case .seal(let member, _), .stock(let member, _):
-                try Files.rename(context.unpacked(member), to: "\(context.stagedGeneration)/\(member)")
+                let staged = "\(context.stagedGeneration)/\(member)"
+                try Files.rename(context.unpacked(member), to: staged)
+                if let database = effect.database.flatMap(context.plan.release.database) {
+                    try PreserveRules(database: database, release: context.plan.release.version).prove(staged)
+                }
             case .refer(let target, _):
                 guard let database = effect.database.flatMap(context.plan.release.database) else { continue }
                 try Files.symlink(to: target, at: "\(context.stagedGeneration)/\(database.member)")

@@ -1,3 +1,5 @@
+internal import Glibc
+internal import MoultBasics
 internal import MoultFiles
 internal import StepKit
 
@@ -11,10 +13,22 @@ struct ReplacementWay {
     func choose() throws -> (way: Database.Replacement, why: String) {
         if isMoved { return (.exchange, "moved from its old path") }
         if let why = try reasonToKeepTheFile() { return (.live, why) }
-        if let forced { return (forced, "as the release says") }
+        if let forced { return (forced, forced == .live ? "as the release says" : "no process may have it open") }
         if try OpenFiles.isOpenHere(path) { return (.live, "this process has it open") }
         guard let holder = try OpenFiles.holders(of: [path]).first else { return (.exchange, "no process has it open") }
         return (.live, "\(holder.description) has it open")
+    }
+
+    /// Throws if this is root and another user decides where a link leads.
+    static func proveLink(_ path: String) throws {
+        guard geteuid() == 0, let link = try Files.facts(path), link.kind == .link else { return }
+        let target = try Files.resolved(path)
+        let deciders = [link, try Files.facts(target), try Files.facts(Files.directory(of: target))].compactMap(\.self)
+        guard let other = deciders.first(where: { $0.owner != 0 }) else { return }
+        throw MoultError(
+            Template.code, .refused, what: "\(path) is a symbolic link to \(target)",
+            why: "user \(other.owner) controls the link, the file or its directory, and this command runs as root",
+            now: "Nothing was changed. Run it as that user, or give the file and its directory to root.")
     }
 
     /// Why another file in its place would not be the same for its users.

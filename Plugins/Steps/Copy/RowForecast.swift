@@ -17,7 +17,7 @@ struct RowForecast {
     func rows(of live: Connection, _ place: String) throws -> [RowFate] {
         let before = isOwn ? context.installed?.database(database.name) : nil
         let rules = Preservation(from: before, to: database, isRollback: context.purpose == .rollback).rules
-        var fates: [RowFate] = []
+        var fates = RowFates()
         var selected: [String: [String?]] = [:]
         for rule in rules {
             let selection = RowSelection(table: rule.table, conditions: rule.conditions)
@@ -27,15 +27,48 @@ struct RowForecast {
                 where rule.isForeign && error.outcome != .busy
             { continue }
             selected[rule.table] = rule.conditions
-            if rule.placement == nil, count > 0 {
+            if try rule.placement == nil || !targetHas(rule.table), count > 0 {
                 try accept(rule, count)
-                fates.append(RowFate(table: rule.table, kept: count))
+                fates.add(rule.table) { $0.kept += count }
             } else if count > 0 {
-                fates.append(RowFate(table: rule.table, carried: count))
+                fates.add(rule.table) { $0.carried += count }
             }
         }
-        guard isOwn, let before, let generation = context.installedGeneration else { return fates }
-        return try fates + left(live, place, before, generation, selected)
+        if isOwn, let before, let generation = context.installedGeneration {
+            for (table, rows) in try left(live, place, before, generation, selected) {
+                fates.add(table) { $0.kept += rows }
+            }
+        }
+        return fates.all
+    }
+
+    /// Throws if the release gives up a table of which the installed one preserves rows.
+    func refuseUnpreserved(_ live: Connection) throws {
+        guard let before = context.installed?.database(database.name) else { return }
+        for rule in Preservation(from: before, to: database, isRollback: context.purpose == .rollback).rules
+        where rule.placement == nil {
+            guard try RowSelection.hasTable(rule.table, in: live) else { continue }
+            let count = try RowSelection(table: rule.table, conditions: rule.conditions).count(in: live)
+            if count > 0 { try accept(rule, count) }
+        }
+    }
+
+    /// What is left behind when a file from before moult comes back.
+    func rowsLeft(_ live: Connection, _ place: String) throws -> [RowFate] {
+        guard let before = context.installed?.databases.first(where: { $0.path == database.path && $0.kind == .shared }),
+            let generation = context.installedGeneration
+        else { return [] }
+        return try left(live, place, before, generation, [:]).map { RowFate(table: $0.0, kept: $0.1) }
+    }
+
+    /// Whether the release has the table, as far as that is known before its bundle is unpacked.
+    private func targetHas(_ table: String) throws -> Bool {
+        let kept = context.store.path(ofMember: database.member, in: context.generation)
+        guard try Files.facts(kept) != nil else { return true }
+        let target = try Connection(path: kept, access: .immutable)
+        let isThere = try RowSelection.hasTable(table, in: target)
+        try target.close()
+        return isThere
     }
 
     private func accept(_ rule: Preservation.Rule, _ count: Int) throws {
@@ -48,7 +81,7 @@ struct RowForecast {
     /// What the app wrote that no rule selects.
     private func left(
         _ live: Connection, _ place: String, _ before: Database, _ generation: String, _ selected: [String: [String?]]
-    ) throws -> [RowFate] {
+    ) throws -> [(String, Int)] {
         let shipped = context.store.path(ofMember: before.member, in: generation)
         guard let facts = try Files.factsThroughLinks(place), facts.size <= Self.largest,
             try Files.facts(shipped) != nil
@@ -58,6 +91,6 @@ struct RowForecast {
             of: live, against: pristine, selected: selected, ignoring: ReleaseMarker.tables)
         try pristine.close()
         return content.rows.merging(content.tables, uniquingKeysWith: +).sorted { $0.key < $1.key }
-            .filter { $0.value > 0 }.map { RowFate(table: $0.key, kept: $0.value) }
+            .filter { $0.value > 0 }.map { ($0.key, $0.value) }
     }
 }

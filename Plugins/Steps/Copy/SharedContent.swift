@@ -25,6 +25,7 @@ struct SharedContent {
             guard try Files.factsThroughLinks(context.store.path(database.path))?.kind == .file else {
                 throw context.missing(database, at: database.path)
             }
+            try ReplacementWay.proveLink(context.store.path(database.path))
             return try replace(at: database.path, reason: usual, isOwn: true)
         }
     }
@@ -34,10 +35,12 @@ struct SharedContent {
     private func replace(at path: String, reason: KeptReason, isOwn: Bool, isMoved: Bool = false) throws -> Change {
         let place = context.store.path(path)
         let facts = try examine(place, isOwn: isOwn, reason)
-        if isOwn, facts.digest == database.sha256, !isMoved {
+        if isOwn, facts.digest == database.sha256 {
             return .keep(why: "its content is of this release already")
         }
-        let (way, why) = try ReplacementWay(path: place, forced: database.replace, isMoved: isMoved).choose()
+        // An app that has its own file open has not heard of moult: it is not given another one while it runs.
+        let forced = isOwn || reason == .takenOver ? database.replace : .exchange
+        let (way, why) = try ReplacementWay(path: place, forced: forced, isMoved: isMoved).choose()
         return .replace(
             path: database.path, member: database.member, size: database.size, way: way, why: why, reason: reason,
             rows: facts.rows)
@@ -51,7 +54,7 @@ struct SharedContent {
 
     private func examine(_ place: String, isOwn: Bool, _ reason: KeptReason) throws -> Facts {
         do { return try Look.into(place) { try facts($0, place, isOwn: isOwn, reason) } } catch let error as MoultError {
-            if error.outcome == .busy || error.code == MoultError.Code(630) { throw error }
+            if error.outcome == .busy || error.code == MoultError.Code.preserve { throw error }
             // What is not a database has no rows; it becomes a generation of its own.
             if !isOwn, reason != .takenOver, error.code == .databaseCorrupt { return Facts() }
             throw MoultError(
@@ -67,13 +70,18 @@ struct SharedContent {
         if try connection.int(ReleaseMarker.isThere) == 1,
             case .text(let digest)? = try connection.scalar(ReleaseMarker.digest)
         { facts.digest = digest }
-        if isOwn, facts.digest == database.sha256 { return facts }
+        let forecast = RowForecast(database: database, context: context, isOwn: isOwn)
+        if isOwn, facts.digest == database.sha256 {
+            // The content stays, but from now on its rows would count as not preserved.
+            try forecast.refuseUnpreserved(connection)
+            return facts
+        }
         if reason == .takenOver {
             facts.rows = try RowCounts(of: connection).tables.sorted { $0.key < $1.key }.filter { $0.value > 0 }
                 .map { RowFate(table: $0.key, kept: $0.value) }
             return facts
         }
-        facts.rows = try RowForecast(database: database, context: context, isOwn: isOwn).rows(of: connection, place)
+        facts.rows = try forecast.rows(of: connection, place)
         return facts
     }
 }

@@ -1,4 +1,5 @@
 internal import MoultBasics
+internal import MoultSQLite
 internal import StepKit
 
 /// A user's database: made from the release's template if there is none, else migrated, and never replaced. Files from
@@ -14,6 +15,7 @@ enum Template {
         case .missing(let before): throw context.missing(before, at: database.path)
         case .obstacle: throw context.obstacle(at: database.path, database)
         case .own, .foreign, .claimed, .link:
+            try ReplacementWay.proveLink(context.store.path(database.path))
             if context.bringsBackAdopted { return try broughtBack(database, context) }
             return try UserSchema(database: database, context: context).change()
         }
@@ -29,9 +31,12 @@ enum Template {
     }
 
     private static func broughtBack(_ database: Database, _ context: PlanContext) throws -> Change {
-        let way = try ReplacementWay(path: context.store.path(database.path), forced: nil).choose()
+        let place = context.store.path(database.path)
+        let way = try ReplacementWay(path: place, forced: nil).choose()
+        let forecast = RowForecast(database: database, context: context, isOwn: true)
+        let rows = try Look.into(place) { try forecast.rowsLeft($0, place) }
         return .replace(
             path: database.path, member: database.member, size: database.size, way: way.way,
-            why: "the file that was here before moult comes back", reason: .rolledBack, rows: [])
+            why: "the file that was here before moult comes back", reason: .rolledBack, rows: rows)
     }
 }

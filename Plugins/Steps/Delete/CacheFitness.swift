@@ -13,7 +13,7 @@ struct CacheFitness {
     func fault() throws -> String? {
         guard let schema = database.identity.schema else {
             throw MoultError(
-                MoultError.Code(610), .refused, what: "databases.\(database.name).identity.schema is missing",
+                .occupied, .refused, what: "databases.\(database.name).identity.schema is missing",
                 why: "without it nobody can tell whether a cache that is there fits release \(context.release.version)",
                 now: "Publish the release again: moult pack writes it.")
         }

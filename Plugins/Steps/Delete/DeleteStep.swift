@@ -62,7 +62,7 @@ public struct DeleteStep: Step {
         if case .link(let target) = try context.occupant(of: database) {
             let path = context.store.path(context.path(of: database))
             throw MoultError(
-                MoultError.Code(610), .refused, what: "\(path) is a symbolic link to \(target)",
+                .occupied, .refused, what: "\(path) is a symbolic link to \(target)",
                 why: "a reset sets the file itself aside, and that file is not in the store",
                 now: "Nothing was changed. Move the file away and remove the link, then: moult reset \(database.name)"
                     + (database.kind == .cache ? "" : " --set-user-data-aside"))
@@ -100,7 +100,7 @@ public struct DeleteStep: Step {
             }
             guard new == .nothing, !context.release.databases.contains(where: { $0.path == from }) else {
                 throw MoultError(
-                    MoultError.Code(610), .refused,
+                    .occupied, .refused,
                     what: "\(context.store.path(from)) cannot move to \(database.path)",
                     why: new == .nothing
                         ? "release \(context.release.version) has another database at the old path"
@@ -151,7 +151,7 @@ public struct DeleteStep: Step {
         for suffix in ["-wal", "-journal", "-shm"] where try context.store.look(path + suffix) != .nothing {
             let sidecar = context.store.path(path + suffix)
             throw MoultError(
-                MoultError.Code(611), .refused, what: "\(sidecar) lies beside the read-only database \(path)",
+                .straySidecar, .refused, what: "\(sidecar) lies beside the read-only database \(path)",
                 why: "it belongs to another file, and some versions of SQLite would read it with this one",
                 now: "Nothing was changed. Move it away: mv \(sidecar) \(sidecar).old")
         }

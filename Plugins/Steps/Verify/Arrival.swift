@@ -14,7 +14,10 @@ struct Arrival {
             throw failed("\(path) leads nowhere")
         }
         guard database.kind.isSealed else {
-            if database.kind != .shared, context.creates(context.path(of: database)) { try proveSchema(path) }
+            // What the operator puts back from quarantine may have the schema of its own release.
+            if database.kind != .shared, context.creates(context.path(of: database)), context.restoring == nil {
+                try proveSchema(path)
+            }
             return
         }
         let proven = context.store.path(ofMember: database.member, in: context.generation)

@@ -3,51 +3,60 @@ extension Topic {
         name: "kinds", summary: "the four kinds of databases, and who may write to them",
         text: [
             """
-            Every database in a manifest has a kind. It says who writes to the file, and from that follows what an \
-            update may do to it.
+            Every database in a manifest has a kind. It says who writes to the file, and so what an update may do to it.
             """,
             .list([
                 (
                     "reference",
                     """
-                    Only the publisher writes. Each release brings the whole file; it is sealed, kept beside the one \
-                    before, and switched with all the others by one rename.
+                    Only the publisher writes. Each release has the whole file. It is read-only, kept beside the \
+                    files of older releases, and switched together with all the others by one rename.
                     """
                 ),
                 (
                     "shared",
                     """
                     The publisher ships it and the app writes to it. A release replaces the content and carries over \
-                    the rows that the manifest says to preserve.
+                    the rows that "preserve" in the manifest selects. Rows that do not fit go to the table \
+                    moult_rejected. If anything else that the app wrote is dropped, the complete old database goes to \
+                    quarantine.
                     """
                 ),
                 (
                     "user",
                     """
-                    The user's own. It is made from a template if it is missing, brought to a newer schema by the \
-                    release's migrations, and never replaced or deleted.
+                    Only the user writes. The first release creates it from a template; migrations bring it to a \
+                    newer schema. It is never replaced or deleted. If a migration changes or drops values, a \
+                    complete copy from before goes to quarantine.
                     """
                 ),
                 (
                     "cache",
                     """
-                    Anyone writes, and all of it can be made again. One whose schema is that of the release stays; \
-                    any other, and one that does not open, goes to quarantine, and a fresh one takes its place.
+                    Anyone writes, and all of it can be made again. A cache with the schema of the release stays. \
+                    One with another schema, or one that does not open, goes to quarantine, and an empty one \
+                    replaces it.
                     """
                 ),
             ]),
             """
-            A reference database can also stay where it lies, for instance among an app's own files: with "place": \
+            A reference database can also stay at its place, for instance among an app's own files: with "place": \
             "in-place" it is attached there and never copied, so that the first start takes the same time at any \
             size.
             """,
             """
-            A database that will not load is begun anew with "moult reset". What people wrote is set aside only when \
-            you say so, and nothing of it is deleted.
+            A file that was at a database's path before moult is kept as generation 0+adopted before a release \
+            replaces it; "moult rollback --to 0+adopted" brings it back. A release cannot change the kind of a user's \
+            database: the operator must allow that with --take-over NAME.
             """,
             """
-            What can be made again and what cannot belong in different files: then an update cannot lose what a user \
-            has written.
+            If a user or shared database is missing, updates are refused, because a disk that is not mounted looks \
+            the same. "moult reset" replaces a database that does not load or is missing; users' data is set aside \
+            only with --set-user-data-aside, and none of it is deleted. "moult quarantine" lists and restores old \
+            databases.
+            """,
+            """
+            Put data that can be made again and data that cannot into different files.
             """,
         ])
 }

@@ -107,7 +107,7 @@ final class UpdateDisplay: Sendable {
                 "from": result.plan?.from?.json, "hold": result.plan?.hold?.json,
                 "removed": .array(result.collected.removed.map { .string($0) }),
                 "laggards": .array(result.laggards.map(\.json)),
-                "rows": result.rows.isEmpty ? nil : .array(result.rowsJSON),
+                "rows": result.rows.isEmpty ? nil : .array(result.rows.map(\.json)),
                 "kept": result.kept.isEmpty ? nil : .array(result.kept.map(\.json)),
                 "milliseconds": result.plan.map { _ in .size(Int(seconds * 1000)) },
             ])
@@ -115,8 +115,9 @@ final class UpdateDisplay: Sendable {
         output.lines { page in
             guard let plan = result.plan else { return page.line(StyledText(nothingToDo(version))) }
             page.line()
-            for (database, fates) in result.rows {
-                for fate in fates { page.wrapped("\(database): \(fate.text)") }
+            for fate in result.rows {
+                let text = plan.migrates(fate.database) ? fate.migratedText : fate.text
+                page.wrapped("\(fate.database ?? ""): \(text)")
             }
             for set in result.kept { page.wrapped(StyledText(set.keptText(storeWords))) }
             page.line(
@@ -127,9 +128,11 @@ final class UpdateDisplay: Sendable {
     }
 }
 
-extension Orchestrator.Result {
-    fileprivate var rowsJSON: [JSON] {
-        rows.flatMap { database, fates in fates.map { $0.json.setting("database", to: .string(database)) } }
+extension Plan {
+    fileprivate func migrates(_ database: String?) -> Bool {
+        effects.contains { effect in
+            if case .migrate = effect.change { effect.database == database } else { false }
+        }
     }
 }
 

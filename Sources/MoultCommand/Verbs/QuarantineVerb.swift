@@ -183,6 +183,12 @@ private struct RestoredReport: Report {
 
     func write(to page: inout Page) {
         page.line("\(set.record?.database ?? set.id) was put back from \(set.id)")
+        let installed = result.generation.map { Generation.version(of: $0) } ?? ""
+        if let release = set.record?.release, !release.isEmpty, release != installed {
+            page.wrapped(
+                "its content is of release \(release), and \(installed) is installed: an app of \(installed) may not "
+                    + "be able to read it. To go back as a whole: moult rollback --to \(release)")
+        }
         for kept in result.kept { page.line("  the database that was there is in \(kept.directory)") }
     }
 

@@ -18,7 +18,8 @@ final class Adoption: WritableEffect {
     /// The file while no other process has it; shared with the exchange that gives the path new content.
     private let old: DrainedFile
     private let isHeldByExchange: Bool
-    private let isLive: Bool
+    /// Whether others keep the file open, so that its content is copied.
+    let isLive: Bool
 
     init(
         _ effect: Effect, path: String, generation: String, transaction: Transaction, product: String,

@@ -33,7 +33,7 @@ struct ContentTransfer {
 
     /// Runs in a transaction of the new database, which the caller has begun; nothing of the old one is changed.
     func run(from live: Connection, to new: Connection, _ displacement: Displacement?) throws {
-        var fates = Fates()
+        var fates = RowFates()
         var placed: [RowRule] = []
         var unplaced: [(rule: Preservation.Rule, rows: Int)] = []
         let rules = try self.rules.filter { try selects($0, in: live) }
@@ -46,21 +46,29 @@ struct ContentTransfer {
             }
         }
         try refuse(unplaced)
-        for (rule, rows) in unplaced { fates.keep(rule.table, rows) }
+        for (rule, rows) in unplaced { fates.add(rule.table) { $0.kept += rows } }
         let transfer = RowTransfer(rules: placed, rejects: RejectTable(name: ReleaseMarker.rejects, label: release.description))
-        for outcome in try transferring({ try transfer.run(from: live, to: new) }) { fates.add(outcome) }
+        for outcome in try transferring({ try transfer.run(from: live, to: new) }) {
+            fates.add(outcome.table) {
+                $0.carried += outcome.carried
+                $0.rejected += outcome.rejected
+                $0.kept += outcome.incomplete + outcome.unplaced
+            }
+        }
         try prove(live, new, rules, fates, displacement)
     }
 
     private func prove(
-        _ live: Connection, _ new: Connection, _ rules: [Preservation.Rule], _ fates: Fates, _ displacement: Displacement?
+        _ live: Connection, _ new: Connection, _ rules: [Preservation.Rule], _ fates: RowFates, _ displacement: Displacement?
     ) throws {
         var fates = fates
         switch old {
         case .foreign:
             displacement?.proveAdopted(fates.all)
         case .takenOver:
-            for (table, rows) in try RowCounts(of: live).tables where rows > 0 { fates.keep(table, rows) }
+            for (table, rows) in try RowCounts(of: live).tables where rows > 0 {
+                fates.add(table) { $0.kept += rows }
+            }
             displacement?.prove(fates.all, isShipped: false, hasContentLeft: true)
         case .shipped(let path):
             let pristine = try Connection(path: path, access: .immutable)
@@ -68,8 +76,10 @@ struct ContentTransfer {
                 of: live, against: pristine, selected: rules.reduce(into: [:]) { $0[$1.table] = $1.conditions },
                 ignoring: ReleaseMarker.tables)
             try pristine.close()
-            for (table, rows) in content.rows.merging(content.tables, uniquingKeysWith: +) { fates.keep(table, rows) }
-            let isLeft = !content.isEmpty || fates.hasLoss
+            for (table, rows) in content.rows.merging(content.tables, uniquingKeysWith: +) {
+                fates.add(table) { $0.kept += rows }
+            }
+            let isLeft = !content.isEmpty || fates.keepsAny
             displacement?.prove(
                 fates.all, isShipped: !isLeft && fates.all.allSatisfy(\.isEmpty), hasContentLeft: isLeft)
         }
@@ -122,36 +132,7 @@ struct ContentTransfer {
     }
 }
 
-/// Counts by table, in the order in which tables were met.
-private struct Fates {
-    private(set) var all: [RowFate] = []
-    /// Whether something of the old content is in the new one only in part.
-    private(set) var hasLoss = false
-
-    mutating func add(_ outcome: TableOutcome) {
-        change(outcome.table) {
-            $0.carried += outcome.carried
-            $0.rejected += outcome.rejected
-            $0.kept += outcome.incomplete + outcome.unplaced
-        }
-        hasLoss = hasLoss || outcome.incomplete + outcome.unplaced > 0
-    }
-
-    mutating func keep(_ table: String, _ rows: Int) {
-        change(table) { $0.kept += rows }
-        hasLoss = hasLoss || rows > 0
-    }
-
-    private mutating func change(_ table: String, _ body: (inout RowFate) -> Void) {
-        let index = all.firstIndex { $0.table.lowercased() == table.lowercased() } ?? all.endIndex
-        if index == all.endIndex { all.append(RowFate(table: table)) }
-        body(&all[index])
-    }
-}
-
 extension MoultError.Code {
-    /// Rows that a release preserves do not fit into it.
-    static let preserve = Self(630)
     /// A writable database is in use.
     static let inUse = Self(631)
 }

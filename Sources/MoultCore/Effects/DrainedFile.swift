@@ -64,14 +64,14 @@ final class DrainedFile {
     private func drain(_ read: (Connection) throws -> Void) throws -> UInt32 {
         try JournalModeRestore(path: path).restore()
         let connection = try Connection(path: path, access: .readWrite)
-        try connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         do {
             if try connection.header().isWAL {
+                // Not in exclusive mode, in which SQLite leaves a `-shm` from before a crash.
                 guard try !connection.checkpoint(.truncate).isBusy,
                     try connection.scalar("PRAGMA journal_mode = DELETE") == .text("delete")
                 else { throw inUse() }
             }
-            try connection.execute("BEGIN EXCLUSIVE")
+            try connection.execute("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE")
         } catch let error as MoultError {
             try connection.close()
             guard let code = error.sqlite?.resultCode, ResultCode.busy ~= code else { throw error }

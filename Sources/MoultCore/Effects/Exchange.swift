@@ -12,6 +12,8 @@ final class Exchange: WritableEffect {
     let waiting: String
     let displacement: Displacement?
     private let transfer: ContentTransfer
+    /// The change counter of the new content, as recorded with the decision; nil before it.
+    private let counter: UInt64?
     /// Whether the content that is in place now is the release's.
     private let isDone: () throws -> Bool
 
@@ -25,17 +27,20 @@ final class Exchange: WritableEffect {
 
     init(
         _ effect: Effect, place: String, held: String, waiting: String, transfer: ContentTransfer,
-        displacement: Displacement, isDone: @escaping () throws -> Bool
+        displacement: Displacement, counter: UInt64?, isDone: @escaping () throws -> Bool
     ) {
         (self.effect, self.place, self.held, self.waiting) = (effect, place, held, waiting)
+        self.counter = counter
         (self.transfer, self.displacement, self.isDone) = (transfer, displacement, isDone)
         old = DrainedFile(held)
     }
 
+    static func key(_ path: String) -> String { "counter/\(path)" }
+
     var facts: [String: UInt64] {
         get throws {
             guard case .replace(let path, _, _, _, _, _, _) = effect.change else { return [:] }
-            return ["counter/\(path)": try UInt64(staged?.header().changeCounter ?? 0)]
+            return [Self.key(path): try UInt64(staged?.header().changeCounter ?? 0)]
         }
     }
 
@@ -109,10 +114,13 @@ final class Exchange: WritableEffect {
     /// since, so that is kept.
     private func takeBack() throws {
         guard try isDone(), try Files.facts(waiting) != nil else { return }
+        let isUntouched = try isUntouched()
         let new = DrainedFile(place)
         try new.hold(read: { _ in })
-        displacement?.prove([], isShipped: false, hasContentLeft: true)
-        try displacement?.keepFile()
+        if !isUntouched {
+            displacement?.prove([], isShipped: false, hasContentLeft: true)
+            try displacement?.keepFile()
+        }
         try Files.exchange(waiting, place)
         guard try new.isHeld() else {
             try Files.exchange(waiting, place)
@@ -120,6 +128,15 @@ final class Exchange: WritableEffect {
         }
         try displacement?.commit()
         try Files.syncDirectory(Files.directory(of: place))
+    }
+
+    /// Whether the new content is as it was when the update was decided.
+    private func isUntouched() throws -> Bool {
+        guard let counter else { return false }
+        let connection = try Connection(path: place, access: .readWrite)
+        let now = try UInt64(connection.header().changeCounter)
+        try connection.close()
+        return now == counter
     }
 
     func isCommitted() throws -> Bool { isExchanged }

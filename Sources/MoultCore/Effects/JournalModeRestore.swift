@@ -28,7 +28,8 @@ struct JournalModeRestore {
             for path in effect.writtenPaths {
                 // A file that became a generation, or a link to one, is not the app's any more.
                 guard try Files.target(ofLink: layout.file(path))?.hasPrefix(".moult/") != true else { continue }
-                try JournalModeRestore(path: layout.file(path), wasWAL: wal.contains(path)).restore()
+                let wasWAL = wal.contains(path) || effect.drainedPath.map(wal.contains) == true
+                try JournalModeRestore(path: layout.file(path), wasWAL: wasWAL).restore()
             }
         }
     }

@@ -1,3 +1,4 @@
+internal import Glibc
 internal import MoultBasics
 internal import MoultFiles
 internal import MoultSQLite
@@ -39,6 +40,10 @@ final class WritableEffects {
         let effects = try effects().filter { try !isDone($0.effect) }
         if !effects.isEmpty { try transaction.journal.sync() }
         isHeld = true
+        // Before anything is drained: what is refused must not change even a journal mode.
+        for effect in effects where effect.effect.drainedPath != nil && !(effect is LiveReplacement) {
+            try proveFree(effect)
+        }
         try noteModes(effects)
         let deadline = ContinuousClock.now + Self.patience
         while true {
@@ -50,6 +55,17 @@ final class WritableEffects {
                 guard effects.contains(where: { $0 is LiveReplacement }) else { throw error }
                 for effect in effects.reversed() { try effect.release() }
             }
+        }
+    }
+
+    private func proveFree(_ effect: any WritableEffect) throws {
+        if let adoption = effect as? Adoption, adoption.isLive { return }
+        guard let path = effect.effect.drainedPath.map(place), try Files.facts(path)?.kind == .file else { return }
+        let files = try [path] + Sidecars.of(path).paths
+        let deadline = ContinuousClock.now + .seconds(2)
+        while try OpenFiles.isOpenHere(path) || !OpenFiles.holders(of: files).isEmpty {
+            if ContinuousClock.now >= deadline { throw InUse.error(path, advice: "Stop that program, and try again.") }
+            usleep(20_000)
         }
     }
 
@@ -86,11 +102,13 @@ final class WritableEffects {
     }
 
     /// What happened to the rows of each database.
-    func fates() throws -> [(database: String, fates: [RowFate])] {
-        try effects().compactMap { effect in
-            guard let database = effect.effect.database, let fates = effect.displacement?.fates, !fates.isEmpty
-            else { return nil }
-            return (database, fates)
+    func fates() throws -> [RowFate] {
+        try effects().flatMap { effect in
+            (effect.displacement?.fates ?? []).map {
+                var fate = $0
+                fate.database = effect.effect.database
+                return fate
+            }
         }
     }
 
@@ -178,7 +196,7 @@ final class WritableEffects {
                 }
             guard isCommitted else { continue }
             throw MoultError(
-                .stuck, .stuck, what: "the update to \(release.version) cannot be undone any more",
+                .stuck, .refused, what: "the update to \(release.version) cannot be undone any more",
                 why: "it is done in \(effect.database ?? "a database") already, and apps may have written since",
                 now: "Finish it: moult recover. Then go back with: moult rollback")
         }
@@ -240,11 +258,11 @@ final class WritableEffects {
     }
 
     private func exchange(_ effect: Effect, _ path: String) throws -> Exchange {
-        let held = try movedFrom(path).map(place).flatMap { try Files.facts($0) == nil ? nil : $0 } ?? place(path)
+        let held = try plan.movedFrom(path).map(place).flatMap { try Files.facts($0) == nil ? nil : $0 } ?? place(path)
         return Exchange(
             effect, place: place(path), held: held, waiting: transaction.waiting(path),
             transfer: try transfer(effect, path), displacement: try displacement(effect, held),
-            isDone: { [unowned self] in try isReplaced(effect, path) })
+            counter: inodes[Exchange.key(path)], isDone: { [unowned self] in try isReplaced(effect, path) })
     }
 
     private func migration(_ effect: Effect) throws -> Migration? {
@@ -270,14 +288,6 @@ final class WritableEffects {
             recorded: inodes[SetAside.key(path)])
     }
 
-    /// The path from which the same update moves the database.
-    private func movedFrom(_ path: String) -> String? {
-        for effect in plan.effects {
-            if case .move(let from, path) = effect.change { return from }
-        }
-        return nil
-    }
-
     private func displacement(_ effect: Effect, _ held: String) throws -> Displacement {
         Displacement(place: held, directory: try shelf(effect, held), record: try record(effect, held))
     }
@@ -294,8 +304,9 @@ final class WritableEffects {
         let (why, reason): (String, KeptReason) =
             switch effect.change {
             case .quarantine(_, let why, let reason): (why, reason)
-            case .replace(_, _, _, _, let why, let reason, _): (why, reason)
-            case .migrate(_, _, let from, let to, _): ("migrated from user_version \(from) to \(to)", .migrated)
+            case .replace(_, _, _, _, _, let reason, _):
+                (reason == .rolledBack ? "rolled back to \(release.version)" : "release \(release.version) replaced it", reason)
+            case .migrate(_, _, let from, let to, _): ("from user_version \(from) to \(to)", .migrated)
             default: (effect.text, .replaced)
             }
         let before = installed?.databases.first { $0.name == database.name }
@@ -304,7 +315,8 @@ final class WritableEffects {
             release: before == nil ? "" : plan.from?.version.description ?? "")
     }
 
-    private func transfer(_ effect: Effect, _ path: String) throws -> ContentTransfer {
+    /// How the content of the database at a path is transferred.
+    func transfer(_ effect: Effect, _ path: String) throws -> ContentTransfer {
         guard case .replace(_, _, _, _, _, let reason, _) = effect.change,
             let database = effect.database.flatMap(release.database)
         else { throw MoultError(.stuck, what: "the plan names a database that the release does not have", why: effect.text) }

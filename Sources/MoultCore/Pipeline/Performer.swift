@@ -47,7 +47,7 @@ final class Performer: Changes, @unchecked Sendable {
     func hold() throws { try writable.hold() }
     func facts() throws -> [String: UInt64] { try writable.facts() }
     func expendable() throws -> [String: Displacement.Proof] { try writable.expendable() }
-    func fates() throws -> [(database: String, fates: [RowFate])] { try writable.fates() }
+    func fates() throws -> [RowFate] { try writable.fates() }
     func isDone(_ effect: Effect) throws -> Bool { try writable.isDone(effect) }
 
     /// Releases the writable databases and leaves them as an app would, after a failure or a crash.

@@ -18,7 +18,7 @@ struct Pipeline {
     /// is left for whoever called, because consumers are told first, and must not find our locks.
     ///
     /// Gives what happened to the rows of each database.
-    func run() throws -> [(database: String, fates: [RowFate])] {
+    func run() throws -> [RowFate] {
         let performer = Performer(
             transaction: transaction, plan: plan, inodes: [:], installed: made.context.installed, release: release)
         do {

@@ -47,6 +47,7 @@ package struct Settler {
 
     /// Settles everything; needs the store's lock. `back` goes back instead of forward, on the operator's word.
     func settle(patiently: Bool = false, back: Bool = false) throws -> [Result] {
+        for directory in [layout.quarantine, layout.transactions] { try CacheTag.remove(from: directory) }
         // An update may have ended between giving a file another name and recording what that changed.
         try LinkedFiles(layout).refresh()
         // What a collection had thrown away is no update.

@@ -88,8 +88,21 @@ struct Transaction {
         return inodes
     }
 
+    /// Whether moult made the directory: it has a journal, or only what is made before one or left behind it.
+    private func isOurs() throws -> Bool {
+        guard try Files.facts(directory)?.kind == .directory else { return false }
+        if try isTrash || Files.facts(journal.path) != nil { return true }
+        let names = [
+            "unpacked", "waiting", "generation", "adopted", "before", "held", "trial", "copies", "salvaged",
+            "manifest.json", "link",
+        ]
+        return try Files.list(directory).allSatisfy {
+            names.contains($0) || $0.hasPrefix("exam") || $0.hasPrefix("step-")
+        }
+    }
+
     static func all(_ layout: StoreLayout) throws -> [Transaction] {
         try Files.list(layout.transactions).map { Transaction(layout: layout, id: $0) }
-            .filter { isID($0.id) || $0.isTrash }
+            .filter { try (isID($0.id) || $0.isTrash) && $0.isOurs() }
     }
 }

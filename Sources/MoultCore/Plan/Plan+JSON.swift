@@ -29,7 +29,7 @@ extension Plan {
     package init(json: JSON, source: String) throws {
         let fields = try Fields(json) { place, why, now in
             MoultError(
-                .stale, what: "\(source) is no plan: \(place) \(why)",
+                .stale, .refused, what: "\(source) is not a plan: \(place) \(why)",
                 now: now ?? "Make a new one with: moult plan --out FILE MANIFEST")
         }
         let format = try fields.integer("format")

@@ -89,11 +89,21 @@ struct Planner {
                 .refused, .refused, what: "\(incoming.name) is a release of \(manifest.product)",
                 why: "the store \(layout.root) holds \(settings.product)", now: "Use the store of that product.")
         }
+        try prove(request.consent, manifest)
         if let hold = settings.hold, hold.covers(manifest.version) { throw Self.held(hold, manifest.version) }
         let policy = policy(request, settings)
         try refuseReplay(manifest, policy)
         return try make(
             .update, manifest, incoming, generation: Generation.name(of: manifest, bytes: incoming.bytes), policy)
+    }
+
+    /// A misspelled name would look as if it had been accepted.
+    private func prove(_ consent: Consent, _ manifest: Manifest) throws {
+        let names = manifest.databases.map(\.name)
+        guard let wrong = consent.takeOver.sorted().first(where: { !names.contains($0) }) else { return }
+        throw MoultError(
+            .refused, .refused, what: "release \(manifest.version) has no database \"\(wrong)\" to take over",
+            why: "it has \(names.joined(separator: ", "))", now: didYouMean(wrong, among: names))
     }
 
     func policy(_ request: UpdateRequest, _ settings: Settings) -> Policy {

@@ -11,5 +11,8 @@ enum CacheTag {
         if try Files.facts(path) == nil { try Files.writeNew(Array(text.utf8), to: path) }
     }
 
+    /// Takes away the tag of an earlier version: backups must have what lies there.
+    static func remove(from directory: String) throws { try Files.remove("\(directory)/\(name)") }
+
     static func isTag(_ file: String) -> Bool { file == name }
 }

@@ -23,7 +23,7 @@ package enum Freshness {
             let isThere =
                 database.kind.isSealed
                 ? try Files.target(ofLink: path) == StoreLayout.link(to: database.member)
-                : try Files.facts(path) != nil
+                : try Files.factsThroughLinks(path) != nil
             if !isThere { return false }
         }
         return true

@@ -16,6 +16,9 @@ package struct QuarantineShelf {
         package let record: QuarantineRecord?
         package let size: Int
         package let since: Timestamp
+        /// When the directory was made ready, to order sets of one second.
+        fileprivate let nanoseconds: Int
+        fileprivate var age: (Int, Int, String) { (since.seconds, nanoseconds, directory) }
 
         /// The name by which commands call it.
         package var id: String { Files.name(of: directory) }
@@ -44,7 +47,7 @@ package struct QuarantineShelf {
             let rows = (record?.rows ?? [:]).values.reduce(0, +)
             let what = record.map { "\($0.database)" } ?? id
             return "\(what): the old database is in quarantine"
-                + (rows > 0 ? ", with \(counted(rows, "row")) that the release does not have" : "")
+                + (rows > 0 ? ", with \(counted(rows, "row")) as they were" : "")
                 + "; see it with: moult quarantine" + (storeWords.isEmpty ? "" : " \(storeWords.joined(separator: " "))")
         }
     }
@@ -64,7 +67,7 @@ package struct QuarantineShelf {
         let roots = [layout.quarantine] + (settings.cacheRoot.map { [layout.quarantine(of: "\($0)/x")] } ?? [])
         return try roots.flatMap { root in
             try Files.list(root).filter { !CacheTag.isTag($0) }.compactMap { try set("\(root)/\($0)") }
-        }.sorted { ($0.since.seconds, $0.directory) < ($1.since.seconds, $1.directory) }
+        }.sorted { $0.age < $1.age }
     }
 
     /// The sets that one update put there.
@@ -77,7 +80,7 @@ package struct QuarantineShelf {
         let record = try QuarantineRecord(in: directory)
         return Set(
             directory: directory, record: record, size: try Self.size(of: directory),
-            since: record?.time ?? Timestamp(seconds: facts.modified.seconds))
+            since: record?.time ?? Timestamp(seconds: facts.modified.seconds), nanoseconds: facts.modified.nanoseconds)
     }
 
     private static func size(of directory: String) throws -> Int {

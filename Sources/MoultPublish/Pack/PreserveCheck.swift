@@ -20,7 +20,8 @@ struct PreserveCheck {
                 case .column(let old): "columns.\(old)"
                 case .condition: "where"
                 }
-            throw failure(database, index, field, fault.why, fault.suggestion ?? "Correct it in the draft.")
+            let why = fault.subject == .condition ? "\"\(entry.where ?? "")\": \(fault.why)" : fault.why
+            throw failure(database, index, field, why, fault.suggestion ?? "Correct it in the draft.")
         }
         try connection.close()
     }

@@ -114,7 +114,7 @@ package struct Migrations: Sendable {
             why: "it needs the \(need), which SQLite does not have; if the app brings it, only the app can run this "
                 + "migration: \((error as? MoultError)?.why ?? "\(error)")",
             now:
-                "Nothing was changed. The release's publisher must write the migration without it, or leave it to the app.",
+                "Nothing was changed. Run the migration in the app, or use a release whose migration does without the \(need).",
             cause: error)
     }
 

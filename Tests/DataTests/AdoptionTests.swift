@@ -1,0 +1,254 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// A file that moult did not create, or that belongs to the user, is kept before a release takes its path.
+@Suite(.timeLimit(.minutes(60))) struct AdoptionTests {
+    let shop: Shop
+    init() throws { shop = try Shop() }
+
+    static let mine = "CREATE TABLE item(name TEXT PRIMARY KEY, cents INT); INSERT INTO item VALUES('MINE', 1);"
+    static let shipped = "CREATE TABLE item(name TEXT PRIMARY KEY, cents INT); INSERT INTO item VALUES('SHIPPED', 5);"
+    static let preserve: JSON = ["table": "item", "where": "cents < 5"]
+
+    /// A release with a database of this kind at `app.db`.
+    private func release(_ version: String, _ kind: String, _ sql: String = shipped) throws {
+        try shop.pack(version, [Shipped(name: "app", kind: kind, sql: sql)])
+    }
+
+    private func expectAdopted(_ generation: String = "0+adopted", _ file: String = "app.db", _ note: Comment? = nil)
+        throws
+    {
+        #expect(try shop.adopted(file, "SELECT * FROM item", in: generation) == "MINE|1\n", note)
+    }
+
+    @Test func `first install of a shared database keeps the file at its path`() throws {
+        try shop.sql("app.db", Self.mine)
+        try release("1.0.0", "shared")
+        try shop.install("1.0.0")
+        try expectAdopted()
+        #expect(try shop.read("app.db", "SELECT name FROM item") == "SHIPPED\n")
+    }
+
+    @Test func `first install of a shared database also carries the rows that its release preserves`() throws {
+        try shop.sql("app.db", Self.mine + "INSERT INTO item VALUES('DEAR', 9);")
+        try shop.pack("1.0.0", [.shared(Self.shipped, [Self.preserve])])
+        try shop.install("1.0.0")
+        #expect(try shop.read("app.db", "SELECT name FROM item ORDER BY name") == "MINE\nSHIPPED\n")
+        #expect(try shop.adopted("app.db", "SELECT name FROM item ORDER BY name") == "DEAR\nMINE\n")
+    }
+
+    @Test func `a row that does not fit does not block an adoption`() throws {
+        try shop.sql("app.db", Self.mine)
+        try shop.pack(
+            "1.0.0", [.shared("CREATE TABLE item(name TEXT PRIMARY KEY, cents INT CHECK(cents > 3));", [Self.preserve])]
+        )
+        try shop.install("1.0.0")
+        #expect(try shop.read("app.db", "SELECT count(*) FROM item") == "0\n")
+        #expect(try shop.rejected("app.db").contains("MINE"))
+        try expectAdopted()
+    }
+
+    @Test func `a table of the adopted file with another schema does not block an adoption`() throws {
+        try shop.sql("app.db", "CREATE TABLE item(label TEXT); INSERT INTO item VALUES('MINE');")
+        try shop.pack("1.0.0", [.shared(Self.shipped, [Self.preserve])])
+        try shop.install("1.0.0")
+        #expect(try shop.adopted("app.db", "SELECT * FROM item") == "MINE\n")
+    }
+
+    @Test(arguments: ["shared", "reference", "cache"])
+    func `a file at the path of any database that replaces it is adopted`(kind: String) throws {
+        try shop.sql("app.db", Self.mine)
+        try release("1.0.0", kind, "CREATE TABLE other(x); INSERT INTO other VALUES('SHIPPED');")
+        let plan = try Shop.last(shop.plan("1.0.0", "--json"))
+        let changes = (plan["effects"]?.array ?? []).compactMap { $0["change"]?["do"]?.string }
+        #expect(changes.contains("adopt"), "the plan must say it: \(changes)")
+        try shop.install("1.0.0")
+        try expectAdopted()
+        #expect(try shop.read("app.db", "SELECT * FROM other") == "SHIPPED\n")
+    }
+
+    @Test(arguments: ["shared", "reference", "cache"])
+    func `rows that only the WAL has are adopted too`(kind: String) throws {
+        try App.run(
+            shop.path("app.db"), crash: true, "PRAGMA journal_mode = WAL", "CREATE TABLE item(name TEXT, cents INT)",
+            "INSERT INTO item VALUES('MINE', 1)")
+        try #require(try Files.facts(shop.path("app.db-wal"))?.kind == .file)
+        try release("1.0.0", kind, "CREATE TABLE other(x);")
+        try shop.install("1.0.0")
+        try expectAdopted()
+        #expect(try Files.facts(shop.path("app.db-wal")) == nil)
+    }
+
+    @Test func `a transaction that a crash left unfinished is rolled back before the file is adopted`() throws {
+        try shop.sql("app.db", Self.mine)
+        try App.run(
+            shop.path("app.db"), crash: true, "PRAGMA cache_size = 1", "BEGIN IMMEDIATE",
+            "UPDATE item SET name = 'UNFINISHED'",
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000) "
+                + "INSERT INTO item SELECT hex(randomblob(200)), 9 FROM n")
+        try #require(try Files.facts(shop.path("app.db-journal"))?.kind == .file)
+        try release("1.0.0", "shared")
+        try shop.install("1.0.0")
+        try expectAdopted()
+        #expect(try Files.facts(shop.path("app.db-journal")) == nil)
+    }
+
+    @Test(arguments: ["shared", "reference", "cache"])
+    func `a release that adds a database adopts the file at its path`(kind: String) throws {
+        try shop.pack("1.0.0", [.reference("CREATE TABLE food(x);")])
+        try shop.install("1.0.0")
+        try shop.sql("app.db", Self.mine)
+        try shop.pack(
+            "2.0.0",
+            [.reference("CREATE TABLE food(x);"), Shipped(name: "app", kind: kind, sql: "CREATE TABLE other(x);")])
+        try shop.install("2.0.0")
+        try expectAdopted()
+    }
+
+    @Test func `a second adoption does not replace the first`() throws {
+        try shop.sql("app.db", Self.mine)
+        try release("1.0.0", "shared")
+        try shop.install("1.0.0")
+        try shop.sql("more.db", Self.mine)
+        try shop.pack("2.0.0", [.shared(Self.shipped), .shared(Self.shipped, name: "more")])
+        try shop.install("2.0.0")
+        try expectAdopted()
+        try expectAdopted("0+adopted.2", "more.db")
+    }
+
+    @Test func `three files are adopted in one generation`() throws {
+        let names = ["app", "more", "most"]
+        for name in names { try shop.sql("\(name).db", Self.mine) }
+        try shop.pack("1.0.0", names.map { .shared(Self.shipped, name: $0) })
+        try shop.install("1.0.0")
+        for name in names { try expectAdopted("0+adopted", "\(name).db") }
+    }
+
+    @Test(arguments: ["shared", "reference", "cache"])
+    func `rollback to the adopted generation brings back a plain writable file`(kind: String) throws {
+        try shop.sql("app.db", Self.mine)
+        try release("1.0.0", kind, "CREATE TABLE other(x);")
+        try shop.install("1.0.0")
+        let ended = try shop.moult("rollback", "--to", "0+adopted")
+        #expect(ended.status == 0, "\(ended.errors)")
+        #expect(try Files.facts(shop.path("app.db"))?.kind == .file)
+        #expect(
+            try shop.read("app.db", "INSERT INTO item VALUES('LATER', 2); SELECT name FROM item ORDER BY name")
+                == "LATER\nMINE\n")
+    }
+
+    @Test func `rollback without a name never goes to the adopted generation`() throws {
+        try shop.sql("app.db", Self.mine)
+        try release("1.0.0", "shared")
+        try shop.install("1.0.0")
+        let ended = try shop.moult("rollback")
+        #expect(ended.status == 3)
+        try expectAdopted()
+        #expect(try shop.read("app.db", "SELECT name FROM item") == "SHIPPED\n")
+    }
+
+    @Test func `status lists the adopted generation`() throws {
+        try shop.sql("app.db", Self.mine)
+        try release("1.0.0", "shared")
+        try shop.install("1.0.0")
+        #expect(try shop.moult("status").output.contains("0+adopted"))
+    }
+
+    @Test(arguments: ["shared", "reference", "cache"])
+    func `a file that is no database is kept as it is`(kind: String) throws {
+        let text = "these are notes, and no database"
+        try Files.writeNew(Array(text.utf8), to: shop.path("app.db"))
+        try release("1.0.0", kind)
+        let ended = try shop.apply("1.0.0")
+        let place = ended.status == 0 ? ".moult/generations/0+adopted/app.db" : "app.db"
+        #expect([0, 3].contains(ended.status), "\(ended.errors)")
+        let bytes = try #require(try Files.read(shop.path(place), limit: 1000), "nothing is at \(place)")
+        #expect(String(decoding: bytes, as: UTF8.self) == text)
+    }
+
+    @Test(arguments: ["shared", "reference", "cache"], ["delete", "wal"])
+    func `a file that an app has open is not adopted`(kind: String, mode: String) throws {
+        try shop.sql("app.db", "PRAGMA journal_mode = \(mode);" + Self.mine)
+        try release("1.0.0", kind, "CREATE TABLE other(x);")
+        let app = try App(opens: shop.path("app.db"), "SELECT * FROM item")
+        let ended = try shop.apply("1.0.0")
+        #expect(ended.status == 75, "\(ended.output)\(ended.errors)")
+        #expect(ended.errors.contains("pid \(app.pid)"), "the message must name the process: \(ended.errors)")
+        app.quit()
+        #expect(try shop.read("app.db", "PRAGMA journal_mode; SELECT name FROM item") == "\(mode)\nMINE\n")
+        try shop.install("1.0.0")
+        try expectAdopted()
+    }
+
+    @Test func `a cache that has the schema of the release stays`() throws {
+        try shop.sql(
+            "app.db", "CREATE TABLE item(name TEXT PRIMARY KEY, cents INT); INSERT INTO item VALUES('MINE', 1);")
+        try release("1.0.0", "cache", "CREATE TABLE item(name TEXT PRIMARY KEY, cents INT);")
+        try shop.install("1.0.0")
+        #expect(try shop.read("app.db", "SELECT * FROM item") == "MINE|1\n")
+    }
+
+    // MARK: Kinds that change
+
+    static let takeovers: [(old: String, new: String)] = [
+        ("user", "shared"), ("user", "reference"), ("user", "cache"), ("shared", "reference"), ("shared", "cache"),
+    ]
+
+    /// The first release with `DIARY` written to `app.db`, and the second, which changes its kind.
+    private func changeKind(_ change: (old: String, new: String)) throws {
+        try release("1.0.0", change.old, "CREATE TABLE note(t);")
+        try shop.install("1.0.0")
+        try shop.sql("app.db", "INSERT INTO note VALUES('DIARY')")
+        try release("2.0.0", change.new, "CREATE TABLE note(t); CREATE TABLE more(x);")
+    }
+
+    @Test(arguments: takeovers) func `a release alone does not change the kind`(_ change: (old: String, new: String))
+        throws
+    {
+        try changeKind(change)
+        let before = try shop.tree()
+        #expect(try shop.plan("2.0.0").status == 3)
+        let ended = try shop.apply("2.0.0")
+        #expect(ended.status == 3)
+        #expect(ended.errors.contains("--take-over app"), "the message must name the option: \(ended.errors)")
+        #expect(try shop.read("app.db", "SELECT t FROM note") == "DIARY\n")
+        #expect(try shop.tree() == before)
+    }
+
+    @Test(arguments: takeovers)
+    func `with take-over the file is kept in quarantine`(_ change: (old: String, new: String)) throws {
+        try changeKind(change)
+        try shop.install("2.0.0", "--take-over", "app")
+        let kept = try shop.onlyKept("app")
+        #expect(kept.reason == "taken-over")
+        #expect(kept.release == "1.0.0")
+        #expect(try kept.sql("app.db", "SELECT t FROM note") == "DIARY\n")
+        #expect(try shop.read("app.db", "SELECT count(*) FROM more") == "0\n")
+    }
+
+    @Test(arguments: takeovers)
+    func `the option to take over must name the database`(_ change: (old: String, new: String)) throws {
+        try changeKind(change)
+        #expect(try shop.apply("2.0.0", "--take-over", "other").status != 0)
+        #expect(try shop.read("app.db", "SELECT t FROM note") == "DIARY\n")
+    }
+
+    @Test(arguments: ["shared", "reference", "cache"])
+    func `a user database that a release no longer has is not lost when a later one takes its path`(kind: String) throws
+    {
+        try release("1.0.0", "user", "CREATE TABLE note(t);")
+        try shop.install("1.0.0")
+        try shop.sql("app.db", "INSERT INTO note VALUES('DIARY')")
+        try shop.pack("2.0.0", [.reference("CREATE TABLE food(x);")])
+        try shop.install("2.0.0")
+        #expect(try shop.read("app.db", "SELECT t FROM note") == "DIARY\n")
+        try shop.pack(
+            "3.0.0",
+            [.reference("CREATE TABLE food(x);"), Shipped(name: "app", kind: kind, sql: "CREATE TABLE other(x);")])
+        let ended = try shop.apply("3.0.0")
+        #expect([0, 3].contains(ended.status), "\(ended.errors)")
+        #expect(try !shop.databases(with: "DIARY").isEmpty)
+    }
+}

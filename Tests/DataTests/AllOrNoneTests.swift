@@ -1,0 +1,347 @@
+import Glibc
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// An update that is refused, fails or is killed has changed all writable databases or none, down to the journal mode.
+@Suite(.timeLimit(.minutes(60))) struct AllOrNoneTests {
+    let shop: Shop
+    init() throws { shop = try Shop() }
+
+    static let item = "CREATE TABLE item(name TEXT PRIMARY KEY, mine INT DEFAULT 0);"
+    static let own: JSON = ["table": "item", "where": "mine = 1"]
+
+    /// Two releases of shared databases, the first installed, with `MINE` in each.
+    private func begin(
+        _ names: [String], mode: String = "delete", way: String? = nil, more: [Shipped] = [], more2: [Shipped] = []
+    )
+        throws
+    {
+        let more3 = way.map { [JSON.Member("replace", .string($0))] } ?? []
+        for (version, word, other) in [("1.0.0", "ONE", more), ("2.0.0", "TWO", more2)] {
+            try shop.pack(
+                version,
+                other
+                    + names.map {
+                        .shared(Self.item + "INSERT INTO item VALUES('\(word)', 0);", [Self.own], name: $0, more: more3)
+                    })
+        }
+        try shop.install("1.0.0")
+        for name in names {
+            try shop.sql("\(name).db", "PRAGMA journal_mode = \(mode); INSERT INTO item VALUES('MINE', 1)")
+        }
+    }
+
+    private func expect(_ word: String, _ names: [String], mode: String, _ note: Comment? = nil) throws {
+        for name in names {
+            #expect(
+                try shop.read("\(name).db", "PRAGMA journal_mode; SELECT name FROM item ORDER BY name")
+                    == "\(mode)\nMINE\n\(word)\n", note)
+        }
+    }
+
+    // MARK: A refused step has changed nothing
+
+    @Test(arguments: ["shared", "reference", "cache"], ["delete", "wal"])
+    func `a refused adoption changes no byte of any file`(kind: String, mode: String) throws {
+        for name in ["a", "b", "c"] {
+            try shop.sql(
+                "\(name).db", "PRAGMA journal_mode = \(mode); CREATE TABLE own(x); INSERT INTO own VALUES('MINE')")
+        }
+        try shop.pack("1.0.0", ["a", "b", "c"].map { Shipped(name: $0, kind: kind, sql: "CREATE TABLE t(x);") })
+        let app = try App(opens: shop.path("b.db"), "SELECT * FROM own")
+        func files() throws -> Tree {
+            try Tree(shop.store, times: false, skipping: [".moult", "b.db-shm", "b.db-wal"])
+        }
+        let before = try files()
+        let ended = try shop.apply("1.0.0")
+        #expect(ended.status == 75, "\(ended.output)\(ended.errors)")
+        #expect(try files() == before)
+        app.quit()
+        for name in ["a", "b", "c"] {
+            #expect(try shop.read("\(name).db", "PRAGMA journal_mode; SELECT x FROM own") == "\(mode)\nMINE\n")
+        }
+    }
+
+    @Test(arguments: ["delete", "wal"]) func `a refused exchange changes no byte of any file`(mode: String) throws {
+        try begin(["a", "b", "c"], mode: mode, way: "exchange")
+        let app = try App(opens: shop.path("b.db"), "SELECT * FROM item")
+        func files() throws -> Tree {
+            try Tree(shop.store, times: false, skipping: [".moult", "b.db-shm", "b.db-wal"])
+        }
+        let before = try files()
+        let ended = try shop.apply("2.0.0")
+        #expect(ended.status == 75, "\(ended.output)\(ended.errors)")
+        #expect(ended.errors.contains("pid \(app.pid)"), "\(ended.errors)")
+        #expect(try files() == before)
+        app.quit()
+        try expect("ONE", ["a", "b", "c"], mode: mode)
+    }
+
+    /// Kills the command at one call after the other, each time in a new world, and gives how often that was. Without
+    /// `MOULT_LONG_TESTS` it takes every call of those that change names, and every fourth of the others.
+    private func sweep(
+        _ words: (AllOrNoneTests) throws -> [String], inspect: (AllOrNoneTests, Comment) throws -> Void
+    ) throws -> Int {
+        let command = try Shop.command()
+        var struck = 0
+        for (call, step) in [("renameat2", 1), ("unlink", 1), ("unlinkat", 1), ("fsync", 4), ("pwrite64", 4)] {
+            for number in stride(from: 1, through: 80, by: getenv("MOULT_LONG_TESTS") == nil ? step : 1) {
+                let world = try AllOrNoneTests()
+                let ended = try Shell.run(
+                    [
+                        "strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=\(call)", "-e",
+                        "inject=\(call):signal=SIGKILL:when=\(number)", command,
+                    ] + words(world) + ["--store", world.shop.store])
+                if ended.status == 0 { break }
+                struck += 1
+                try inspect(world, "killed at \(call) number \(number)")
+            }
+        }
+        return struck
+    }
+
+    @Test(arguments: ["reference", "shared"]) func `a killed adoption is finished or leaves the files as they were`(
+        kind: String
+    ) throws {
+        let struck = try sweep { world in
+            for name in ["a", "b"] {
+                try world.shop.sql(
+                    "\(name).db", "PRAGMA journal_mode = wal; CREATE TABLE own(x); INSERT INTO own VALUES('MINE')")
+            }
+            let manifest = try world.shop.pack(
+                "1.0.0", ["a", "b"].map { Shipped(name: $0, kind: kind, sql: "CREATE TABLE t(x);") })
+            return ["apply", manifest]
+        } inspect: { world, note in
+            #expect(try world.shop.moult("recover").status == 0, note)
+            let adopted = try Files.facts(world.shop.path(".moult/generations/0+adopted")) != nil
+            for name in ["a", "b"] {
+                if adopted {
+                    #expect(try world.shop.adopted("\(name).db", "SELECT x FROM own") == "MINE\n", note)
+                    #expect(try world.shop.read("\(name).db", "SELECT count(*) FROM t") == "0\n", note)
+                } else {
+                    #expect(try Files.facts(world.shop.path("\(name).db-journal")) == nil, note)
+                    #expect(
+                        try world.shop.read("\(name).db", "PRAGMA journal_mode; SELECT x FROM own") == "wal\nMINE\n",
+                        note)
+                }
+            }
+        }
+        #expect(struck > 10)
+    }
+
+    // MARK: Caches that are open
+
+    @Test(arguments: ["delete", "wal"]) func `an open cache is not reset`(mode: String) throws {
+        try shop.pack("1.0.0", [.cache("CREATE TABLE thumb(x);")])
+        try shop.install("1.0.0")
+        let app = try App(
+            opens: shop.path("cache.db"), "PRAGMA journal_mode = \(mode)", "INSERT INTO thumb VALUES('THUMB')")
+        let inode = try Files.facts(shop.path("cache.db"))?.inode
+        let ended = try shop.moult("reset", "cache")
+        #expect(ended.status == 75, "\(ended.output)\(ended.errors)")
+        #expect(ended.errors.contains("pid \(app.pid)"), "\(ended.errors)")
+        #expect(try Files.facts(shop.path("cache.db"))?.inode == inode)
+        app.quit()
+        #expect(try shop.read("cache.db", "SELECT x FROM thumb") == "THUMB\n")
+        #expect(try shop.moult("reset", "cache").status == 0)
+    }
+
+    @Test(arguments: ["delete", "wal"]) func `an open cache is not replaced by an update`(mode: String) throws {
+        try shop.pack("1.0.0", [.cache("CREATE TABLE thumb(x);")])
+        try shop.install("1.0.0")
+        try shop.pack("2.0.0", [.cache("CREATE TABLE thumb(x, y);")])
+        let app = try App(
+            opens: shop.path("cache.db"), "PRAGMA journal_mode = \(mode)", "INSERT INTO thumb VALUES('THUMB')")
+        let inode = try Files.facts(shop.path("cache.db"))?.inode
+        let ended = try shop.apply("2.0.0")
+        #expect(ended.status == 75, "\(ended.output)\(ended.errors)")
+        #expect((ended.output + ended.errors).contains("pid \(app.pid)"), "\(ended.errors)")
+        #expect(try Files.facts(shop.path("cache.db"))?.inode == inode)
+        app.quit()
+        #expect(try shop.read("cache.db", "SELECT x FROM thumb") == "THUMB\n")
+        try shop.install("2.0.0")
+    }
+
+    @Test(arguments: ["delete", "wal"])
+    func `a healthy cache that an app holds exclusively is not set aside`(mode: String) throws {
+        for (version, word) in [("1.0.0", "ONE"), ("2.0.0", "TWO")] {
+            try shop.pack(
+                version,
+                [
+                    .cache("CREATE TABLE thumb(x);"),
+                    .reference("CREATE TABLE food(x); INSERT INTO food VALUES('\(word)');"),
+                ])
+        }
+        try shop.install("1.0.0")
+        let app = try App(
+            opens: shop.path("cache.db"), "PRAGMA journal_mode = \(mode)", "PRAGMA locking_mode = EXCLUSIVE",
+            "INSERT INTO thumb VALUES('THUMB')")
+        let ended = try shop.apply("2.0.0")
+        #expect([0, 75].contains(ended.status), "\(ended.output)\(ended.errors)")
+        #expect(try shop.kept().isEmpty)
+        app.quit()
+        #expect(try shop.read("cache.db", "SELECT x FROM thumb") == "THUMB\n")
+    }
+
+    // MARK: Undo after a kill
+
+    @Test(arguments: ["delete", "wal"]) func `an exchange that was killed can be undone`(mode: String) throws {
+        let struck = try sweep { world in
+            try world.begin(["app"], mode: mode, way: "exchange")
+            return ["apply", world.shop.manifest("2.0.0")]
+        } inspect: { world, note in
+            let undone = try world.shop.moult("recover", "--undo")
+            #expect(undone.status == 0, "\(note): \(undone.errors)")
+            let version = try world.shop.version()
+            try world.expect(version == "2.0.0" ? "TWO" : "ONE", ["app"], mode: mode, note)
+            try world.shop.install("2.0.0")
+            try world.expect("TWO", ["app"], mode: mode, note)
+        }
+        #expect(struck > 10)
+    }
+
+    @Test(arguments: ["delete", "wal"]) func `an undo after a kill keeps rows that were written since`(
+        mode: String
+    ) throws {
+        let struck = try sweep { world in
+            try world.begin(["app"], mode: mode, way: "exchange")
+            return ["apply", world.shop.manifest("2.0.0")]
+        } inspect: { world, note in
+            try world.shop.sql("app.db", "INSERT INTO item VALUES('SINCE', 1)")
+            _ = try world.shop.moult("recover", "--undo")
+            let settled = try world.shop.moult("recover")
+            #expect(settled.status == 0, "\(note): \(settled.errors)")
+            let query = "SELECT name FROM item WHERE mine = 1 ORDER BY name"
+            let kept = try world.shop.kept("app").map { try $0.sql("app.db", query) }
+            let places = try [world.shop.read("app.db", query)] + kept
+            #expect(places[0].hasPrefix("MINE\n") && places.contains("MINE\nSINCE\n"), "\(note): \(places)")
+        }
+        #expect(struck > 10)
+    }
+
+    @Test(arguments: ["delete", "wal"]) func `a live replacement that was killed is never stuck`(mode: String) throws {
+        let struck = try sweep { world in
+            try world.begin(["app"], mode: mode, way: "live")
+            return ["apply", world.shop.manifest("2.0.0")]
+        } inspect: { world, note in
+            let undone = try world.shop.moult("recover", "--undo")
+            #expect(undone.status != 6, "\(note): \(undone.errors)")
+            #expect(try world.shop.moult("recover").status == 0, note)
+            let version = try world.shop.version()
+            try world.expect(version == "2.0.0" ? "TWO" : "ONE", ["app"], mode: mode, note)
+        }
+        #expect(struck > 10)
+    }
+
+    // MARK: Databases that cannot be held
+
+    /// How an app may hold a database so that its content cannot be replaced, by journal mode.
+    static let holds: [(mode: String, statements: [String])] = [
+        ("wal", ["BEGIN IMMEDIATE"]), ("wal", ["BEGIN IMMEDIATE", "INSERT INTO item VALUES('UNFINISHED', 1)"]),
+        ("wal", ["BEGIN EXCLUSIVE"]), ("delete", ["BEGIN IMMEDIATE"]), ("delete", ["BEGIN EXCLUSIVE"]),
+        ("delete", ["BEGIN", "SELECT * FROM item"]),
+    ]
+
+    /// One of each journal mode, where the others would take long and show nothing more.
+    static let twoHolds = [holds[1], holds[5]]
+
+    private func hold(_ name: String, _ hold: (mode: String, statements: [String])) throws -> App {
+        try App(opens: shop.path("\(name).db"), all: hold.statements)
+    }
+
+    private func expectTryLater(_ ended: Shell.Ended, _ app: App, _ names: [String], mode: String) throws {
+        #expect(ended.status == 75, "\(ended.output)\(ended.errors)")
+        #expect(ended.errors.contains("pid \(app.pid)"), "the message must name the process: \(ended.errors)")
+        #expect(try shop.version() == "1.0.0")
+        app.crash()
+        try expect("ONE", names, mode: mode)
+        let settled = try shop.moult("recover")
+        #expect(settled.status == 0 && settled.output.contains("nothing is unfinished"), "\(settled.output)")
+        try shop.install("2.0.0")
+        try expect("TWO", names, mode: mode)
+    }
+
+    @Test(arguments: holds)
+    func `a live replacement that an app blocks is tried later`(_ hold: (mode: String, statements: [String])) throws {
+        try begin(["app"], mode: hold.mode, way: "live")
+        let app = try self.hold("app", hold)
+        try expectTryLater(shop.apply("2.0.0"), app, ["app"], mode: hold.mode)
+    }
+
+    @Test(arguments: holds)
+    func `of two open databases none is replaced if one is blocked`(_ hold: (mode: String, statements: [String])) throws
+    {
+        try begin(["a", "b"], mode: hold.mode)
+        let idle = try App(opens: shop.path("a.db"), "SELECT * FROM item")
+        let app = try self.hold("b", hold)
+        let ended = try shop.apply("2.0.0")
+        idle.quit()
+        try expectTryLater(ended, app, ["a", "b"], mode: hold.mode)
+    }
+
+    @Test(arguments: twoHolds, ["a", "b", "c"])
+    func `of three databases none is replaced if one is blocked`(
+        _ hold: (mode: String, statements: [String]), blocked: String
+    ) throws {
+        // None else is open: they would be exchanged.
+        try begin(["a", "b", "c"], mode: hold.mode)
+        let app = try self.hold(blocked, hold)
+        try expectTryLater(shop.apply("2.0.0"), app, ["a", "b", "c"], mode: hold.mode)
+    }
+
+    @Test(arguments: twoHolds)
+    func `a migration is not done if a shared database is blocked`(_ hold: (mode: String, statements: [String])) throws
+    {
+        try begin(
+            ["app"], mode: hold.mode, more: [.user("CREATE TABLE note(t); PRAGMA user_version = 1;")],
+            more2: [
+                .user(
+                    "CREATE TABLE note(t, d); PRAGMA user_version = 2;",
+                    ["m/2.sql": "ALTER TABLE note ADD COLUMN d; PRAGMA user_version = 2;"])
+            ])
+        let app = try self.hold("app", hold)
+        let ended = try shop.apply("2.0.0")
+        #expect(try shop.read("diary.db", "PRAGMA user_version") == "1\n")
+        try expectTryLater(ended, app, ["app"], mode: hold.mode)
+        #expect(try shop.read("diary.db", "PRAGMA user_version") == "2\n")
+    }
+
+    @Test(arguments: twoHolds)
+    func `a rollback of two databases does none if one is blocked`(_ hold: (mode: String, statements: [String])) throws
+    {
+        try begin(["a", "b"], mode: hold.mode)
+        try shop.install("2.0.0")
+        let idle = try App(opens: shop.path("a.db"), "SELECT * FROM item")
+        let app = try self.hold("b", hold)
+        let ended = try shop.moult("rollback")
+        idle.quit()
+        #expect(ended.status == 75, "\(ended.output)\(ended.errors)")
+        #expect(ended.errors.contains("pid \(app.pid)"), "\(ended.errors)")
+        app.crash()
+        try expect("TWO", ["a", "b"], mode: hold.mode)
+        #expect(try shop.moult("rollback").status == 0)
+        try expect("ONE", ["a", "b"], mode: hold.mode)
+    }
+
+    @Test func `a reader in WAL mode does not keep a live replacement out`() throws {
+        try begin(["a", "b"], mode: "wal")
+        let apps = try ["a", "b"].map { try App(opens: shop.path("\($0).db"), "BEGIN", "SELECT * FROM item") }
+        try shop.install("2.0.0")
+        for app in apps { app.quit() }
+        try expect("TWO", ["a", "b"], mode: "wal")
+    }
+
+    @Test func `a kill while two open databases are replaced is settled to both or none`() throws {
+        let struck = try sweep { world in
+            try world.begin(["a", "b"], mode: "wal", way: "live")
+            return ["apply", world.shop.manifest("2.0.0")]
+        } inspect: { world, note in
+            #expect(try world.shop.moult("recover").status == 0, note)
+            let version = try world.shop.version()
+            try world.expect(version == "2.0.0" ? "TWO" : "ONE", ["a", "b"], mode: "wal", note)
+        }
+        #expect(struck > 10)
+    }
+}

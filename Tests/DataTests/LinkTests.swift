@@ -1,0 +1,175 @@
+import Glibc
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// Databases behind symbolic links, and files beside the links of sealed databases.
+@Suite(.timeLimit(.minutes(60))) struct LinkTests {
+    let shop: Shop
+    private var data: String { shop.scratch.path("data") }
+
+    static let item = "CREATE TABLE item(name TEXT PRIMARY KEY, mine INT DEFAULT 0);"
+    static let own: JSON = ["table": "item", "where": "mine = 1"]
+
+    init() throws {
+        shop = try Shop()
+        try shop.scratch.directory("data")
+        // A rollback goes from 1.5.0 to 1.0.0: users' databases have the same schema in both.
+        for (version, word) in [("1.0.0", "ONE"), ("1.5.0", "MORE"), ("2.0.0", "TWO")] {
+            let second = version == "2.0.0"
+            try shop.pack(
+                version,
+                [
+                    .shared(Self.item + "INSERT INTO item VALUES('\(word)', 0);", [Self.own], name: "pantry"),
+                    .user(
+                        "CREATE TABLE note(t\(second ? ", d" : "")); PRAGMA user_version = \(second ? 2 : 1);",
+                        second ? ["m/2.sql": "ALTER TABLE note ADD COLUMN d; PRAGMA user_version = 2;"] : [:]),
+                    .reference("CREATE TABLE food(x); INSERT INTO food VALUES('\(word)');"),
+                ])
+        }
+    }
+
+    /// Installs the first release, lets the app write, and moves the databases to another directory behind links.
+    private func begin(_ link: (String) -> String = { $0 }) throws {
+        try shop.install("1.0.0")
+        try shop.sql("pantry.db", "INSERT INTO item VALUES('MINE', 1)")
+        try shop.sql("diary.db", "INSERT INTO note VALUES('DIARY')")
+        for name in ["pantry.db", "diary.db"] {
+            try Files.rename(shop.path(name), to: "\(data)/\(name)")
+            try Files.symlink(to: link("\(data)/\(name)"), at: shop.path(name))
+        }
+    }
+
+    @Test(arguments: ["absolute", "relative", "twice"])
+    func `an update changes the databases behind the links`(kind: String) throws {
+        try begin { path in
+            switch kind {
+            case "relative": return "../data/\(Files.name(of: path))"
+            case "twice":
+                let step = path + ".link"
+                try? Files.symlink(to: path, at: step)
+                return step
+            default: return path
+            }
+        }
+        let inodes = try ["pantry.db", "diary.db"].map { try Files.facts("\(data)/\($0)")?.inode }
+        try shop.install("2.0.0")
+        for name in ["pantry.db", "diary.db"] { #expect(try Files.facts(shop.path(name))?.kind == .link) }
+        #expect(try Shop.read("\(data)/pantry.db", "SELECT name FROM item ORDER BY name") == "MINE\nTWO\n")
+        #expect(try Shop.read("\(data)/pantry.db", "SELECT release FROM moult_release") == "2.0.0\n")
+        #expect(try Shop.read("\(data)/diary.db", "PRAGMA user_version; SELECT t FROM note") == "2\nDIARY\n")
+        #expect(try ["pantry.db", "diary.db"].map { try Files.facts("\(data)/\($0)")?.inode } == inodes)
+    }
+
+    @Test func `a rollback changes the database behind the link`() throws {
+        try begin()
+        try shop.install("1.5.0")
+        #expect(try Shop.read("\(data)/pantry.db", "SELECT name FROM item ORDER BY name") == "MINE\nMORE\n")
+        #expect(try shop.moult("rollback").status == 0)
+        #expect(try Files.facts(shop.path("pantry.db"))?.kind == .link)
+        #expect(try Shop.read("\(data)/pantry.db", "SELECT name FROM item ORDER BY name") == "MINE\nONE\n")
+    }
+
+    @Test(arguments: ["delete", "wal"]) func `an open database behind a link keeps its connection`(mode: String) throws
+    {
+        try begin()
+        let app = try App(opens: shop.path("pantry.db"), "PRAGMA journal_mode = \(mode)", "SELECT * FROM item")
+        try shop.install("2.0.0")
+        app.quit()
+        #expect(
+            try Shop.read("\(data)/pantry.db", "PRAGMA journal_mode; SELECT name FROM item ORDER BY name")
+                == "\(mode)\nMINE\nTWO\n")
+    }
+
+    @Test(arguments: ["pantry", "diary"])
+    func `a reset of a database behind a link is refused, and changes nothing`(name: String) throws {
+        try begin()
+        let before = try shop.tree()
+        let ended = try shop.moult("reset", name, "--set-user-data-aside")
+        #expect(ended.status == 3, "\(ended.errors)")
+        #expect(ended.errors.contains("symbolic link"), "\(ended.errors)")
+        #expect(try shop.tree() == before)
+        let (table, text) = name == "pantry" ? ("item", "MINE") : ("note", "DIARY")
+        #expect(try Shop.read(shop.path("\(name).db"), ".dump \(table)").contains(text))
+    }
+
+    @Test(arguments: ["pantry", "diary"]) func `a link to a file that is missing is refused`(name: String) throws {
+        try begin()
+        try Files.rename("\(data)/\(name).db", to: "\(data)/unmounted.db")
+        let ended = try shop.apply("2.0.0")
+        #expect(ended.status == 3, "\(ended.output)\(ended.errors)")
+        #expect(ended.errors.contains("\(name).db"), "\(ended.errors)")
+        #expect(try Files.facts("\(data)/\(name).db") == nil)
+        #expect(try Files.facts(shop.path("\(name).db"))?.kind == .link)
+        // The disk is mounted again.
+        try Files.rename("\(data)/unmounted.db", to: "\(data)/\(name).db")
+        try shop.install("2.0.0")
+    }
+
+    @Test(arguments: ["pantry", "diary"]) func `a link to a directory is refused`(name: String) throws {
+        try begin()
+        try Files.remove(shop.path("\(name).db"))
+        try Files.symlink(to: data, at: shop.path("\(name).db"))
+        let before = try Tree(data)
+        let ended = try shop.apply("2.0.0")
+        #expect(ended.status == 3, "\(ended.output)\(ended.errors)")
+        #expect(try Tree(data) == before)
+    }
+
+    @Test(arguments: ["shared", "reference", "cache"])
+    func `first install over a link keeps the file that it leads to`(kind: String) throws {
+        try Shop.sql("\(data)/app.db", Self.item + "INSERT INTO item VALUES('MINE', 1);")
+        try Files.symlink(to: "\(data)/app.db", at: shop.path("app.db"))
+        try shop.pack("1.0.1", [Shipped(name: "app", kind: kind, sql: "CREATE TABLE other(x);")])
+        let ended = try shop.apply("1.0.1")
+        #expect([0, 3].contains(ended.status), "\(ended.errors)")
+        let left = try Shop.sql("\(data)/app.db", "SELECT count(*) FROM sqlite_schema WHERE name = 'item'")
+        #expect(try left == "1\n" || !shop.databases(with: "MINE").isEmpty)
+    }
+
+    @Test func `one file that two stores share is not replaced twice`() throws {
+        try begin()
+        let other = try Shop()
+        try Files.symlink(to: "\(data)/pantry.db", at: other.path("pantry.db"))
+        try shop.install("2.0.0")
+        _ = try other.moult("apply", shop.manifest("1.0.0"))
+        #expect(try Shop.read("\(data)/pantry.db", "SELECT name FROM item WHERE mine = 1") == "MINE\n")
+    }
+
+    @Test(
+        .enabled(if: geteuid() == 0, "only root is led astray by another user's link"), arguments: ["pantry", "diary"])
+    func `as root a link or a directory that another user controls is refused`(name: String) throws {
+        try begin()
+        try Shell.must(["chown", "-R", "4711:4711", data])
+        let ended = try shop.apply("2.0.0")
+        #expect(ended.status == 3, "\(ended.output)\(ended.errors)")
+        #expect(try Shop.read("\(data)/pantry.db", "SELECT name FROM item ORDER BY name") == "MINE\nONE\n")
+    }
+
+    // MARK: Files beside the link of a sealed database
+
+    @Test(arguments: ["-wal", "-journal", "-shm"])
+    func `a stray file beside a sealed database's link is refused before the decision`(suffix: String) throws {
+        try shop.install("1.0.0")
+        let stray = shop.path("food.db\(suffix)")
+        try Files.writeNew(Array("stray".utf8), to: stray)
+        let before = try shop.tree()
+        let ended = try shop.apply("2.0.0")
+        #expect(ended.status == 3, "\(ended.output)\(ended.errors)")
+        #expect(ended.errors.contains(stray), "the message must name the file: \(ended.errors)")
+        #expect(try shop.tree() == before)
+        #expect(try shop.read("pantry.db", "SELECT name FROM item") == "ONE\n")
+        try Files.remove(stray)
+        try shop.install("2.0.0")
+        #expect(try shop.read("food.db", "SELECT x FROM food") == "TWO\n")
+    }
+
+    @Test(arguments: ["-wal", "-journal", "-shm"]) func `a plan tells of a stray file`(suffix: String) throws {
+        try shop.install("1.0.0")
+        let stray = shop.path("food.db\(suffix)")
+        try Files.writeNew(Array("stray".utf8), to: stray)
+        let ended = try shop.plan("2.0.0")
+        #expect((ended.output + ended.errors).contains(stray), "\(ended.output)\(ended.errors)")
+    }
+}

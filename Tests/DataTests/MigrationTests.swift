@@ -1,0 +1,352 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// Migrations of a user's database keep what they drop, and follow a database whatever the app has put into it.
+@Suite(.timeLimit(.minutes(60))) struct MigrationTests {
+    let shop: Shop
+    init() throws { shop = try Shop() }
+
+    // MARK: Values that a migration drops
+
+    static let one = "CREATE TABLE d(id INTEGER PRIMARY KEY, a, b); CREATE TABLE e(x); PRAGMA user_version = 1;"
+
+    /// Each with the schema that it leads to, the table, and how many of its rows lose a value.
+    static let dropping: [(name: String, sql: String, leadsTo: String, table: String, rows: Int64)] = [
+        (
+            "an update and a column", "UPDATE d SET a = NULL; ALTER TABLE d DROP COLUMN b;",
+            "CREATE TABLE d(id INTEGER PRIMARY KEY, a); CREATE TABLE e(x);", "d", 2
+        ),
+        ("one value", "UPDATE d SET a = 'other' WHERE id = 1;", one, "d", 1),
+        ("the type of a value", "UPDATE d SET b = CAST(b AS TEXT) WHERE id = 1;", one, "d", 1),
+        (
+            "a column", "ALTER TABLE d DROP COLUMN b;", "CREATE TABLE d(id INTEGER PRIMARY KEY, a); CREATE TABLE e(x);",
+            "d", 2
+        ),
+        // The statement sees its own change of the first row, so only that row has another value.
+        ("values that overwrite each other", "UPDATE d SET a = (SELECT a FROM d AS o WHERE o.id = 3 - d.id);", one, "d", 1),
+    ]
+
+    private func begin(_ change: (name: String, sql: String, leadsTo: String, table: String, rows: Int64)) throws {
+        try shop.pack("1.0.0", [.user(Self.one)])
+        try shop.install("1.0.0")
+        try shop.sql(
+            "diary.db", "INSERT INTO d VALUES(1, 'AVALUE', 7), (2, 'ASECOND', 8); INSERT INTO e VALUES('EVALUE')")
+        try shop.pack(
+            "2.0.0",
+            [
+                .user(
+                    change.leadsTo + "PRAGMA user_version = 2;",
+                    ["m/2.sql": change.sql + "\nPRAGMA user_version = 2;\n"])
+            ])
+    }
+
+    @Test(arguments: dropping, ["delete", "wal"])
+    func `a migration that drops or changes a value keeps the database before it`(
+        _ change: (name: String, sql: String, leadsTo: String, table: String, rows: Int64), mode: String
+    ) throws {
+        try begin(change)
+        try App.run(
+            shop.path("diary.db"), crash: mode == "wal", "PRAGMA journal_mode = \(mode)", "INSERT INTO e VALUES('LATE')"
+        )
+        let result = try Shop.last(shop.apply("2.0.0", "--json"))
+        #expect(try shop.read("diary.db", "PRAGMA user_version") == "2\n")
+        let kept = try shop.onlyKept("diary")
+        #expect(kept.reason == "migrated")
+        #expect(kept.release == "1.0.0")
+        #expect(kept.rows(change.table) == change.rows)
+        #expect(
+            try kept.sql("diary.db", "PRAGMA user_version; SELECT * FROM d; SELECT * FROM e")
+                == "1\n1|AVALUE|7\n2|ASECOND|8\nEVALUE\nLATE\n")
+        #expect(result["kept"]?.array?.first?["reason"]?.string == "migrated")
+    }
+
+    @Test(arguments: dropping)
+    func `the plan counts the rows that lose a value`(
+        _ change: (name: String, sql: String, leadsTo: String, table: String, rows: Int64)
+    ) throws {
+        try begin(change)
+        let counts = Counts.inPlan(try Shop.last(shop.plan("2.0.0", "--json")), "diary")
+        #expect(counts[change.table]?.kept == Int(change.rows))
+        #expect((counts["e"]?.kept ?? 0) == 0)
+    }
+
+    @Test func `rows that a budget lets a migration delete are kept`() throws {
+        try shop.pack("1.0.0", [.user(Self.one)])
+        try shop.install("1.0.0")
+        try shop.sql("diary.db", "INSERT INTO d VALUES(1, 'AVALUE', 7), (2, 'ASECOND', 8)")
+        var maker = try ReleaseMaker(in: shop.scratch.path("budget"))
+        maker.product = "local.shop"
+        let next = try maker.make(
+            "2.0.0", sequence: 20000,
+            [
+                .user(
+                    "diary",
+                    "CREATE TABLE d(id INTEGER PRIMARY KEY, a, b); CREATE TABLE e(x); PRAGMA user_version = 2;",
+                    migrations: ["m/2.sql": "DELETE FROM d WHERE id = 1; PRAGMA user_version = 2;\n"])
+            ], top: [.init("budget", ["diary.d": ["shrink": "50%"]])])
+        try shop.install(next)
+        #expect(try shop.read("diary.db", "SELECT a FROM d") == "ASECOND\n")
+        let kept = try shop.onlyKept("diary")
+        #expect(kept.rows("d") == 1)
+        #expect(try kept.sql("diary.db", "SELECT a FROM d ORDER BY id") == "AVALUE\nASECOND\n")
+    }
+
+    static let keeping: [(name: String, sql: String, leadsTo: String)] = [
+        (
+            "a column is added", "ALTER TABLE d ADD COLUMN c;",
+            "CREATE TABLE d(id INTEGER PRIMARY KEY, a, b, c); CREATE TABLE e(x);"
+        ),
+        (
+            "a table is made again with all its values",
+            "CREATE TABLE n(id INTEGER PRIMARY KEY, a, b, c); INSERT INTO n(id, a, b) SELECT id, a, b FROM d;"
+                + "DROP TABLE d; ALTER TABLE n RENAME TO d;",
+            "CREATE TABLE d(id INTEGER PRIMARY KEY, a, b, c); CREATE TABLE e(x);"
+        ),
+        ("an index is added", "CREATE INDEX d_a ON d(a);", one + "CREATE INDEX d_a ON d(a);"),
+        ("a row is added", "INSERT INTO e VALUES('NEW');", one),
+    ]
+
+    @Test(arguments: keeping)
+    func `a migration that keeps every value keeps no copy`(_ change: (name: String, sql: String, leadsTo: String))
+        throws
+    {
+        try begin((change.name, change.sql, change.leadsTo, "", 0))
+        try shop.install("2.0.0")
+        #expect(try shop.read("diary.db", "SELECT a, b FROM d") == "AVALUE|7\nASECOND|8\n")
+        #expect(try shop.kept().isEmpty)
+    }
+
+    @Test func `a migration that is refused keeps no copy`() throws {
+        try begin(("", "UPDATE d SET a = NULL; SELECT nothing();", Self.one, "d", 2))
+        #expect(try shop.apply("2.0.0").status == 3)
+        #expect(try shop.kept().isEmpty)
+        #expect(try shop.read("diary.db", "SELECT a FROM d") == "AVALUE\nASECOND\n")
+    }
+
+    // MARK: A database that is missing
+
+    private func beginMissing() throws {
+        for (version, word) in [("1.0.0", "ONE"), ("2.0.0", "TWO")] {
+            try shop.pack(
+                version,
+                [
+                    .user("CREATE TABLE note(t);"),
+                    .shared("CREATE TABLE item(x); INSERT INTO item VALUES('\(word)');"),
+                    .reference("CREATE TABLE food(x); INSERT INTO food VALUES('\(word)');"),
+                ])
+        }
+        try shop.install("1.0.0")
+    }
+
+    @Test(arguments: ["diary", "app"], ["1.0.0", "2.0.0"])
+    func `a database with history that is missing is not made anew`(name: String, version: String) throws {
+        try beginMissing()
+        try Files.rename(shop.path("\(name).db"), to: shop.scratch.path("unmounted.db"))
+        let before = try shop.tree()
+        #expect(try shop.plan(version).status == 3)
+        let ended = try shop.apply(version)
+        #expect(ended.status == 3, "\(ended.output)\(ended.errors)")
+        #expect(ended.errors.contains("reset \(name) --set-user-data-aside"), "\(ended.errors)")
+        #expect(try shop.tree() == before)
+        // It comes back, and all goes on.
+        try Files.rename(shop.scratch.path("unmounted.db"), to: shop.path("\(name).db"))
+        try shop.install("2.0.0")
+    }
+
+    @Test(arguments: ["diary", "app"]) func `a rollback does not make a missing database anew`(name: String) throws {
+        try beginMissing()
+        try shop.install("2.0.0")
+        try Files.remove(shop.path("\(name).db"))
+        let before = try shop.tree()
+        #expect(try shop.moult("rollback").status == 3)
+        #expect(try shop.tree() == before)
+    }
+
+    @Test(arguments: ["diary", "app"]) func `only a reset makes a missing database anew`(name: String) throws {
+        try beginMissing()
+        try Files.remove(shop.path("\(name).db"))
+        let ended = try shop.moult("reset", name, "--set-user-data-aside")
+        #expect(ended.status == 0, "\(ended.errors)")
+        #expect(try shop.read("\(name).db", "PRAGMA integrity_check") == "ok\n")
+        try shop.install("2.0.0")
+    }
+
+    @Test(arguments: ["diary", "app"]) func `a missing database of which only the WAL is left is refused`(name: String)
+        throws
+    {
+        try beginMissing()
+        try App.run(shop.path("\(name).db"), crash: true, "PRAGMA journal_mode = WAL", "CREATE TABLE own(x)")
+        try Files.remove(shop.path("\(name).db"))
+        #expect(try shop.apply("2.0.0").status == 3)
+        #expect(try Files.facts(shop.path("\(name).db")) == nil)
+        #expect(try Files.facts(shop.path("\(name).db-wal"))?.kind == .file)
+    }
+
+    @Test func `a database that a release adds is made`() throws {
+        try shop.pack("1.0.0", [.user("CREATE TABLE note(t);")])
+        try shop.install("1.0.0")
+        try shop.pack(
+            "2.0.0",
+            [
+                .user("CREATE TABLE note(t);"), .user("CREATE TABLE more(t);", name: "more"),
+                .shared("CREATE TABLE item(x);"),
+            ])
+        try shop.install("2.0.0")
+        #expect(try shop.read("more.db", "SELECT count(*) FROM more") == "0\n")
+    }
+
+    // MARK: What the app has put into its database
+
+    /// Each is done by an app with its own collation and function, before the migration.
+    static let contents: [(name: String, statements: [String])] = [
+        ("an index on the app's collation", ["CREATE INDEX own ON note(t COLLATE appcoll)"]),
+        ("a unique index on the app's collation", ["CREATE UNIQUE INDEX own ON note(t COLLATE appcoll)"]),
+        (
+            "a table with the app's collation",
+            ["CREATE TABLE own(x COLLATE appcoll UNIQUE)", "INSERT INTO own VALUES('x')"]
+        ),
+        ("an index on the app's function", ["CREATE INDEX own ON note(appfunc(t))"]),
+        ("an index where the app's function holds", ["CREATE INDEX own ON note(t) WHERE appfunc(t) > 'A'"]),
+        (
+            "a trigger with the app's function",
+            ["CREATE TRIGGER own AFTER UPDATE ON note BEGIN SELECT appfunc(new.t); END"]
+        ),
+        (
+            "a check with the app's function",
+            ["CREATE TABLE own(x CHECK(appfunc(x) > 0))", "INSERT INTO own VALUES(7)"]
+        ),
+        (
+            "a generated column with the app's function",
+            ["CREATE TABLE own(x, y AS (appfunc(x)))", "INSERT INTO own(x) VALUES(7)"]
+        ),
+        ("a view with the app's function", ["CREATE VIEW own AS SELECT appfunc(t) FROM note"]),
+        ("a row that refers to nothing", ["CREATE TABLE own(x REFERENCES note(id))", "INSERT INTO own VALUES(99)"]),
+        (
+            "a row that breaks a check",
+            ["CREATE TABLE own(x CHECK(x > 0))", "PRAGMA ignore_check_constraints = 1", "INSERT INTO own VALUES(-1)"]
+        ),
+        (
+            "a NULL in a column that must not have one",
+            [
+                "CREATE TABLE own(x, y)", "INSERT INTO own VALUES(NULL, 1)", "PRAGMA writable_schema = 1",
+                "UPDATE sqlite_schema SET sql = 'CREATE TABLE own(x NOT NULL, y)' WHERE name = 'own'",
+            ]
+        ),
+    ]
+
+    private func beginNote() throws {
+        try shop.pack("1.0.0", [.user("CREATE TABLE note(id INTEGER PRIMARY KEY, t TEXT); PRAGMA user_version = 1;")])
+        try shop.pack(
+            "2.0.0",
+            [
+                .user(
+                    "CREATE TABLE note(id INTEGER PRIMARY KEY, t TEXT, d); PRAGMA user_version = 2;",
+                    ["m/2.sql": "ALTER TABLE note ADD COLUMN d; PRAGMA user_version = 2;"])
+            ])
+    }
+
+    private func write(_ statements: [String], crash: Bool = false) throws {
+        try App.run(shop.path("diary.db"), crash: crash, all: statements + ["INSERT INTO note(t) VALUES('DIARY')"])
+    }
+
+    private let rows = "PRAGMA user_version; SELECT t FROM note NOT INDEXED"
+
+    @Test(arguments: contents)
+    func `a migration follows a database with`(_ content: (name: String, statements: [String])) throws {
+        try beginNote()
+        try shop.install("1.0.0")
+        try write(content.statements)
+        let ended = try shop.apply("2.0.0")
+        #expect(ended.status == 0, "\(ended.errors)")
+        #expect(try shop.read("diary.db", rows) == "2\nDIARY\n")
+        #expect(try shop.read("diary.db", ".schema").contains("own"))
+    }
+
+    @Test(arguments: contents)
+    func `a first update follows a database that was there, with`(_ content: (name: String, statements: [String]))
+        throws
+    {
+        try beginNote()
+        try App.run(
+            shop.path("diary.db"),
+            all: ["CREATE TABLE note(id INTEGER PRIMARY KEY, t TEXT)", "PRAGMA user_version = 1"] + content.statements
+                + ["INSERT INTO note(t) VALUES('DIARY')"])
+        let ended = try shop.apply("2.0.0")
+        #expect(ended.status == 0, "\(ended.errors)")
+        #expect(try shop.read("diary.db", rows) == "2\nDIARY\n")
+    }
+
+    @Test(arguments: contents)
+    func `a database is not reported as damaged after a crash of an app with`(
+        _ content: (name: String, statements: [String])
+    ) throws {
+        try beginNote()
+        try shop.install("1.0.0")
+        try write(["PRAGMA journal_mode = WAL"] + content.statements, crash: true)
+        try #require(try Files.facts(shop.path("diary.db-wal")) != nil)
+        // Rows that break a rule are found by a check of the database, and rightly so.
+        if !content.statements.contains(where: { $0.hasPrefix("PRAGMA") }) {
+            let ended = try shop.moult("verify")
+            #expect(ended.status == 0, "\(ended.output)")
+        }
+        let after = try shop.apply("2.0.0")
+        #expect(after.status == 0, "\(after.errors)")
+        #expect(try shop.read("diary.db", rows) == "2\nDIARY\n")
+    }
+
+    @Test func `a migration that fires a trigger with the app's function is refused by its name`() throws {
+        try beginNote()
+        try shop.pack(
+            "2.0.1",
+            [
+                .user(
+                    "CREATE TABLE note(id INTEGER PRIMARY KEY, t TEXT, d); PRAGMA user_version = 2;",
+                    ["m/2.sql": "ALTER TABLE note ADD COLUMN d; UPDATE note SET d = 1; PRAGMA user_version = 2;"])
+            ])
+        try shop.install("1.0.0")
+        try write(["CREATE TRIGGER own AFTER UPDATE ON note BEGIN SELECT appfunc(new.t); END"])
+        let ended = try shop.apply("2.0.1")
+        #expect([0, 3].contains(ended.status), "\(ended.errors)")
+        if ended.status == 3 {
+            #expect(ended.errors.contains("appfunc"), "\(ended.errors)")
+            #expect(!ended.errors.contains("publisher"), "the publisher is not to blame: \(ended.errors)")
+        }
+        #expect(try shop.read("diary.db", "SELECT t FROM note") == "DIARY\n")
+    }
+
+    @Test func `a violation that the migration makes is refused`() throws {
+        try beginNote()
+        try shop.pack(
+            "2.0.1",
+            [
+                .user(
+                    "CREATE TABLE note(id INTEGER PRIMARY KEY, t TEXT CHECK(t <> 'DIARY')); PRAGMA user_version = 2;",
+                    [
+                        "m/2.sql":
+                            "CREATE TABLE n(id INTEGER PRIMARY KEY, t TEXT CHECK(t <> 'DIARY'));"
+                            + "INSERT INTO n SELECT * FROM note; DROP TABLE note;"
+                            + "ALTER TABLE n RENAME TO note; PRAGMA user_version = 2;"
+                    ])
+            ])
+        try shop.install("1.0.0")
+        try write([])
+        #expect(try shop.apply("2.0.1").status == 3)
+        #expect(try shop.read("diary.db", rows) == "1\nDIARY\n")
+    }
+
+    @Test(arguments: contents)
+    func `a shared database is updated with`(_ content: (name: String, statements: [String])) throws {
+        let schema = "CREATE TABLE note(id INTEGER PRIMARY KEY, t TEXT, mine INT DEFAULT 1);"
+        let own: JSON = ["table": "note", "where": "mine = 1"]
+        try shop.pack("1.0.0", [.shared(schema, [own])])
+        try shop.install("1.0.0")
+        try App.run(shop.path("app.db"), all: content.statements + ["INSERT INTO note(t) VALUES('MINE')"])
+        try shop.pack("2.0.0", [.shared(schema + "CREATE TABLE more(x);", [own])])
+        let ended = try shop.apply("2.0.0")
+        #expect(ended.status == 0, "\(ended.errors)")
+        #expect(try shop.read("app.db", "SELECT t FROM note") == "MINE\n")
+        #expect(try Shop.read("\(shop.onlyKept("app").directory)/app.db", ".schema").contains("own"))
+    }
+}

@@ -1,0 +1,204 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// A release that gives a writable database another path takes its data along.
+@Suite(.timeLimit(.minutes(60))) struct MovedPathTests {
+    let shop: Shop
+    init() throws { shop = try Shop() }
+
+    static let item = "CREATE TABLE item(name TEXT PRIMARY KEY, mine INT DEFAULT 0);"
+    static let own: JSON = ["table": "item", "where": "mine = 1"]
+
+    private func at(_ path: String) -> [JSON.Member] { [.init("path", .string(path))] }
+
+    private func begin(mode: String = "delete") throws {
+        try shop.pack(
+            "1.0.0",
+            [
+                .user("CREATE TABLE note(t); PRAGMA user_version = 1;"),
+                .shared(Self.item + "INSERT INTO item VALUES('ONE', 0);", [Self.own]),
+            ])
+        try shop.install("1.0.0")
+        try shop.sql("diary.db", "PRAGMA journal_mode = \(mode); INSERT INTO note VALUES('DIARY')")
+        try shop.sql("app.db", "PRAGMA journal_mode = \(mode); INSERT INTO item VALUES('MINE', 1)")
+    }
+
+    /// Both databases move.
+    private func packSecond() throws {
+        try shop.pack(
+            "2.0.0",
+            [
+                .user("CREATE TABLE note(t); PRAGMA user_version = 1;", more: at("new-diary.db")),
+                .shared(Self.item + "INSERT INTO item VALUES('TWO', 0);", [Self.own], more: at("new-app.db")),
+            ])
+    }
+
+    private func names() throws -> [String] { try Files.list(shop.store).filter { $0.hasSuffix(".db") }.sorted() }
+
+    @Test(arguments: ["delete", "wal"]) func `the data moves to the new path`(mode: String) throws {
+        try begin(mode: mode)
+        try packSecond()
+        try shop.install("2.0.0")
+        #expect(try names() == ["new-app.db", "new-diary.db"])
+        #expect(try shop.read("new-diary.db", "SELECT t FROM note") == "DIARY\n")
+        #expect(try shop.read("new-app.db", "SELECT name FROM item ORDER BY name") == "MINE\nTWO\n")
+        #expect(try shop.read("new-diary.db", "PRAGMA journal_mode") == "\(mode)\n")
+        #expect(try shop.moult("doctor").status == 0)
+    }
+
+    @Test func `rows that only the WAL has move too`() throws {
+        try begin()
+        try packSecond()
+        try App.run(shop.path("diary.db"), crash: true, "PRAGMA journal_mode = WAL", "INSERT INTO note VALUES('LATE')")
+        try App.run(shop.path("app.db"), crash: true, "PRAGMA journal_mode = WAL", "INSERT INTO item VALUES('LATE', 1)")
+        try shop.install("2.0.0")
+        #expect(try names() == ["new-app.db", "new-diary.db"])
+        #expect(try shop.read("new-diary.db", "SELECT t FROM note ORDER BY t") == "DIARY\nLATE\n")
+        #expect(try shop.read("new-app.db", "SELECT name FROM item ORDER BY name") == "LATE\nMINE\nTWO\n")
+        #expect(try Files.facts(shop.path("diary.db-wal")) == nil)
+    }
+
+    @Test func `mode and place in the file system stay`() throws {
+        try begin()
+        try packSecond()
+        try Files.setMode(shop.path("diary.db"), 0o600)
+        let inode = try Files.facts(shop.path("diary.db"))?.inode
+        try shop.install("2.0.0")
+        let facts = try Files.facts(shop.path("new-diary.db"))
+        #expect(facts?.inode == inode, "it is renamed, not copied")
+        #expect((facts?.mode ?? 0) & 0o777 == 0o600)
+    }
+
+    @Test func `the plan says that a database moves`() throws {
+        try begin()
+        try packSecond()
+        let text = try shop.plan("2.0.0").output
+        #expect(text.contains("diary.db") && text.contains("new-diary.db"), "\(text)")
+        #expect(!text.contains("new-diary.db from the template"), "\(text)")
+    }
+
+    @Test(arguments: ["delete", "wal"], ["diary.db", "app.db"])
+    func `a database that is open is not moved`(mode: String, name: String) throws {
+        try begin(mode: mode)
+        try packSecond()
+        let app = try App(opens: shop.path(name), "SELECT count(*) FROM sqlite_schema")
+        let ended = try shop.apply("2.0.0")
+        #expect(ended.status == 75, "\(ended.output)\(ended.errors)")
+        #expect(ended.errors.contains("pid \(app.pid)"), "\(ended.errors)")
+        #expect(try names() == ["app.db", "diary.db"])
+        app.quit()
+        #expect(try shop.read("diary.db", "PRAGMA journal_mode") == "\(mode)\n")
+        try shop.install("2.0.0")
+        #expect(try shop.read("new-diary.db", "SELECT t FROM note") == "DIARY\n")
+    }
+
+    @Test(arguments: ["new-diary.db", "new-app.db"]) func `an occupied path is refused`(name: String) throws {
+        try begin()
+        try packSecond()
+        try shop.sql(name, "CREATE TABLE other(x); INSERT INTO other VALUES('OTHER')")
+        let before = try shop.tree()
+        let ended = try shop.apply("2.0.0")
+        #expect(ended.status == 3, "\(ended.output)\(ended.errors)")
+        #expect(ended.errors.contains(name), "\(ended.errors)")
+        #expect(try shop.plan("2.0.0").status == 3)
+        #expect(try shop.tree() == before)
+    }
+
+    @Test func `a rollback moves the data back`() throws {
+        try begin()
+        try packSecond()
+        try shop.install("2.0.0")
+        try shop.sql("new-diary.db", "INSERT INTO note VALUES('LATER')")
+        let ended = try shop.moult("rollback")
+        #expect(ended.status == 0, "\(ended.errors)")
+        #expect(try names() == ["app.db", "diary.db"])
+        #expect(try shop.read("diary.db", "SELECT t FROM note ORDER BY t") == "DIARY\nLATER\n")
+        #expect(try shop.read("app.db", "SELECT name FROM item ORDER BY name") == "MINE\nONE\n")
+    }
+
+    @Test func `a release that moves and migrates a database is refused, and changes nothing`() throws {
+        try begin()
+        try shop.pack(
+            "2.0.0",
+            [
+                .user(
+                    "CREATE TABLE note(t, d); PRAGMA user_version = 2;",
+                    ["m/2.sql": "ALTER TABLE note ADD COLUMN d; PRAGMA user_version = 2;"], more: at("new-diary.db"))
+            ])
+        let ended = try shop.apply("2.0.0")
+        #expect(ended.status == 3, "\(ended.errors)")
+        #expect(ended.errors.contains("moves and migrates"), "\(ended.errors)")
+        #expect(try shop.read("diary.db", "PRAGMA user_version; SELECT t FROM note") == "1\nDIARY\n")
+        #expect(try Files.facts(shop.path("new-diary.db")) == nil)
+    }
+
+    @Test func `two databases that change places lose no row`() throws {
+        try shop.pack(
+            "1.0.0",
+            [
+                .user("CREATE TABLE note(t);", name: "a", more: at("x.db")),
+                .user("CREATE TABLE note(t);", name: "b", more: at("y.db")),
+            ])
+        try shop.install("1.0.0")
+        try shop.sql("x.db", "INSERT INTO note VALUES('A')")
+        try shop.sql("y.db", "INSERT INTO note VALUES('B')")
+        try shop.pack(
+            "2.0.0",
+            [
+                .user("CREATE TABLE note(t);", name: "a", more: at("y.db")),
+                .user("CREATE TABLE note(t);", name: "b", more: at("x.db")),
+            ])
+        let ended = try shop.apply("2.0.0")
+        let expected = ended.status == 0 ? ("B\n", "A\n") : ("A\n", "B\n")
+        #expect([0, 3].contains(ended.status), "\(ended.errors)")
+        #expect(try shop.read("x.db", "SELECT t FROM note") == expected.0)
+        #expect(try shop.read("y.db", "SELECT t FROM note") == expected.1)
+    }
+
+    @Test func `a database that takes the path which another leaves loses no row`() throws {
+        try shop.pack("1.0.0", [.user("CREATE TABLE note(t);", name: "a", more: at("x.db"))])
+        try shop.install("1.0.0")
+        try shop.sql("x.db", "INSERT INTO note VALUES('A')")
+        try shop.pack(
+            "2.0.0",
+            [
+                .user("CREATE TABLE note(t);", name: "a", more: at("y.db")),
+                .user("CREATE TABLE memo(t);", name: "b", more: at("x.db")),
+            ])
+        let ended = try shop.apply("2.0.0")
+        #expect([0, 3].contains(ended.status), "\(ended.errors)")
+        #expect(try shop.read(ended.status == 0 ? "y.db" : "x.db", "SELECT t FROM note") == "A\n")
+    }
+
+    @Test func `a kill at any rename leaves the data at one of the paths`() throws {
+        let command = try Shop.command()
+        var struck = 0
+        for call in ["renameat2", "rename", "renameat", "fsync"] {
+            for number in 1...20 {
+                let world = try MovedPathTests()
+                try world.begin(mode: number.isMultiple(of: 2) ? "wal" : "delete")
+                try world.packSecond()
+                let ended = try Shell.run([
+                    "strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=\(call)", "-e",
+                    "inject=\(call):signal=SIGKILL:when=\(number)", command, "apply", world.shop.manifest("2.0.0"),
+                    "--store",
+                    world.shop.store,
+                ])
+                if ended.status == 0 { break }
+                struck += 1
+                let note: Comment = "killed at \(call) number \(number)"
+                let settled = try world.shop.moult("recover")
+                #expect(settled.status == 0, note)
+                let names = try world.names()
+                #expect(names == ["app.db", "diary.db"] || names == ["new-app.db", "new-diary.db"], note)
+                let diary = names.contains("diary.db") ? "diary.db" : "new-diary.db"
+                #expect(try world.shop.read(diary, "SELECT t FROM note") == "DIARY\n", note)
+                let app = names.contains("app.db") ? "app.db" : "new-app.db"
+                #expect(try world.shop.read(app, "SELECT name FROM item WHERE mine = 1") == "MINE\n", note)
+            }
+        }
+        #expect(struck > 10)
+    }
+}

@@ -1,0 +1,170 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// A plan, a deep plan and a comparison say what an update will drop of what the app wrote.
+@Suite(.timeLimit(.minutes(60))) struct PlanTellsTests {
+    let shop: Shop
+    init() throws { shop = try Shop() }
+
+    static let item = "CREATE TABLE item(name TEXT PRIMARY KEY, mine INT DEFAULT 0, c INT);"
+    static func own(_ conflict: String = "keep-user") -> JSON {
+        ["table": "item", "where": "mine = 1", "onConflict": .string(conflict), "onReject": "table"]
+    }
+
+    /// A row that is carried, one that is not, a shipped row that the app changed, and a table of the app.
+    private func begin() throws {
+        try shop.pack(
+            "1.0.0", [.shared(Self.item + "INSERT INTO item VALUES('one', 0, 1), ('both', 0, 1);", [Self.own()])])
+        try shop.install("1.0.0")
+        try shop.sql(
+            "app.db",
+            """
+            INSERT INTO item VALUES('APP', 0, 3), ('MINE', 1, 3); UPDATE item SET c = 77 WHERE name = 'one';
+            CREATE TABLE own(x); INSERT INTO own VALUES('EXTRA');
+            """)
+        try shop.pack(
+            "2.0.0", [.shared(Self.item + "INSERT INTO item VALUES('two', 0, 1), ('both', 0, 1);", [Self.own()])])
+    }
+
+    private static let expected = ["item": Counts(carried: 1, kept: 2), "own": Counts(kept: 1)]
+
+    @Test(arguments: [[], ["--deep"]]) func `a plan counts the rows by table`(words: [String]) throws {
+        try begin()
+        let ended = try shop.moult(["plan", shop.manifest("2.0.0"), "--json"] + words)
+        #expect(ended.status == 2, "\(ended.errors)")
+        #expect(Counts.inPlan(try Shop.last(ended), "app") == Self.expected)
+    }
+
+    @Test func `what the plan counts is what the update does`() throws {
+        try begin()
+        let result = try Shop.last(shop.apply("2.0.0", "--json"))
+        #expect(Counts.inResult(result, "app") == Self.expected)
+        let kept = try shop.onlyKept("app")
+        #expect(kept.rows("item") == 2)
+        #expect(kept.rows("own") == 1)
+    }
+
+    @Test func `the text of a plan says that rows are kept and not carried`() throws {
+        try begin()
+        let text = try shop.plan("2.0.0").output
+        #expect(text.contains("2 rows of item"), "\(text)")
+        #expect(text.contains("own"), "\(text)")
+        #expect(text.contains("quarantine") || text.contains("kept"), "\(text)")
+    }
+
+    @Test func `a plan writes nothing, also beside a database in WAL mode`() throws {
+        try begin()
+        try shop.sql("app.db", "PRAGMA journal_mode = WAL")
+        let app = try App(opens: shop.path("app.db"), "INSERT INTO item VALUES('LATE', 1, 1)")
+        let before = try shop.tree()
+        let plan = try Shop.last(shop.plan("2.0.0", "--json"))
+        #expect(Counts.inPlan(plan, "app")["item"] == Counts(carried: 2, kept: 2))
+        #expect(try shop.tree() == before)
+        app.quit()
+    }
+
+    /// The table `item` in what a comparison printed.
+    private func table(_ contents: JSON?) throws -> JSON {
+        let database = try #require(contents?["databases"]?.array?.first { $0["name"]?.string == "app" })
+        return try #require(database["tables"]?.array?.first { $0["name"]?.string == "item" })
+    }
+
+    @Test func `a deep plan compares with the live database`() throws {
+        try begin()
+        let plan = try Shop.last(shop.plan("2.0.0", "--deep", "--json"))
+        #expect(try table(plan["contents"])["rowsBefore"]?.integer == 4)
+    }
+
+    @Test func `diff compares with the live database`() throws {
+        try begin()
+        let ended = try shop.moult("diff", shop.manifest("2.0.0"), "--rows", "9", "--json")
+        #expect(ended.status == 2, "\(ended.errors)")
+        let table = try table(Shop.last(ended))
+        #expect(table["rowsBefore"]?.integer == 4)
+        let removed = (table["samples"]?.array ?? []).filter { $0["change"]?.string == "removed" }
+        let names = removed.compactMap { $0["old"]?.array?.first?.string }
+        #expect(names.contains("APP") && names.contains("one"), "\(names)")
+    }
+
+    @Test func `diff shows a table that the app made`() throws {
+        try begin()
+        let text = try shop.moult("diff", shop.manifest("2.0.0")).output
+        #expect(text.contains("own"), "\(text)")
+    }
+
+    @Test func `diff of a store and the release that it has shows what the app changed`() throws {
+        try begin()
+        let ended = try shop.moult("diff", shop.manifest("1.0.0"), "--json")
+        #expect(ended.status == 2)
+        let table = try table(Shop.last(ended))
+        #expect(table["changed"]?.integer == 1)
+    }
+
+    @Test func `a deep plan says that keep-new rejects rows`() throws {
+        try shop.pack("1.0.0", [.shared(Self.item, [Self.own("keep-new")])])
+        try shop.install("1.0.0")
+        try shop.sql("app.db", "INSERT INTO item VALUES('lost', 1, 3), ('stays', 1, 3)")
+        try shop.pack("2.0.0", [.shared(Self.item + "INSERT INTO item VALUES('lost', 0, 1);", [Self.own("keep-new")])])
+        let plan = try Shop.last(shop.plan("2.0.0", "--deep", "--json"))
+        #expect(Counts.inPlan(plan, "app") == ["item": Counts(carried: 1, rejected: 1)])
+        let text = try shop.plan("2.0.0", "--deep").output
+        #expect(text.contains("1 row") && text.contains("rejected"), "\(text)")
+        #expect(!text.contains("2 rows of item carried over"), "\(text)")
+    }
+
+    @Test func `a deep plan says that rows do not fit`() throws {
+        try shop.pack("1.0.0", [.shared(Self.item, [Self.own()])])
+        try shop.install("1.0.0")
+        try shop.sql("app.db", "INSERT INTO item VALUES('x', 1, 3), ('stays', 1, 3)")
+        try shop.pack(
+            "2.0.0",
+            [
+                .shared(
+                    "CREATE TABLE item(name TEXT PRIMARY KEY CHECK(length(name) > 2), mine INT, c INT);", [Self.own()])
+            ])
+        let plan = try Shop.last(shop.plan("2.0.0", "--deep", "--json"))
+        #expect(Counts.inPlan(plan, "app") == ["item": Counts(carried: 1, rejected: 1)])
+    }
+
+    // MARK: Migrations
+
+    private func beginDiary() throws {
+        try shop.pack("1.0.0", [.user("CREATE TABLE d(a, b); PRAGMA user_version = 1;")])
+        try shop.install("1.0.0")
+        try shop.sql("diary.db", "INSERT INTO d VALUES('AVALUE', 'BVALUE'), (NULL, NULL)")
+        try shop.pack(
+            "2.0.0",
+            [
+                .user(
+                    "CREATE TABLE d(a); PRAGMA user_version = 2;",
+                    ["m/2.sql": "UPDATE d SET a = NULL; ALTER TABLE d DROP COLUMN b; PRAGMA user_version = 2;"])
+            ])
+    }
+
+    @Test func `a plan counts the rows of which a migration drops a value`() throws {
+        try beginDiary()
+        let plan = try Shop.last(shop.plan("2.0.0", "--json"))
+        #expect(Counts.inPlan(plan, "diary")["d"]?.kept == 1)
+        let text = try shop.plan("2.0.0").output
+        #expect(text.contains("1 row of d"), "\(text)")
+    }
+
+    @Test func `a migration that keeps every value needs no word`() throws {
+        try shop.pack("1.0.0", [.user("CREATE TABLE d(a, b); PRAGMA user_version = 1;")])
+        try shop.install("1.0.0")
+        try shop.sql("diary.db", "INSERT INTO d VALUES('AVALUE', 'BVALUE')")
+        try shop.pack(
+            "2.0.0",
+            [
+                .user(
+                    "CREATE TABLE d(a, b, c); PRAGMA user_version = 2;",
+                    ["m/2.sql": "ALTER TABLE d ADD COLUMN c; PRAGMA user_version = 2;"])
+            ])
+        let plan = try Shop.last(shop.plan("2.0.0", "--json"))
+        #expect((Counts.inPlan(plan, "diary")["d"]?.kept ?? 0) == 0)
+        try shop.install("2.0.0")
+        #expect(try shop.kept().isEmpty)
+    }
+}

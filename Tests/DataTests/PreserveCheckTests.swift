@@ -1,0 +1,105 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// `preserve` is checked when a release is packed and when it is installed: a misspelled name must not cost a row.
+@Suite(.timeLimit(.minutes(60))) struct PreserveCheckTests {
+    let shop: Shop
+    init() throws { shop = try Shop() }
+
+    static let schema = "CREATE TABLE item(name TEXT PRIMARY KEY, cents INT, mine INT DEFAULT 0);"
+    static let good: JSON = ["table": "item", "where": "mine = 1"]
+
+    /// Wrong entries, each with the word that the message must have.
+    static let wrong: [(entry: JSON, word: String)] = [
+        (["table": "itm"], "itm"),
+        (["table": "item", "where": "mien = 1"], "mien"),
+        (["table": "item", "where": "\"mien\" = 1"], "mien"),
+        (["table": "item", "where": "mine ="], "mine ="),
+        (["table": "item", "where": "1) OR (1"], "1) OR (1"),
+        (["table": "item", "where": "random() > 0"], "random"),
+        (["table": "item", "where": "cents < unixepoch()"], "unixepoch"),
+        (["table": "item", "where": "name < datetime('now')"], "datetime"),
+        (["table": "item", "where": "name = CURRENT_DATE"], "CURRENT_DATE"),
+        (["table": "item", "where": "appfunc(name)"], "appfunc"),
+        (["table": "item", "where": "rowid IN (SELECT last_insert_rowid())"], "last_insert_rowid"),
+        (["table": "item", "where": "mine = 1", "columns": ["cents": "centz"]], "centz"),
+        (["table": "item", "columns": ["price": "cent"]], "cent"),
+        (["table": "sqlite_schema"], "sqlite_schema"),
+    ]
+
+    @Test(arguments: wrong) func `pack refuses a wrong entry and names it`(_ wrong: (entry: JSON, word: String)) throws
+    {
+        let ended = try shop.tryToPack("1.0.0", [.shared(Self.schema, [wrong.entry])])
+        #expect(ended.status == 3, "\(ended.output)\(ended.errors)")
+        #expect(ended.errors.contains(wrong.word), "\(ended.errors)")
+        #expect(try Files.facts(shop.manifest("1.0.0")) == nil)
+    }
+
+    @Test(arguments: wrong)
+    func `a release with a wrong entry is refused and takes no row`(_ wrong: (entry: JSON, word: String)) throws {
+        try shop.pack("1.0.0", [.shared(Self.schema, [Self.good])])
+        try shop.install("1.0.0")
+        try shop.sql("app.db", "INSERT INTO item VALUES('MINE', 7, 1)")
+        let next = try shop.makeUnchecked(
+            "2.0.0", [.shared(Self.schema + "INSERT INTO item VALUES('TWO', 5, 0);", [wrong.entry])])
+        let ended = try shop.apply(next)
+        #expect(ended.status == 3, "\(ended.output)\(ended.errors)")
+        #expect(try shop.read("app.db", "SELECT * FROM item") == "MINE|7|1\n")
+        #expect(try shop.version() == "1.0.0")
+    }
+
+    @Test(arguments: wrong)
+    func `a first release with a wrong entry is refused`(_ wrong: (entry: JSON, word: String)) throws {
+        let release = try shop.makeUnchecked("1.0.0", [.shared(Self.schema, [wrong.entry])])
+        let ended = try shop.apply(release)
+        #expect(ended.status == 3, "\(ended.output)\(ended.errors)")
+        #expect(try Files.facts(shop.path("app.db")) == nil)
+    }
+
+    static let right: [JSON] = [
+        ["table": "ITEM", "where": "Mine = 1"],
+        ["table": "item", "where": "\"mine\" = 1 AND name <> 'it''s \"quoted\"'"],
+        ["table": "item", "where": "lower(name) LIKE '%e' OR mine IN (1, 2)"],
+        ["table": "item", "columns": ["price": "cents"]],
+    ]
+
+    @Test(arguments: right) func `pack accepts what SQLite accepts`(_ entry: JSON) throws {
+        let ended = try shop.tryToPack("1.0.0", [.shared(Self.schema, [entry])])
+        #expect(ended.status == 0, "\(ended.errors)")
+    }
+
+    @Test(arguments: right) func `an entry that is right carries the row`(_ entry: JSON) throws {
+        try shop.pack("1.0.0", [.shared(Self.schema, [entry])])
+        try shop.install("1.0.0")
+        try shop.sql("app.db", "INSERT INTO item VALUES('MINE', 7, 1)")
+        try shop.pack("2.0.0", [.shared(Self.schema + "INSERT INTO item VALUES('TWO', 5, 0);", [entry])])
+        try shop.install("2.0.0")
+        #expect(try shop.read("app.db", "SELECT * FROM item ORDER BY name") == "MINE|7|1\nTWO|5|0\n")
+    }
+
+    @Test func `a condition that ends in a comment is refused by pack or carries the row`() throws {
+        let entry: JSON = ["table": "item", "where": "mine = 1 -- what users wrote"]
+        let packed = try shop.tryToPack("1.0.0", [.shared(Self.schema, [entry])])
+        guard packed.status == 0 else { return #expect(packed.status == 3) }
+        try shop.install("1.0.0")
+        try shop.sql("app.db", "INSERT INTO item VALUES('MINE', 7, 1)")
+        try shop.pack("2.0.0", [.shared(Self.schema + "INSERT INTO item VALUES('TWO', 5, 0);", [entry])])
+        try shop.install("2.0.0")
+        #expect(try shop.read("app.db", "SELECT * FROM item ORDER BY name") == "MINE|7|1\nTWO|5|0\n")
+    }
+
+    @Test func `a column of the old schema with a new name keeps its values`() throws {
+        try shop.pack("1.0.0", [.shared(Self.schema, [Self.good])])
+        try shop.install("1.0.0")
+        try shop.sql("app.db", "INSERT INTO item VALUES('MINE', 7, 1)")
+        let renamed = "CREATE TABLE item(name TEXT PRIMARY KEY, price INT, own INT);"
+        try shop.pack(
+            "2.0.0",
+            [.shared(renamed, [["table": "item", "where": "own = 1", "columns": ["cents": "price", "mine": "own"]]])])
+        try shop.install("2.0.0")
+        #expect(try shop.read("app.db", "SELECT name, price, own FROM item") == "MINE|7|1\n")
+        #expect(try shop.kept().isEmpty)
+    }
+}

@@ -1,0 +1,300 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// Which rows of a shared database an update and a rollback carry, and what becomes of the others.
+@Suite(.timeLimit(.minutes(60))) struct PreserveTests {
+    let shop: Shop
+    init() throws { shop = try Shop() }
+
+    static let item = "CREATE TABLE item(name TEXT PRIMARY KEY, mine INT DEFAULT 0);"
+    static let own: JSON = ["table": "item", "where": "mine = 1"]
+
+    private func shipped(_ name: String) -> String { Self.item + "INSERT INTO item VALUES('\(name)', 0);" }
+
+    /// The first release, and `MINE` written by the app.
+    private func begin(_ preserve: [JSON] = [own]) throws {
+        try shop.pack("1.0.0", [.shared(shipped("ONE"), preserve)])
+        try shop.install("1.0.0")
+        try shop.sql("app.db", "INSERT INTO item VALUES('MINE', 1)")
+    }
+
+    private func names() throws -> String { try shop.read("app.db", "SELECT name FROM item ORDER BY name") }
+
+    @Test func `a release that preserves no more is refused while rows are there`() throws {
+        try begin()
+        let before = try shop.tree()
+        try shop.pack("2.0.0", [.shared(shipped("TWO"))])
+        #expect(try shop.plan("2.0.0").status == 3)
+        let ended = try shop.apply("2.0.0")
+        #expect(ended.status == 3, "\(ended.output)\(ended.errors)")
+        #expect(ended.errors.contains("--accept-unpreserved"), "\(ended.errors)")
+        #expect(try names() == "MINE\nONE\n")
+        #expect(try shop.tree() == before)
+    }
+
+    @Test func `a release that preserves another table instead is refused too`() throws {
+        try begin()
+        try shop.pack("2.0.0", [.shared(shipped("TWO") + "CREATE TABLE fav(x);", [["table": "fav"]])])
+        #expect(try shop.apply("2.0.0").status == 3)
+        #expect(try names() == "MINE\nONE\n")
+    }
+
+    @Test func `a release that drops a preserved table is refused while rows are there`() throws {
+        try begin()
+        try shop.pack("2.0.0", [.shared("CREATE TABLE other(x);")])
+        #expect(try shop.apply("2.0.0").status == 3)
+        #expect(try names() == "MINE\nONE\n")
+    }
+
+    @Test func `a release that preserves no more is installed if no row was selected`() throws {
+        try begin()
+        try shop.sql("app.db", "DELETE FROM item WHERE mine = 1")
+        try shop.pack("2.0.0", [.shared(shipped("TWO"))])
+        try shop.install("2.0.0")
+        #expect(try names() == "TWO\n")
+        #expect(try shop.kept().isEmpty)
+    }
+
+    private func expectKeptWhole(_ reason: String = "replaced") throws {
+        let kept = try shop.onlyKept("app")
+        #expect(kept.reason == reason)
+        #expect(kept.release == "1.0.0")
+        #expect(kept.record["kind"]?.string == "shared")
+        #expect(kept.record["path"]?.string == shop.path("app.db"))
+        #expect(kept.rows("item") == 1)
+        #expect(try kept.sql("app.db", "SELECT name FROM item ORDER BY name") == "MINE\nONE\n")
+    }
+
+    @Test(arguments: ["exchange", "live"])
+    func `the operator may accept that rows are not preserved, and then they are kept`(way: String) throws {
+        try begin()
+        try shop.pack("2.0.0", [.shared(shipped("TWO"), more: [.init("replace", .string(way))])])
+        let result = try Shop.last(shop.apply("2.0.0", "--accept-unpreserved", "--json"))
+        #expect(try names() == "TWO\n")
+        try expectKeptWhole()
+        #expect(Counts.inResult(result, "app") == ["item": Counts(kept: 1)])
+        let told = result["kept"]?.array ?? []
+        #expect(told.count == 1)
+        #expect(told.first?["database"]?.string == "app")
+        #expect(told.first?["release"]?.string == "1.0.0")
+        #expect(told.first?["reason"]?.string == "replaced")
+        #expect(told.first?["rows"]?["item"]?.integer == 1)
+        #expect(try told.first?["directory"]?.string == shop.onlyKept("app").directory)
+    }
+
+    @Test func `the manifest may say that rows are not preserved, and then they are kept`() throws {
+        try begin()
+        try shop.pack("2.0.0", [.shared(shipped("TWO"), more: [.init("unpreserved", "keep")])])
+        try shop.install("2.0.0")
+        #expect(try names() == "TWO\n")
+        try expectKeptWhole()
+    }
+
+    @Test func `rows that the installed release did not preserve are selected by the new one`() throws {
+        try begin([])
+        try shop.pack("2.0.0", [.shared(shipped("TWO"), [Self.own])])
+        try shop.install("2.0.0")
+        #expect(try names() == "MINE\nTWO\n")
+    }
+
+    @Test func `the installed release selects, the new one places`() throws {
+        // The condition of the new release would select nothing in the old database.
+        try begin()
+        try shop.pack(
+            "2.0.0",
+            [
+                .shared(
+                    "CREATE TABLE item(name TEXT PRIMARY KEY, whose TEXT DEFAULT 'user');",
+                    [["table": "item", "where": "whose = 'user'"]])
+            ])
+        try shop.install("2.0.0")
+        #expect(try shop.read("app.db", "SELECT name, whose FROM item") == "MINE|user\n")
+    }
+
+    @Test func `several entries of one table select a row once`() throws {
+        try begin([Self.own, ["table": "item", "where": "name LIKE 'M%'"]])
+        try shop.sql("app.db", "INSERT INTO item VALUES('MORE', 0)")
+        try shop.pack("2.0.0", [.shared(shipped("TWO"), [Self.own])])
+        let result = try Shop.last(shop.apply("2.0.0", "--json"))
+        #expect(try names() == "MINE\nMORE\nTWO\n")
+        #expect(Counts.inResult(result, "app") == ["item": Counts(carried: 2)])
+    }
+
+    // MARK: What the app wrote beside it
+
+    /// Each changes what the app has beyond the rows that are preserved, with the count by table, if it has rows.
+    static let content: [(name: String, sql: String, table: String?, search: String)] = [
+        ("a row that is not selected", "INSERT INTO item VALUES('APPROW', 0)", "item", "APPROW"),
+        ("a shipped row that the app changed", "UPDATE item SET name = 'APPROW' WHERE name = 'ONE'", "item", "APPROW"),
+        ("a table of the app", "CREATE TABLE own(x); INSERT INTO own VALUES('APPROW')", "own", "APPROW"),
+    ]
+
+    @Test(arguments: content, ["exchange", "live"])
+    func `what is neither carried nor rejected is kept`(
+        _ content: (name: String, sql: String, table: String?, search: String), way: String
+    ) throws {
+        try begin()
+        try shop.sql("app.db", content.sql)
+        try shop.pack("2.0.0", [.shared(shipped("TWO"), [Self.own], more: [.init("replace", .string(way))])])
+        try shop.install("2.0.0")
+        #expect(try names() == "MINE\nTWO\n")
+        let kept = try shop.onlyKept("app")
+        #expect(kept.rows(content.table ?? "") == 1)
+        #expect(try shop.databases(with: content.search).count == 1)
+        #expect(try kept.sql("app.db", "SELECT name FROM item WHERE name = 'MINE'") == "MINE\n")
+    }
+
+    static let objects: [(name: String, sql: String)] = [
+        ("index", "CREATE INDEX own ON item(mine)"), ("view", "CREATE VIEW own AS SELECT name FROM item"),
+        ("trigger", "CREATE TRIGGER own AFTER INSERT ON item BEGIN SELECT 1; END"),
+        ("empty table", "CREATE TABLE own(x)"),
+        ("column", "ALTER TABLE item ADD COLUMN own; UPDATE item SET own = 'APPVALUE' WHERE name = 'MINE'"),
+    ]
+
+    @Test(arguments: objects)
+    func `an object that the app made makes the update keep the old database`(_ object: (name: String, sql: String))
+        throws
+    {
+        try begin()
+        try shop.sql("app.db", object.sql)
+        try shop.pack("2.0.0", [.shared(shipped("TWO"), [Self.own])])
+        try shop.install("2.0.0")
+        #expect(try names() == "MINE\nTWO\n")
+        #expect(try shop.onlyKept("app").sql("app.db", ".schema").contains("own"))
+    }
+
+    @Test(arguments: ["delete", "wal"])
+    func `nothing is kept if every row of the app is carried`(mode: String) throws {
+        try begin()
+        try shop.sql("app.db", "PRAGMA journal_mode = \(mode); INSERT INTO item VALUES('MORE', 1)")
+        try shop.pack("2.0.0", [.shared(shipped("TWO"), [Self.own])])
+        try shop.install("2.0.0")
+        #expect(try names() == "MINE\nMORE\nTWO\n")
+        #expect(try shop.kept().isEmpty)
+    }
+
+    @Test func `a shipped row that the app deleted and vacuum are no content to keep`() throws {
+        try begin()
+        try shop.sql("app.db", "DELETE FROM item WHERE name = 'ONE'; VACUUM; ANALYZE; PRAGMA user_version = 0;")
+        try shop.pack("2.0.0", [.shared(shipped("TWO"), [Self.own])])
+        try shop.install("2.0.0")
+        #expect(try names() == "MINE\nTWO\n")
+        #expect(try shop.kept().isEmpty)
+    }
+
+    @Test func `what only the WAL has is kept too`() throws {
+        try begin()
+        try App.run(
+            shop.path("app.db"), crash: true, "PRAGMA journal_mode = WAL", "INSERT INTO item VALUES('APPROW', 0)",
+            "INSERT INTO item VALUES('LATE', 1)")
+        try shop.pack("2.0.0", [.shared(shipped("TWO"), [Self.own])])
+        try shop.install("2.0.0")
+        #expect(try names() == "LATE\nMINE\nTWO\n")
+        #expect(try shop.onlyKept("app").sql("app.db", "SELECT name FROM item WHERE name = 'APPROW'") == "APPROW\n")
+    }
+
+    @Test func `three shared databases each keep what is theirs`() throws {
+        let names = ["a", "b", "c"]
+        try shop.pack("1.0.0", names.map { .shared(shipped("ONE"), [Self.own], name: $0) })
+        try shop.install("1.0.0")
+        for name in names {
+            try shop.sql("\(name).db", "INSERT INTO item VALUES('MINE \(name)', 1), ('APP \(name)', 0)")
+        }
+        try shop.pack("2.0.0", names.map { .shared(shipped("TWO"), [Self.own], name: $0) })
+        try shop.install("2.0.0")
+        for name in names {
+            #expect(try shop.read("\(name).db", "SELECT name FROM item ORDER BY name") == "MINE \(name)\nTWO\n")
+            #expect(
+                try shop.onlyKept(name).sql("\(name).db", "SELECT name FROM item ORDER BY name")
+                    == "APP \(name)\nMINE \(name)\nONE\n")
+        }
+    }
+
+    // MARK: Rollback
+
+    /// Release 2 adds a column and a table and preserves both; the app wrote to both.
+    private func beginSecond() throws {
+        try shop.pack("1.0.0", [.shared(shipped("ONE"), [Self.own])])
+        try shop.install("1.0.0")
+        try shop.pack(
+            "2.0.0",
+            [
+                .shared(
+                    "CREATE TABLE item(name TEXT PRIMARY KEY, mine INT DEFAULT 0, note TEXT); "
+                        + "INSERT INTO item VALUES('TWO', 0, NULL); CREATE TABLE fav(x TEXT PRIMARY KEY);",
+                    [Self.own, ["table": "fav"]])
+            ])
+        try shop.install("2.0.0")
+        try shop.sql("app.db", "INSERT INTO item VALUES('MINE', 1, 'NOTE'); INSERT INTO fav VALUES('FAV')")
+    }
+
+    @Test func `rollback keeps what the older schema cannot hold`() throws {
+        try beginSecond()
+        let result = try Shop.last(shop.moult("rollback", "--json"))
+        #expect(try shop.read("app.db", "SELECT * FROM item ORDER BY name") == "MINE|1\nONE|0\n")
+        let kept = try shop.onlyKept("app")
+        #expect(kept.reason == "rolled-back")
+        #expect(kept.release == "2.0.0")
+        #expect(kept.rows("fav") == 1)
+        #expect(try kept.sql("app.db", "SELECT * FROM item WHERE mine = 1; SELECT x FROM fav") == "MINE|1|NOTE\nFAV\n")
+        #expect(Counts.inResult(result, "app")["fav"] == Counts(kept: 1))
+        #expect(result["kept"]?.array?.count == 1)
+    }
+
+    @Test func `the plan of a rollback counts what the older schema cannot hold`() throws {
+        try beginSecond()
+        let ended = try shop.moult("rollback", "--dry-run", "--json")
+        #expect(ended.status == 2)
+        let counts = Counts.inPlan(try Shop.last(ended), "app")
+        #expect(counts["fav"] == Counts(kept: 1))
+        #expect(counts["item"]?.carried == 1)
+        #expect(try shop.moult("rollback", "--dry-run").output.contains("fav"))
+    }
+
+    @Test func `rollback carries what only the newer release preserves`() throws {
+        let fav = "CREATE TABLE fav(x TEXT PRIMARY KEY);"
+        try shop.pack("1.0.0", [.shared(shipped("ONE") + fav)])
+        try shop.install("1.0.0")
+        try shop.pack("2.0.0", [.shared(shipped("TWO") + fav, [Self.own, ["table": "fav"]])])
+        try shop.install("2.0.0")
+        try shop.sql("app.db", "INSERT INTO item VALUES('MINE', 1); INSERT INTO fav VALUES('FAV')")
+        #expect(try shop.moult("rollback").status == 0)
+        #expect(try names() == "MINE\nONE\n")
+        #expect(try shop.read("app.db", "SELECT x FROM fav") == "FAV\n")
+        #expect(try shop.kept().isEmpty)
+    }
+
+    @Test func `rollback carries what only the older release preserves`() throws {
+        try begin()
+        try shop.sql("app.db", "DELETE FROM item WHERE mine = 1")
+        try shop.pack("2.0.0", [.shared(shipped("TWO"))])
+        try shop.install("2.0.0")
+        try shop.sql("app.db", "INSERT INTO item VALUES('MINE', 1)")
+        #expect(try shop.moult("rollback").status == 0)
+        #expect(try names() == "MINE\nONE\n")
+    }
+
+    @Test func `rollback and the update after it lose nothing`() throws {
+        try beginSecond()
+        #expect(try shop.moult("rollback").status == 0)
+        try shop.sql("app.db", "INSERT INTO item VALUES('LATER', 1)")
+        try shop.moult("unhold")
+        try shop.install("2.0.0")
+        #expect(try shop.read("app.db", "SELECT name FROM item ORDER BY name") == "LATER\nMINE\nTWO\n")
+        #expect(try shop.databases(with: "FAV").count == 1)
+    }
+
+    @Test func `rollback keeps rows that the app wrote and no release preserves`() throws {
+        try begin()
+        try shop.pack("2.0.0", [.shared(shipped("TWO"), [Self.own])])
+        try shop.install("2.0.0")
+        try shop.sql("app.db", "INSERT INTO item VALUES('APPROW', 0)")
+        #expect(try shop.moult("rollback").status == 0)
+        #expect(try names() == "MINE\nONE\n")
+        let kept = try shop.onlyKept("app")
+        #expect(kept.reason == "rolled-back")
+        #expect(try kept.sql("app.db", "SELECT name FROM item WHERE name = 'APPROW'") == "APPROW\n")
+    }
+}

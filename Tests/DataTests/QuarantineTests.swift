@@ -1,0 +1,319 @@
+import Glibc
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// Quarantine is part of every backup, keeps user data until the operator names it, and can be restored.
+@Suite(.timeLimit(.minutes(60))) struct QuarantineTests {
+    let shop: Shop
+    init() throws { shop = try Shop() }
+
+    static let item = "CREATE TABLE item(name TEXT PRIMARY KEY, mine INT DEFAULT 0);"
+    static let own: JSON = ["table": "item", "where": "mine = 1"]
+
+    /// An update that keeps a shared database for one row of the app, and a reset that keeps a user's database.
+    private func begin() throws {
+        try shop.pack(
+            "1.0.0",
+            [
+                .shared(Self.item + "INSERT INTO item VALUES('ONE', 0);", [Self.own]), .user("CREATE TABLE note(t);"),
+                .cache("CREATE TABLE thumb(x);"),
+            ])
+        try shop.install("1.0.0")
+        try shop.sql("app.db", "INSERT INTO item VALUES('MINE', 1), ('APP', 0)")
+        try shop.sql("diary.db", "INSERT INTO note VALUES('DIARY')")
+        try shop.sql("cache.db", "INSERT INTO thumb VALUES('THUMB')")
+        try shop.pack(
+            "2.0.0",
+            [
+                .shared(Self.item + "INSERT INTO item VALUES('TWO', 0);", [Self.own]), .user("CREATE TABLE note(t);"),
+                .cache("CREATE TABLE thumb(x, y);"),
+            ])
+        try shop.install("2.0.0")
+        #expect(try shop.moult("reset", "diary", "--set-user-data-aside", "--reason", "a test").status == 0)
+    }
+
+    // MARK: Backups
+
+    private func tags() throws -> String {
+        try Shell.must([
+            "find", shop.path(".moult/quarantine"), shop.path(".moult/transactions"), "-name", "CACHEDIR.TAG",
+        ])
+    }
+
+    @Test func `quarantine and transactions have no CACHEDIR.TAG`() throws {
+        #expect(try tags() == "")
+        try begin()
+        #expect(try tags() == "")
+    }
+
+    @Test func `a tag that an older moult left is removed`() throws {
+        try begin()
+        for directory in ["quarantine", "transactions"] {
+            try Files.replace(
+                shop.path(".moult/\(directory)/CACHEDIR.TAG"),
+                with: Array("Signature: 8a477f597d28d172789f06886806bc55\n".utf8))
+        }
+        try shop.pack("3.0.0", [.shared(Self.item, [Self.own]), .user("CREATE TABLE note(t);")])
+        try shop.install("3.0.0")
+        #expect(try tags() == "")
+    }
+
+    @Test func `a backup without caches has what was set aside`() throws {
+        try begin()
+        let archive = shop.scratch.path("backup.tar")
+        try Shell.must([
+            "tar", "--exclude-caches", "--exclude-caches-all", "-cf", archive, "-C", shop.scratch.path, "store",
+        ])
+        let list = try Shell.must(["tar", "-tf", archive])
+        #expect(list.contains("-diary/diary.db\n"))
+        #expect(list.contains("-app/app.db\n"))
+    }
+
+    // MARK: Salvage
+
+    private func reset() throws -> JSON {
+        try Shop.last(shop.moult("reset", "diary", "--set-user-data-aside", "--json"))
+    }
+
+    private func salvaged(_ query: String) throws -> String {
+        try Shop.read("\(shop.onlyKept("diary").directory)/salvaged.db", query)
+    }
+
+    @Test func `salvage has full-text tables and tables with similar names`() throws {
+        try shop.pack(
+            "1.0.0",
+            [
+                .user(
+                    """
+                    CREATE VIRTUAL TABLE note USING fts5(t); CREATE TABLE note_tags(t); CREATE TABLE note_data_x(t);
+                    CREATE TABLE plain(id INTEGER PRIMARY KEY, t);
+                    CREATE VIRTUAL TABLE search USING fts5(t, content='plain', content_rowid='id');
+                    CREATE VIRTUAL TABLE older USING fts4(t); CREATE VIRTUAL TABLE area USING rtree(id, a, b);
+                    """)
+            ])
+        try shop.install("1.0.0")
+        try shop.sql(
+            "diary.db",
+            """
+            INSERT INTO note VALUES('FTSROW'), ('SECOND'); INSERT INTO note_tags VALUES('TAGROW');
+            INSERT INTO note_data_x VALUES('XROW'); INSERT INTO plain VALUES(1, 'PLAINROW');
+            INSERT INTO older VALUES('OLDROW'); INSERT INTO area VALUES(1, 2, 3);
+            INSERT INTO search(search) VALUES('rebuild');
+            """)
+        let result = try reset()
+        #expect(try salvaged("SELECT t FROM note ORDER BY t") == "FTSROW\nSECOND\n")
+        #expect(
+            try salvaged("SELECT t FROM note_tags; SELECT t FROM note_data_x; SELECT t FROM plain")
+                == "TAGROW\nXROW\nPLAINROW\n")
+        #expect(try salvaged("SELECT t FROM older; SELECT id, a, b FROM area") == "OLDROW\n1|2.0|3.0\n")
+        let tables = (result["salvage"]?["tables"]?.array ?? []).compactMap { $0["name"]?.string }
+        for name in ["note", "note_tags", "note_data_x", "plain"] { #expect(tables.contains(name), "\(tables)") }
+    }
+
+    @Test func `salvage does not call a table whole whose rows it could not read`() throws {
+        try shop.pack("1.0.0", [.user("CREATE TABLE plain(t);")])
+        try shop.install("1.0.0")
+        try shop.sql(
+            "diary.db",
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) "
+                + "INSERT INTO plain SELECT i || hex(randomblob(40)) FROM n"
+        )
+        // One page in the middle is lost.
+        try Shell.must([
+            "dd", "if=/dev/zero", "of=\(shop.path("diary.db"))", "bs=4096", "seek=20", "count=1", "conv=notrunc",
+            "status=none",
+        ])
+        let result = try reset()
+        let rows = try Int(salvaged("SELECT count(*) FROM plain").dropLast()) ?? 0
+        #expect(rows > 2000 && rows < 3000)
+        #expect(result["salvage"]?["tables"]?.array?.first?["whole"]?.bool == false)
+        #expect(result["salvage"]?["rows"]?.integer == Int64(rows))
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root may mount"), arguments: [3300, 3500, 4000, 4300])
+    func `salvage on a full disk can be repeated`(filled: Int) throws {
+        let scratch = try Scratch()
+        try Shell.must(["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", scratch.path])
+        defer { _ = try? Shell.must(["umount", scratch.path]) }
+        let shop = try Shop(storeIn: scratch.path)
+        try shop.pack("1.0.0", [.user("CREATE TABLE plain(t);")])
+        try shop.install("1.0.0")
+        try shop.sql(
+            "diary.db",
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 6000) "
+                + "INSERT INTO plain SELECT i || hex(randomblob(100)) FROM n"
+        )
+        try Shell.must(["dd", "if=/dev/zero", "of=\(scratch.path("fill"))", "bs=1k", "count=\(filled)", "status=none"])
+        let first = try shop.moult("reset", "diary", "--set-user-data-aside", "--json")
+        try Files.remove(scratch.path("fill"))
+        if first.status == 0 {
+            // It must not look like a success: the operator has to know that there is more to save.
+            let salvage = try Shop.last(first)["salvage"]
+            #expect(salvage?["rows"]?.integer == 6000 || salvage?["note"] != nil)
+            let again = try shop.moult("reset", "diary", "--salvage-again")
+            #expect(again.status == 0, "\(again.errors)")
+        } else {
+            #expect(try shop.read("diary.db", "SELECT count(*) FROM plain") == "6000\n")
+            #expect(try shop.moult("reset", "diary", "--set-user-data-aside").status == 0)
+        }
+        #expect(
+            try Shop.read("\(shop.onlyKept("diary").directory)/salvaged.db", "SELECT count(*) FROM plain") == "6000\n")
+        #expect(try shop.onlyKept("diary").sql("diary.db", "SELECT count(*) FROM plain") == "6000\n")
+    }
+
+    @Test func `salvage can be repeated`() throws {
+        try begin()
+        let kept = try shop.onlyKept("diary")
+        try Files.remove("\(kept.directory)/salvaged.db")
+        #expect(try shop.moult("reset", "diary", "--salvage-again").status == 0)
+        #expect(try salvaged("SELECT t FROM note") == "DIARY\n")
+        // Once more changes nothing.
+        #expect(try shop.moult("reset", "diary", "--salvage-again").status == 0)
+        #expect(try salvaged("SELECT t FROM note") == "DIARY\n")
+    }
+
+    // MARK: The command
+
+    private func list(_ words: String...) throws -> [JSON] {
+        let ended = try shop.moult(["quarantine", "--json"] + words)
+        #expect(ended.status == 0, "\(ended.errors)")
+        let json = try Shop.last(ended)
+        #expect(json["format"]?.integer == 1)
+        return json["quarantine"]?.array ?? []
+    }
+
+    @Test func `quarantine lists what is kept and why`() throws {
+        try begin()
+        let all = try list()
+        #expect(all.compactMap { $0["database"]?.string }.sorted() == ["app", "cache", "diary"])
+        let app = try #require(all.first { $0["database"]?.string == "app" })
+        #expect(app["kind"]?.string == "shared")
+        #expect(app["path"]?.string == shop.path("app.db"))
+        #expect(app["release"]?.string == "1.0.0")
+        #expect(app["reason"]?.string == "replaced")
+        #expect(app["rows"]?["item"]?.integer == 1)
+        #expect((app["size"]?.integer ?? 0) > 0)
+        #expect(try app["directory"]?.string == shop.onlyKept("app").directory)
+        let diary = try #require(all.first { $0["database"]?.string == "diary" })
+        #expect(diary["reason"]?.string == "reset")
+        #expect(diary["why"]?.string == "a test")
+        #expect(all.first { $0["database"]?.string == "cache" }?["reason"]?.string == "unfit-cache")
+        let text = try shop.moult("quarantine").output
+        for word in ["app", "diary", "cache"] { #expect(text.contains(word), "\(text)") }
+    }
+
+    @Test func `quarantine of an empty store lists nothing`() throws {
+        #expect(try list().isEmpty)
+    }
+
+    @Test func `one set is shown by the database's name and by its id`() throws {
+        try begin()
+        let byName = try list("app")
+        #expect(byName.count == 1)
+        let id = try #require(byName.first?["id"]?.string)
+        #expect(try list(id) == byName)
+        #expect(try shop.moult("quarantine", "nothing").status != 0)
+    }
+
+    @Test func `a kept database is exported`() throws {
+        try begin()
+        let file = shop.scratch.path("exported.db")
+        #expect(try shop.moult("quarantine", "--export", file, "app").status == 0)
+        #expect(try Shop.read(file, "SELECT name FROM item ORDER BY name") == "APP\nMINE\nONE\n")
+        // It does not overwrite, and what is kept stays.
+        #expect(try shop.moult("quarantine", "--export", file, "diary").status != 0)
+        #expect(try Shop.read(file, "SELECT count(*) FROM item") == "3\n")
+        #expect(try shop.kept().count == 3)
+    }
+
+    @Test func `the rows of one table are put back`() throws {
+        try begin()
+        let ended = try shop.moult("quarantine", "--restore", "app", "--table", "item")
+        #expect(ended.status == 0, "\(ended.errors)")
+        let names = try shop.sql("app.db", "SELECT name FROM item ORDER BY name")
+        #expect(names.contains("APP\n") && names.contains("MINE\n") && names.contains("TWO\n"), "\(names)")
+        #expect(try shop.read("app.db", "PRAGMA integrity_check") == "ok\n")
+    }
+
+    @Test func `rows that were written since stay when rows are put back`() throws {
+        try begin()
+        try shop.sql("app.db", "INSERT INTO item VALUES('APP', 5), ('LATER', 1)")
+        let ended = try shop.moult("quarantine", "--restore", "app", "--table", "item")
+        #expect([0, 3].contains(ended.status), "\(ended.errors)")
+        #expect(try shop.read("app.db", "SELECT mine FROM item WHERE name = 'LATER'") == "1\n")
+        #expect(try !shop.databases(with: "APP").isEmpty)
+        #expect(try shop.read("app.db", "SELECT mine FROM item WHERE name = 'APP'") == "5\n")
+    }
+
+    @Test func `a user's database is put back, and the one in its place is kept`() throws {
+        try begin()
+        try shop.sql("diary.db", "INSERT INTO note VALUES('LATER')")
+        let ended = try shop.moult("quarantine", "--restore", "diary")
+        #expect(ended.status == 0, "\(ended.errors)")
+        #expect(try shop.read("diary.db", "SELECT t FROM note") == "DIARY\n")
+        #expect(try !shop.databases(with: "LATER").isEmpty)
+        try shop.sql("diary.db", "INSERT INTO note VALUES('WRITABLE')")
+    }
+
+    @Test func `a restore takes the path from the manifest and not from the record`() throws {
+        try begin()
+        let kept = try shop.onlyKept("diary")
+        let victim = shop.scratch.path("victim.db")
+        try Files.writeNew(Array("precious".utf8), to: victim)
+        let changed = kept.record.setting("path", to: .string(victim))
+        try Files.replace("\(kept.directory)/set.json", with: Array(changed.pretty.utf8))
+        let ended = try shop.moult("quarantine", "--restore", "diary")
+        #expect([0, 3].contains(ended.status), "\(ended.errors)")
+        #expect(String(decoding: try Files.read(victim, limit: 100) ?? [], as: UTF8.self) == "precious")
+    }
+
+    @Test func `a database that is open is not put back`() throws {
+        try begin()
+        let app = try App(opens: shop.path("diary.db"), "BEGIN IMMEDIATE", "INSERT INTO note VALUES('LATER')")
+        let ended = try shop.moult("quarantine", "--restore", "diary")
+        #expect(ended.status == 75, "\(ended.output)\(ended.errors)")
+        #expect(ended.errors.contains("pid \(app.pid)"), "\(ended.errors)")
+        app.quit()
+        #expect(try shop.kept("diary").count == 1)
+    }
+
+    @Test func `only caches go by age unless user data is named`() throws {
+        try begin()
+        #expect(try shop.moult("quarantine", "--remove", "--older-than", "0").status == 0)
+        #expect(try shop.kept().compactMap(\.database).sorted() == ["app", "diary"])
+        #expect(try shop.moult("quarantine", "--remove", "--older-than", "0", "--user-data").status == 0)
+        #expect(try shop.kept().isEmpty)
+    }
+
+    @Test func `what is younger stays`() throws {
+        try begin()
+        #expect(try shop.moult("quarantine", "--remove", "--older-than", "1", "--user-data").status == 0)
+        #expect(try shop.kept().count == 3)
+    }
+
+    @Test func `one set is removed by its name`() throws {
+        try begin()
+        #expect(try shop.moult("quarantine", "--remove", "diary").status == 0)
+        #expect(try shop.kept().compactMap(\.database).sorted() == ["app", "cache"])
+    }
+
+    @Test(arguments: ["../../..", "..", "", ".", "/", "../generations"])
+    func `an id that is no set removes nothing`(id: String) throws {
+        try begin()
+        let before = try shop.tree()
+        #expect(try shop.moult("quarantine", "--remove", id).status != 0)
+        #expect(try shop.tree() == before)
+        #expect(try shop.moult("quarantine", "--export", shop.scratch.path("x.db"), id).status != 0)
+        #expect(try Files.facts(shop.scratch.path("x.db")) == nil)
+        #expect(try shop.moult("quarantine").status == 0)
+    }
+
+    @Test func `clean never removes what the app or a user wrote`() throws {
+        try begin()
+        #expect(try shop.moult("clean").status == 0)
+        #expect(try !shop.databases(with: "DIARY").isEmpty)
+        #expect(try shop.databases(with: "APP").contains { $0.hasPrefix(".moult/quarantine/") })
+    }
+}

@@ -1,0 +1,145 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// `moult_rejected` has the rows that an update could not place, whole, and every later release keeps them.
+@Suite(.timeLimit(.minutes(60))) struct RejectedRowsTests {
+    let shop: Shop
+    init() throws { shop = try Shop() }
+
+    static let open = "CREATE TABLE item(id INTEGER PRIMARY KEY, t, v, mine INT DEFAULT 1);"
+    static let strict = "CREATE TABLE item(id INTEGER PRIMARY KEY, t CHECK(t <> 'bad'), v, mine INT DEFAULT 1);"
+    static func own(_ conflict: String = "keep-user") -> JSON {
+        ["table": "item", "where": "mine = 1", "onReject": "table", "onConflict": .string(conflict)]
+    }
+
+    /// A release that rejects what the app wrote.
+    private func reject(_ rows: String, way: String = "exchange") throws {
+        let more: [JSON.Member] = [.init("replace", .string(way))]
+        try shop.pack("1.0.0", [.shared(Self.open, [Self.own()], more: more)])
+        try shop.install("1.0.0")
+        try shop.sql("app.db", "INSERT INTO item(id, t, v) VALUES\(rows)")
+        try shop.pack("2.0.0", [.shared(Self.strict, [Self.own()], more: more)])
+        try shop.install("2.0.0")
+    }
+
+    @Test(arguments: ["exchange", "live"]) func `rejected rows stay with every later release`(way: String) throws {
+        try reject("(10, 'bad', 'MINE')", way: way)
+        let first = try shop.rejected("app.db")
+        #expect(first.contains("MINE"))
+        for version in ["3.0.0", "4.0.0"] {
+            try shop.pack(
+                version,
+                [
+                    .shared(
+                        Self.strict + "INSERT INTO item VALUES(1, '\(version)', 0, 0);", [Self.own()],
+                        more: [.init("replace", .string(way))])
+                ])
+            try shop.install(version)
+            #expect(try shop.rejected("app.db") == first)
+        }
+        #expect(try shop.kept().isEmpty)
+    }
+
+    @Test func `rejected rows stay with a rollback`() throws {
+        try reject("(10, 'bad', 'MINE')")
+        #expect(try shop.moult("rollback").status == 0)
+        let rejected = try shop.rejected("app.db")
+        let rows = try shop.sql("app.db", "SELECT v FROM item")
+        #expect(rejected.contains("MINE") || rows == "MINE\n")
+    }
+
+    @Test func `rejected rows stay with a release that preserves nothing`() throws {
+        try reject("(10, 'bad', 'MINE')")
+        try shop.pack("3.0.0", [.shared(Self.strict + "CREATE TABLE more(x);")])
+        try shop.install("3.0.0")
+        #expect(try shop.rejected("app.db").contains("MINE"))
+    }
+
+    @Test(arguments: ["9e999", "-9e999", "CAST(x'C4E4FF' AS TEXT)", "x'00FF'", "9007199254740993", "0.1"])
+    func `a rejected value can be told from any other`(value: String) throws {
+        // Three values that are easily taken for one another have three records.
+        try reject("(10, 'bad', \(value)), (11, 'bad', NULL), (12, 'bad', CAST(x'EFBFBDEFBFBDEFBFBD' AS TEXT))")
+        let records = try shop.sql("app.db", "SELECT hex(row) FROM moult_rejected ORDER BY rowid").split(
+            separator: "\n")
+        try #require(records.count == 3)
+        // Without the number of the row the records must differ.
+        func record(_ id: Int) throws -> String {
+            try shop.sql("app.db", "SELECT hex(replace(row, '\(id)', '')) FROM moult_rejected WHERE row LIKE '%\(id)%'")
+        }
+        #expect(try record(10) != record(11))
+        #expect(try record(10) != record(12))
+    }
+
+    @Test func `the shipped loser of a conflict is written once`() throws {
+        try shop.pack("1.0.0", [.shared(Self.open, [Self.own()])])
+        try shop.install("1.0.0")
+        try shop.sql("app.db", "INSERT INTO item VALUES(7, 'MINE', NULL, 1)")
+        for version in ["2.0.0", "3.0.0", "4.0.0"] {
+            try shop.pack(
+                version,
+                [
+                    .shared(
+                        Self.open + "INSERT INTO item VALUES(7, 'SHIPPED', NULL, 0), (1, '\(version)', NULL, 0);",
+                        [Self.own()])
+                ])
+            try shop.install(version)
+            #expect(try shop.read("app.db", "SELECT t FROM item WHERE id = 7") == "MINE\n")
+            #expect(try shop.read("app.db", "SELECT count(*) FROM moult_rejected WHERE row LIKE '%SHIPPED%'") == "1\n")
+        }
+        // Another shipped row with that key is another loser.
+        try shop.pack("5.0.0", [.shared(Self.open + "INSERT INTO item VALUES(7, 'OTHER', NULL, 0);", [Self.own()])])
+        try shop.install("5.0.0")
+        #expect(try shop.read("app.db", "SELECT count(*) FROM moult_rejected") == "2\n")
+    }
+
+    @Test func `with keep-new the user's row is rejected and not lost`() throws {
+        try shop.pack("1.0.0", [.shared(Self.open, [Self.own("keep-new")])])
+        try shop.install("1.0.0")
+        try shop.sql("app.db", "INSERT INTO item VALUES(7, 'MINE', NULL, 1), (8, 'FREE', NULL, 1)")
+        try shop.pack(
+            "2.0.0", [.shared(Self.open + "INSERT INTO item VALUES(7, 'SHIPPED', NULL, 0);", [Self.own("keep-new")])])
+        let result = try Shop.last(shop.apply("2.0.0", "--json"))
+        #expect(try shop.read("app.db", "SELECT t FROM item ORDER BY id") == "SHIPPED\nFREE\n")
+        #expect(try shop.rejected("app.db").contains("MINE"))
+        #expect(Counts.inResult(result, "app") == ["item": Counts(carried: 1, rejected: 1)])
+        #expect(try shop.kept().isEmpty)
+    }
+
+    @Test(arguments: ["keep-user", "keep-new", "fail"]) func `identical rows are no conflict`(conflict: String) throws {
+        try shop.pack("1.0.0", [.shared(Self.open, [Self.own(conflict)])])
+        try shop.install("1.0.0")
+        try shop.sql("app.db", "INSERT INTO item VALUES(7, 'SAME', x'00', 1)")
+        try shop.pack(
+            "2.0.0", [.shared(Self.open + "INSERT INTO item VALUES(7, 'SAME', x'00', 1);", [Self.own(conflict)])])
+        try shop.install("2.0.0")
+        #expect(try shop.read("app.db", "SELECT t FROM item") == "SAME\n")
+        #expect(try shop.rejected("app.db") == "")
+    }
+
+    @Test func `rows that look the same but are stored otherwise are a conflict`() throws {
+        try shop.pack("1.0.0", [.shared(Self.open, [Self.own("fail")])])
+        try shop.install("1.0.0")
+        try shop.sql("app.db", "INSERT INTO item VALUES(7, '1', NULL, 1)")
+        try shop.pack("2.0.0", [.shared(Self.open + "INSERT INTO item VALUES(7, 1, NULL, 1);", [Self.own("fail")])])
+        #expect(try shop.apply("2.0.0").status == 3)
+        #expect(try shop.read("app.db", "SELECT typeof(t) FROM item") == "text\n")
+    }
+
+    @Test(arguments: ["exchange", "live"]) func `the result tells exactly what was carried and rejected`(way: String)
+        throws
+    {
+        let more: [JSON.Member] = [.init("replace", .string(way))]
+        try shop.pack("1.0.0", [.shared(Self.open, [Self.own()], more: more)])
+        try shop.install("1.0.0")
+        try shop.sql(
+            "app.db",
+            "INSERT INTO item VALUES(10, 'bad', 0, 1), (11, 'good', 0, 1), (12, 'good', 0, 1), (13, 'app', 0, 0)"
+        )
+        try shop.pack("2.0.0", [.shared(Self.strict, [Self.own()], more: more)])
+        let result = try Shop.last(shop.apply("2.0.0", "--json"))
+        #expect(Counts.inResult(result, "app") == ["item": Counts(carried: 2, rejected: 1, kept: 1)])
+        #expect(try shop.kept("app").first?.rows("item") == 1)
+    }
+}

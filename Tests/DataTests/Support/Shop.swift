@@ -1,0 +1,173 @@
+import Glibc
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// A store of the product `local.shop` with the releases for it, and the command that works on both from outside.
+struct Shop {
+    let scratch: Scratch
+    let store: String
+
+    /// The command: the built one, or the binary that `MOULT_BINARY` names.
+    static func command() throws -> String {
+        if let chosen = getenv("MOULT_BINARY") { return String(cString: chosen) }
+        return try BuiltMoult.path()
+    }
+
+    /// In `directory`, which must exist, or in a directory of its own.
+    init(storeIn directory: String? = nil) throws {
+        scratch = try Scratch()
+        store = "\(directory ?? scratch.path)/store"
+        try Files.ensureDirectory(scratch.path("releases"))
+        try Shell.must([Self.command(), "init", "-q", store, "--product", "local.shop"])
+    }
+
+    // MARK: Releases
+
+    /// Packs a release by `moult pack`, and gives the path of its manifest.
+    @discardableResult
+    func pack(_ version: String, _ databases: [Shipped]) throws -> String {
+        let ended = try tryToPack(version, databases)
+        try #require(ended.status == 0, "pack \(version): \(ended.errors)")
+        return manifest(version)
+    }
+
+    func manifest(_ version: String) -> String { scratch.path("releases/shop-\(version).json") }
+
+    /// What `moult pack` says of a draft.
+    func tryToPack(_ version: String, _ databases: [Shipped]) throws -> Shell.Ended {
+        let work = scratch.path("drafts/\(version)")
+        try Shell.must(["mkdir", "-p", work])
+        var entries: [JSON.Member] = []
+        for database in databases {
+            let script = "\(database.name).sql"
+            try Files.replace("\(work)/\(script)", with: Array(database.sql.utf8))
+            var entry: [JSON.Member] = [
+                .init("kind", .string(database.kind)), .init("build", ["script": .string(script)]),
+            ]
+            for (path, sql) in database.migrations {
+                try Shell.must(["mkdir", "-p", Files.directory(of: "\(work)/\(path)")])
+                try Files.replace("\(work)/\(path)", with: Array(sql.utf8))
+            }
+            if !database.migrations.isEmpty {
+                entry.append(.init("migrations", .array(database.migrations.map { .string($0.key) })))
+            }
+            entries.append(.init(database.name, .object(entry + database.more)))
+        }
+        let draft: JSON = [
+            "manifest": 1, "product": "local.shop", "version": .string(version), "sequence": .size(sequence(version)),
+            "databases": .object(entries),
+        ]
+        try Files.replace("\(work)/draft.json", with: Array(draft.pretty.utf8))
+        return try Shell.run(
+            [Self.command(), "pack", "--allow-dirty", "\(work)/draft.json", "-o", scratch.path("releases")])
+    }
+
+    /// Makes a release without `moult pack` and its checks, as another program would.
+    func makeUnchecked(_ version: String, _ databases: [Shipped]) throws -> String {
+        var maker = try ReleaseMaker(in: scratch.path("unchecked"))
+        maker.product = "local.shop"
+        let sources: [ReleaseMaker.Source] = try databases.map {
+            switch $0.kind {
+            case "shared": .shared($0.name, $0.sql, more: $0.more)
+            case "user": .user($0.name, $0.sql, migrations: $0.migrations, more: $0.more)
+            case "cache": try .cache($0.name, $0.sql, more: $0.more)
+            default: .reference($0.name, $0.sql, more: $0.more)
+            }
+        }
+        return try maker.make(version, sequence: sequence(version), sources)
+    }
+
+    private func sequence(_ version: String) -> Int {
+        version.split(separator: ".").reduce(0) { $0 * 100 + (Int($1) ?? 0) }
+    }
+
+    // MARK: The command
+
+    @discardableResult
+    func moult(_ arguments: String...) throws -> Shell.Ended { try moult(arguments) }
+
+    func moult(_ arguments: [String]) throws -> Shell.Ended {
+        try Shell.run([Self.command()] + arguments + ["--store", store])
+    }
+
+    /// Applies a release, by version or by the path of its manifest.
+    @discardableResult
+    func apply(_ release: String, _ more: String...) throws -> Shell.Ended {
+        try moult(["apply", release.hasSuffix(".json") ? release : manifest(release)] + more)
+    }
+
+    /// Applies what must succeed.
+    func install(_ release: String, _ more: String...) throws {
+        let ended = try moult(["apply", release.hasSuffix(".json") ? release : manifest(release)] + more)
+        try #require(ended.status == 0, "apply \(release): exit \(ended.status): \(ended.errors)")
+    }
+
+    func plan(_ release: String, _ more: String...) throws -> Shell.Ended {
+        try moult(["plan", release.hasSuffix(".json") ? release : manifest(release)] + more)
+    }
+
+    /// The last object that a command with `--json` printed.
+    static func last(_ ended: Shell.Ended) throws -> JSON {
+        let line = try #require(ended.output.split(separator: "\n").last, "nothing was printed: \(ended.errors)")
+        return try JSON(parsing: String(line), source: "stdout")
+    }
+
+    // MARK: What is in the store
+
+    func path(_ name: String) -> String { "\(store)/\(name)" }
+
+    /// Runs SQL on a database of the store by the sqlite3 program.
+    @discardableResult
+    func sql(_ name: String, _ sql: String) throws -> String { try Self.sql(path(name), sql) }
+
+    @discardableResult
+    static func sql(_ path: String, _ sql: String) throws -> String { try Shell.must(["sqlite3", path, sql]) }
+
+    /// The same for what a test compares: if SQLite cannot answer, its message is the answer.
+    func read(_ name: String, _ sql: String) throws -> String { try Self.read(path(name), sql) }
+
+    static func read(_ path: String, _ sql: String) throws -> String {
+        guard try Files.factsThroughLinks(path) != nil else { return "\(path) is missing" }
+        let ended = try Shell.run(["sqlite3", path, sql])
+        return ended.status == 0 ? ended.output : ended.output + ended.errors
+    }
+
+    /// Everything in the store but what tells of attempts: the history, the lock and what is cached of feeds.
+    func tree() throws -> Tree {
+        try Tree(
+            store, times: false,
+            skipping: [".moult/history.jsonl", ".moult/lock", ".moult/feed", ".moult/transactions", ".moult/downloads"])
+    }
+
+    /// The installed version.
+    func version() throws -> String? {
+        try JSON(parsing: try moult("status", "--json").output, source: "status")["version"]?.string
+    }
+}
+
+/// A database of a release.
+struct Shipped {
+    var name: String
+    var kind: String
+    var sql: String
+    var migrations: KeyValuePairs<String, String> = [:]
+    var more: [JSON.Member] = []
+
+    static func shared(_ sql: String, _ preserve: [JSON] = [], name: String = "app", more: [JSON.Member] = []) -> Self {
+        let kept: [JSON.Member] = preserve.isEmpty ? [] : [.init("preserve", .array(preserve))]
+        return Shipped(name: name, kind: "shared", sql: sql, more: kept + more)
+    }
+
+    static func user(
+        _ sql: String, _ migrations: KeyValuePairs<String, String> = [:], name: String = "diary",
+        more: [JSON.Member] = []
+    ) -> Self { Shipped(name: name, kind: "user", sql: sql, migrations: migrations, more: more) }
+
+    static func cache(_ sql: String, name: String = "cache") -> Self { Shipped(name: name, kind: "cache", sql: sql) }
+
+    static func reference(_ sql: String, name: String = "food") -> Self {
+        Shipped(name: name, kind: "reference", sql: sql)
+    }
+}

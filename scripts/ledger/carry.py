@@ -1,0 +1,361 @@
+"""What becomes of the rows of a shared database when its content is replaced, by the rules of docs/user-rows.md.
+
+This is written from the contract and shares nothing with the implementation but SQLite itself.
+"""
+import sqlite3
+
+from content import Content, bound, exact, open_memory, quoted, uniques
+
+
+class Refused(Exception):
+    """The contract demands that the step is refused."""
+
+
+class Row(tuple):
+    """An exact row with its rowid."""
+
+    def __new__(cls, values, rowid):
+        made = super().__new__(cls, values)
+        made.rowid = rowid
+        return made
+
+
+class Carried:
+    """The content that is expected afterwards, and what is not in it."""
+
+    def __init__(self, content):
+        self.content = content
+        self.rejected = []   # (table, columns, row, whose)
+        self.kept = {}       # table: (least, most) rows that are in the kept copy only
+        self.keeps = False   # whether the old content must be kept
+        self.why = []
+
+    def keep(self, table, least, most, why):
+        self.keeps = True
+        low, high = self.kept.get(table, (0, 0))
+        self.kept[table] = (low + least, high + most)
+        self.why.append(f"{table}: {why}")
+
+
+def condition(entries):
+    return " OR ".join(f"({e['where']})" if e.get("where") else "1" for e in entries)
+
+
+def compiles(content, table, entry):
+    try:
+        content.db.execute(f"SELECT 1 FROM {quoted(table)} WHERE {condition([entry])} LIMIT 0")
+        return True
+    except sqlite3.OperationalError:
+        return False
+
+
+def of_table(entries, table):
+    return [e for e in entries if e["table"].lower() == table.lower()]
+
+
+def selection(old, table, installed, target):
+    """The entries that select the rows of a table; whether they are the installed release's."""
+    mine = of_table(installed, table)
+    if mine:
+        return mine, True
+    return [e for e in of_table(target, table) if compiles(old, table, e)], False
+
+
+def carry(old, shipped_before, shipped_now, before, target, choose, purpose="update", adopting=False, accept=False):
+    """`old` is the live content, the shipped ones are contents, `before` and `target` specs of the database."""
+    excluded = set()
+    while True:
+        result = attempt(old, shipped_before, shipped_now, before, target, choose, purpose, adopting, accept, excluded)
+        more = violations(result, choose, adopting) - excluded
+        if not more:
+            break
+        # Rows that refer to nothing are left out, and what they had replaced comes back.
+        excluded |= more
+    if not adopting:
+        for table, (rest, shipped) in result.unselected.items():
+            leftover(result, old, table, rest, shipped, choose)
+        objects(result, old, shipped_before, shipped_now, choose)
+    finish(result, old, shipped_now)
+    return result
+
+
+def attempt(old, shipped_before, shipped_now, before, target, choose, purpose, adopting, accept, excluded):
+    installed = before["preserve"] if before and before["kind"] == "shared" else []
+    result = Carried(shipped_now.copy())
+    result.excluded = excluded
+    new = result.content
+    for name, (kind, _, _) in shipped_now.objects.items():
+        if kind == "trigger":
+            new.db.execute(f"DROP TRIGGER {quoted(name)}")
+    new.db.execute("PRAGMA foreign_keys = OFF")
+    result.placed, result.unselected = {}, {}
+    for table in old.tables:
+        entries, by_installed = selection(old, table, installed, target["preserve"])
+        columns = old.columns(table)
+        shipped = shipped_before.counted(table) if shipped_before and shipped_before.table_named(table) == table \
+            and shipped_before.columns(table) == columns else {}
+        chosen, rest = [], []
+        if entries:
+            rowid = "NULL" if uniques(old, table)[1] != ["rowid"] else "rowid"
+            for row in old.all(f"SELECT *, {rowid}, ({condition(entries)}) FROM {quoted(table)}"):
+                (chosen if row[-1] else rest).append(Row(map(exact, row[:-2]), exact(row[-2])))
+        else:
+            rest = list(old.rows(table))
+        result.unselected[table] = rest, shipped
+        there = new.table_named(table)
+        placing = of_table(target["preserve"], table) if there else []
+        if not placing and chosen and by_installed:
+            if purpose == "rollback" and there:
+                # The older release says nothing of the table, so that a row that does not fit need not keep an operator from going back.
+                placing = [e | {"onReject": choose("a rollback that does not fit", "table", e.get("onReject", "block")), "columns": {}}
+                           for e in entries]
+            else:
+                if purpose == "update" and target.get("unpreserved") != "keep" and not accept:
+                    if any(not shipped.get(row) for row in chosen) or choose("refuse for shipped rows only", True, False):
+                        raise Refused("unpreserved")
+                own = sum(not shipped.get(row) for row in chosen)
+                if own:
+                    result.keep(table, own, len(chosen), "no longer preserved")
+                elif chosen and choose("keep for shipped rows only", False, True):
+                    result.keep(table, 0, len(chosen), "no longer preserved, but shipped")
+                continue
+        if chosen and placing:
+            place(result, table, there, columns, chosen, shipped, placing[0], choose, adopting)
+    return result
+
+
+def place(result, table, there, columns, rows, shipped, entry, choose, adopting):
+    new = result.content
+    after = new.columns(there)
+    names = {c.lower(): c for c in after}
+    renamed = {old.lower(): name for old, name in entry.get("columns", {}).items()}
+    pairs = [(i, names[renamed.get(c.lower(), c).lower()]) for i, c in enumerate(columns) if renamed.get(c.lower(), c).lower() in names]
+    gone = [i for i in range(len(columns)) if i not in {at for at, _ in pairs}]
+    block = entry.get("onReject", "block") == "block" and not adopting
+    policy = entry.get("onConflict", "keep-user")
+    sets, key = uniques(new, there)
+    # Whether an implicit rowid counts as a key is left open.
+    by_rowid = not sets and choose("implicit rowids", False, True)
+    fit = Fit(new, there)
+    placed = result.placed.setdefault(there, {})
+    lost_values = shipped_values = 0
+
+    def reject(row):
+        result.rejected.append((table, columns, row, "user"))
+
+    for number, row in enumerate(rows):
+        values = [row[at] for at, _ in pairs]
+        into = [name for _, name in pairs]
+        if (table, number) in result.excluded:
+            reject(row)
+            continue
+        fits, whole = fit.try_row(into, values)
+        if whole is None or not fits and by_rowid:
+            if block:
+                raise Refused("does not fit")
+            reject(row)
+            continue
+        at = {"rowid": row.rowid} if by_rowid else dict(zip(after, whole))
+        rivals = find_rivals(new, there, [["rowid"]] if by_rowid else sets, key, at)
+        loses = any(row[at] != "NULL" for at in gone)
+        same = [identity for identity, other in rivals if fits and identity not in placed and is_same(other, whole, after, into, choose)]
+        if same:
+            placed[same[0]] = (table, number, entry)
+            lost_values += loses and not shipped.get(row)
+            shipped_values += bool(loses and shipped.get(row))
+            continue
+        if any(identity in placed for identity, _ in rivals):
+            # Of two rows of users that exclude each other either may win.
+            result.clash = True
+            if policy == "fail" and choose("two users' rows and onConflict fail", True, False):
+                raise Refused("conflict")
+            if block and (policy != "keep-new" or choose("two users' rows and keep-new", True, False)):
+                raise Refused("clash")
+            reject(row)
+            continue
+        if not fits and (not rivals or policy == "keep-user" or choose("whether it fits comes before conflicts", True, False)):
+            if block:
+                raise Refused("does not fit")
+            reject(row)
+            continue
+        if rivals:
+            if policy == "fail":
+                raise Refused("conflict")
+            if policy == "keep-new":
+                reject(row)
+                continue
+            for identity, other in rivals:
+                result.rejected.append((there, after, other, "shipped"))
+                delete(new, there, key, identity)
+        if by_rowid:
+            into, values = into + ["rowid"], values + [row.rowid]
+        placed[insert(new, there, into, values, key, whole, after)] = (table, number, entry)
+        lost_values += loses and not shipped.get(row)
+        shipped_values += bool(loses and shipped.get(row))
+    if lost_values:
+        result.keep(table, 0, lost_values + shipped_values, "columns are gone")
+    elif shipped_values and choose("shipped values of columns that are gone", False, True):
+        result.keep(table, 0, shipped_values, "columns are gone")
+
+
+def is_same(other, whole, after, into, choose):
+    """Whether a row is there already. Columns that only the new schema has may count or not."""
+    if other == whole:
+        return True
+    have, want = dict(zip(after, other)), dict(zip(after, whole))
+    return all(have[c] == want[c] for c in into) and choose("new columns of a row that is there", True, False)
+
+
+class Fit:
+    """Whether a row fits into a table, whatever else is in it, and comes out as it went in."""
+
+    def __init__(self, content, table):
+        self.content, self.table = content, table
+        self.db = open_memory()
+        self.db.execute("PRAGMA foreign_keys = OFF")
+        self.db.execute(content.objects[table][2])
+
+    def try_row(self, names, values):
+        """Whether the row comes out as it went in, and the whole row with its defaults; None if no constraint lets it in."""
+        self.db.execute("BEGIN")
+        try:
+            run_insert(self.db, self.table, names, values)
+            whole = tuple(map(exact, self.db.execute(f"SELECT * FROM {quoted(self.table)}").fetchone()))
+        except (sqlite3.IntegrityError, sqlite3.OperationalError, OverflowError):
+            return False, None
+        finally:
+            self.db.execute("ROLLBACK")
+        columns = self.content.columns(self.table)
+        back = dict(zip(columns, whole))
+        return all(back[n] == v for n, v in zip(names, values)), whole
+
+
+def run_insert(db, table, names, values):
+    parts = [bound(v) for v in values]
+    db.execute(f"INSERT INTO {quoted(table)}({', '.join(n if n == 'rowid' else quoted(n) for n in names)}) VALUES({', '.join(p for p, _ in parts)})",
+               [v for _, v in parts])
+
+
+def find_rivals(new, table, sets, key, row):
+    """The rows that exclude this one, by identity."""
+    found = {}
+    for names in sets:
+        if any(row[n] == "NULL" for n in names):
+            continue
+        parts = [bound(row[n]) for n in names]
+        where = " AND ".join(f"{quoted(n) if n != 'rowid' else n} = {p}" for n, (p, _) in zip(names, parts))
+        keys = ", ".join(quoted(k) if k != "rowid" else "rowid" for k in key)
+        for other in new.db.execute(f"SELECT {keys}, * FROM {quoted(table)} WHERE {where}", [v for _, v in parts]):
+            found[tuple(map(exact, other[:len(key)]))] = tuple(map(exact, other[len(key):]))
+    return list(found.items())
+
+
+def delete(new, table, key, identity):
+    parts = [bound(v) for v in identity]
+    where = " AND ".join(f"{quoted(k) if k != 'rowid' else k} = {p}" for k, (p, _) in zip(key, parts))
+    new.db.execute(f"DELETE FROM {quoted(table)} WHERE {where}", [v for _, v in parts])
+
+
+def insert(new, table, names, values, key, whole, after):
+    run_insert(new.db, table, names, values)
+    if key == ["rowid"]:
+        return (exact(new.db.execute("SELECT last_insert_rowid()").fetchone()[0]),)
+    row = dict(zip(after, whole))
+    return tuple(row[k] for k in key)
+
+
+def violations(result, choose, adopting):
+    """The users' rows that refer to nothing. Shipped ones do so only where a user's row took the place of another."""
+    new = result.content
+    for _ in range(1000):
+        found = new.db.execute("PRAGMA foreign_key_check").fetchall()
+        users, other = set(), None
+        for table, rowid, *_ in found:
+            table = table.decode()
+            placed = result.placed.get(table, {})
+            identities = [(exact(rowid),)] if rowid is not None else [
+                tuple(map(exact, key)) for key in new.all(f"SELECT {', '.join(uniques(new, table)[1])} FROM {quoted(table)}")
+                if is_violating(new, table, tuple(map(exact, key)))]
+            for identity in identities:
+                if identity in placed:
+                    name, number, entry = placed[identity]
+                    if entry.get("onReject", "block") == "block" and not adopting and choose("a foreign key blocks", True, False):
+                        raise Refused("foreign key")
+                    users.add((name, number))
+                else:
+                    other = table, identity
+        if users or not other:
+            return users
+        table, identity = other
+        key = uniques(new, table)[1]
+        where = " AND ".join(f"{quoted(k) if k != 'rowid' else k} = {bound(v)[0]}" for k, v in zip(key, identity))
+        row = new.db.execute(f"SELECT * FROM {quoted(table)} WHERE {where}", [bound(v)[1] for v in identity]).fetchone()
+        result.rejected.append((table, new.columns(table), tuple(map(exact, row)), "shipped"))
+        delete(new, table, key, identity)
+    return set()
+
+
+def is_violating(new, table, identity):
+    for row in new.all(f"PRAGMA foreign_key_list({quoted(table)})"):
+        parent, column, to = row[2].decode(), row[3].decode(), (row[4] or b"k").decode()
+        keys = uniques(new, table)[1]
+        parts = [bound(v) for v in identity]
+        where = " AND ".join(f"{quoted(k)} = {p}" for k, (p, _) in zip(keys, parts))
+        if new.db.execute(f"SELECT 1 FROM {quoted(table)} WHERE {where} AND {quoted(column)} IS NOT NULL AND NOT EXISTS "
+                          f"(SELECT 1 FROM {quoted(parent)} p WHERE p.{quoted(to)} = {quoted(table)}.{quoted(column)})",
+                          [v for _, v in parts]).fetchone():
+            return True
+    return False
+
+
+def leftover(result, old, table, rest, shipped, choose):
+    """Rows that no entry selects: those of the app are in the kept copy, shipped ones are replaced."""
+    new = result.content
+    there = new.table_named(table)
+    now = dict(Content(new.db).counted(there)) if there and new.columns(there) == old.columns(table) else {}
+    have = dict(shipped)
+    lost = there_now = 0
+    for row in rest:
+        if have.get(row, 0) > 0:
+            have[row] -= 1
+        elif now.get(row):
+            there_now += 1
+        else:
+            lost += 1
+    if lost:
+        result.keep(table, lost, lost + there_now, "not selected")
+    elif there_now and choose("rows that the new release ships as well", False, True):
+        result.keep(table, 0, there_now, "not selected, but shipped now")
+
+
+def objects(result, old, shipped_before, shipped_now, choose):
+    """Tables, indexes, triggers and views that the app made."""
+    known = shipped_before.objects if shipped_before else {}
+    for name, what in old.objects.items():
+        if name in known and known[name][2] == what[2]:
+            continue
+        if shipped_now.objects.get(name, (None, None, None))[2] == what[2]:
+            if not choose("an object of the app that the new release has as well", False, True):
+                continue
+        if name in known and shipped_before and what[0] == "table":
+            # The app changed a shipped table: its rows were judged with its columns.
+            result.keep(name, 0, len(old.rows(name)), "changed by the app")
+        else:
+            result.keep(name if what[0] == "table" else what[1], 0, 0, f"{what[0]} {name} of the app")
+
+
+def finish(result, old, shipped_now):
+    new = result.content
+    sequence = new.sequence
+    for table, number in old.sequence.items():
+        there = new.table_named(table)
+        if there and "AUTOINCREMENT" in new.objects[there][2].upper():
+            now = new.db.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (there,)).fetchone()
+            if now is None:
+                new.db.execute("INSERT INTO sqlite_sequence VALUES(?, ?)", (there, number))
+            elif number > now[0]:
+                new.db.execute("UPDATE sqlite_sequence SET seq = ? WHERE name = ?", (number, there))
+    for name, (kind, _, sql) in shipped_now.objects.items():
+        if kind == "trigger":
+            new.db.execute(sql)
+    result.content = Content(new.db)

@@ -1,0 +1,509 @@
+"""Predicts what each operation leaves: the content of every file, what is rejected, kept, adopted, and the exit status."""
+import collections, copy, sqlite3
+
+from carry import Carried, Refused, carry
+from content import Content
+
+DONE, CHANGES, REFUSED, BUSY = 0, 2, 3, 75
+
+
+class File:
+    """A file at a path in the store. `content` is None if it was damaged, and then `digest` says what it is."""
+
+    def __init__(self, content, *, name=None, plain=False, digest=None, wal=False, link=False, restored=False, kind=None):
+        self.content, self.name, self.plain, self.digest = content, name, plain, digest
+        self.wal, self.link, self.restored, self.kind = wal, link, restored, kind
+
+    def but(self, **changes):
+        made = copy.copy(self)
+        made.__dict__.update(changes)
+        return made
+
+
+class Kept:
+    """A set in quarantine."""
+
+    def __init__(self, database, kind, path, release, reasons, file, rows=None, optional=False):
+        self.database, self.kind, self.path, self.release = database, kind, path, release
+        self.reasons, self.file, self.rows, self.optional = reasons, file, rows or {}, optional
+
+
+class State:
+    """What is known of the store."""
+
+    def __init__(self):
+        self.installed = None       # the index of a release, or the name of an adopted generation
+        self.before = []            # (from, to) of each change of the installed release, the newest last
+        self.generations = []       # indexes of releases that are kept
+        self.highest = -1           # the newest release that was ever installed
+        self.perhaps = -1           # the same, if an update that was interrupted counts
+        self.holds = {}             # version: since which hold, so that only the newest is certain
+        self.files = {}             # path: File
+        self.sets = {}              # directory: Kept
+        self.adopted = {}           # generation: {path: File}
+        self.opened = {}            # path: "idle", "read" or "write"
+
+    def copy(self):
+        made = State()
+        made.installed, made.before, made.generations = self.installed, list(self.before), list(self.generations)
+        made.holds, made.files, made.sets = dict(self.holds), dict(self.files), dict(self.sets)
+        made.highest, made.perhaps = self.highest, self.perhaps
+        made.adopted, made.opened = {g: dict(f) for g, f in self.adopted.items()}, dict(self.opened)
+        return made
+
+
+class Outcome:
+    """One way in which an operation may end."""
+
+    def __init__(self, exits, state, kept=(), adopted=(), rejected=None, same=False, loose=None, rows=None):
+        self.exits, self.state = exits, state
+        self.kept, self.adopted = list(kept), dict(adopted)
+        self.rejected = rejected or {}   # path: [(table, columns, row, whose)]
+        self.same, self.loose = same, loose
+        self.removed = set()             # sets in quarantine that the operator takes away
+        self.rows = rows or {}           # database: {table: (least, most)} that do not survive
+
+
+class Chooser:
+    """Walks through all that the contract leaves open, one way each time."""
+
+    def __init__(self, path):
+        self.path, self.taken, self.named = path, [], {}
+
+    def __call__(self, name, *options):
+        if name in self.named:
+            return self.named[name]
+        at = len(self.taken)
+        which = self.path[at] if at < len(self.path) else 0
+        self.taken.append((name, which, len(options)))
+        self.named[name] = options[which]
+        return options[which]
+
+
+def explore(predict, most=48):
+    """All outcomes, the one that the contract suggests first."""
+    waiting, seen = collections.deque([[]]), 0
+    while waiting and seen < most:
+        path = waiting.popleft()
+        choose = Chooser(path)
+        yield predict(choose)
+        seen += 1
+        for at in range(len(path), len(choose.taken)):
+            for other in range(1, choose.taken[at][2]):
+                waiting.append([which for _, which, _ in choose.taken[:at]] + [other])
+
+
+class Busy(Exception):
+    pass
+
+
+class Oracle:
+    def __init__(self, release):
+        self.release = release      # index: Release
+        self.shipped = {}
+
+    def shipped_content(self, db):
+        if db["sha256"] not in self.shipped:
+            self.shipped[db["sha256"]] = Content.of_bytes(db["bytes"])
+        return self.shipped[db["sha256"]]
+
+    # Operations of the command
+
+    def apply(self, state, op):
+        index = op["to"]
+        target = self.release(index)
+
+        def predict(choose):
+            same = Outcome({REFUSED}, state, same=True)
+            if target.version in state.holds or "*" in state.holds:
+                if state.installed == index:
+                    if choose("hold of the installed release", True, False):
+                        return self.switch(state, index, op, choose)
+                    return same
+                certain = list(state.holds)[-1] in (target.version, "*")
+                if certain or choose("hold", True, False):
+                    return same
+            if isinstance(state.installed, str):
+                return Outcome({DONE, REFUSED}, None, loose="after going back to an adopted file")
+            if state.installed is not None and index < state.installed and not op.get("downgrade"):
+                return same
+            if index != state.installed and not op.get("downgrade"):
+                if index < state.highest or index < state.perhaps and choose("an interrupted release counts", True, False):
+                    return same
+            return self.switch(state, index, op, choose)
+
+        return explore(predict)
+
+    def rollback(self, state, op):
+        def predict(choose):
+            same = Outcome({REFUSED}, state, same=True)
+            if state.installed is None:
+                return Outcome({REFUSED, 1}, state, same=True)
+            wanted = op.get("to")
+            if isinstance(wanted, str):
+                if wanted not in state.adopted or wanted == state.installed:
+                    return same
+                return self.to_adopted(state, wanted, choose)
+            if isinstance(state.installed, str):
+                return Outcome({DONE, REFUSED}, None, loose="from an adopted generation")
+            if wanted is not None:
+                if wanted not in state.generations or wanted == state.installed:
+                    return same
+                if self.release(wanted).version in state.holds and choose("to a held release", True, False):
+                    return same
+                return self.switch(state, wanted, op, choose, "rollback")
+            older = [g for g in state.generations if g < state.installed]
+            free = [g for g in older if self.release(g).version not in state.holds]
+            last = next((came for came, went in reversed(state.before) if went == state.installed and came != state.installed), None)
+            options = []
+            if free:
+                options.append(max(free))
+            if last is not None and last in state.generations and last not in options:
+                options.append(last)
+            if older and max(older) not in options:
+                options.append(max(older))
+            if not free:
+                options.insert(0, None)
+            which = choose("rollback to", *options)
+            return same if which is None else self.switch(state, which, op, choose, "rollback")
+
+        return explore(predict)
+
+    def switch(self, state, index, op, choose, purpose="update"):
+        try:
+            return Switch(self, state, index, op, choose, purpose).outcome()
+        except Refused as why:
+            found = Outcome({REFUSED}, state, same=True)
+            found.why = str(why)
+            return found
+        except Busy:
+            return Outcome({BUSY}, state, same=True)
+
+    def to_adopted(self, state, name, choose):
+        after = state.copy()
+        after.installed = name
+        after.before.append((state.installed, name))
+        found = Outcome({DONE, REFUSED, BUSY} if state.opened else {DONE, REFUSED}, None, loose="back to an adopted file")
+        found.plain = state.adopted[name]
+        found.leads_to = name
+        return found
+
+    def reset(self, state, op):
+        def predict(choose):
+            name = op["db"]
+            db = self.release(state.installed).databases.get(name) if isinstance(state.installed, int) else None
+            if db is None or db["kind"] == "reference":
+                return Outcome({REFUSED, 1, 64}, state, same=True)
+            if db["kind"] != "cache" and not op.get("aside"):
+                return Outcome({REFUSED}, state, same=True)
+            file = state.files.get(db["path"])
+            if db["path"] in state.opened:
+                return Outcome({BUSY}, state, same=True)
+            if file and file.link and choose("reset of a link", True, False):
+                return Outcome({REFUSED}, state, same=True)
+            after = state.copy()
+            after.files[db["path"]] = File(self.shipped_content(db), name=name, kind=db["kind"], link=bool(file and file.link))
+            kept = []
+            if file:
+                kept = [Kept(name, db["kind"], db["path"], self.release(state.installed).version, {"reset"}, file)]
+            return Outcome({DONE}, after, kept)
+
+        return explore(predict)
+
+    def clean(self, state, op):
+        found = Outcome({DONE}, state.copy())
+        if op.get("older"):
+            found.removed = {name for name, kept in state.sets.items() if kept.kind == "cache"}
+        return [found]
+
+    def salvage(self, state, op):
+        return [Outcome({DONE, REFUSED, BUSY}, state.copy())]
+
+    def hold(self, state, op):
+        after = state.copy()
+        version = op["v"] if op["v"] == "*" else f"{op['v'] + 1}.0.0"
+        after.holds.pop(version, None)
+        after.holds[version] = True
+        return [Outcome({DONE}, after)]
+
+    def unhold(self, state, op):
+        after = state.copy()
+        after.holds = {}
+        return [Outcome({DONE, REFUSED}, after)]
+
+
+class Switch:
+    """An update or a rollback from the installed release to another."""
+
+    def __init__(self, oracle, state, index, op, choose, purpose):
+        self.oracle, self.state, self.op, self.choose, self.purpose = oracle, state, op, choose, purpose
+        self.index = index
+        self.target = oracle.release(index)
+        self.before = oracle.release(state.installed) if isinstance(state.installed, int) else None
+        self.after = state.copy()
+        self.kept, self.adopted, self.rejected, self.rows = [], {}, {}, {}
+        self.loose = None
+        self.busy = False
+        self.moved = set()
+
+    def outcome(self):
+        if self.state.installed == self.index and self.purpose == "rollback":
+            raise Refused("the same release")
+        self.refuse_stuck()
+        self.move()
+        for db in self.target.databases.values():
+            file = self.after.files.get(db["path"])
+            before = self.before.at(db["path"]) if self.before else None
+            if file and file.link and self.choose("a symbolic link is refused", False, True):
+                raise Refused("link")
+            getattr(self, db["kind"])(db, file, before)
+        if self.busy:
+            raise Busy()
+        version = self.before.version if self.before else None
+        if self.state.installed != self.index:
+            self.after.before.append((self.state.installed, self.index))
+            self.after.installed = self.index
+            self.after.highest = max(self.after.highest, self.index)
+            if self.index not in self.after.generations:
+                self.after.generations.append(self.index)
+            if self.purpose == "rollback" and version:
+                self.after.holds.pop(version, None)
+                self.after.holds[version] = True
+        if self.loose:
+            found = Outcome({DONE, REFUSED} | ({BUSY} if self.state.opened else set()), None, loose=self.loose)
+            found.leads_to = self.index
+            found.purpose = self.purpose
+            return found
+        return Outcome({DONE}, self.after, self.kept, self.adopted, self.rejected, rows=self.rows)
+
+    def refuse_stuck(self):
+        """Rules 8 and 9: what must not be taken from a user, and what must not be made again."""
+        if not self.before:
+            return
+        for db in self.target.databases.values():
+            before = self.before.at(db["path"])
+            if before and db["path"] in self.state.files and before["kind"] != db["kind"]:
+                if before["kind"] == "user" or before["kind"] == "shared" and db["kind"] in ("reference", "cache"):
+                    if db["name"] not in self.op.get("take", ()):
+                        raise Refused("take over")
+                    if self.purpose == "rollback":
+                        self.loose = "take-over by a rollback"
+            earlier = self.before.databases.get(db["name"])
+            if earlier and earlier["kind"] == db["kind"] and db["kind"] in ("user", "shared") and earlier["path"] not in self.state.files:
+                raise Refused("missing")
+            if before and before["kind"] in ("user", "shared") and db["kind"] in ("user", "shared") and db["path"] not in self.state.files:
+                if before["kind"] == db["kind"] or self.choose("missing, and of another kind", True, False):
+                    raise Refused("missing")
+            for which in (before, earlier):
+                file = which and self.state.files.get(which["path"])
+                if file and file.content is None and which["kind"] in ("user", "shared"):
+                    again = self.state.installed == self.index
+                    if db["kind"] == "shared" and not again or self.choose("damaged database", True, False):
+                        raise Refused("damaged")
+
+    def move(self):
+        """Rule 10."""
+        if not self.before:
+            return
+        for db in self.target.databases.values():
+            earlier = self.before.databases.get(db["name"])
+            if not earlier or earlier["kind"] != db["kind"] or db["kind"] not in ("user", "shared") or earlier["path"] == db["path"]:
+                continue
+            if db["path"] in self.after.files:
+                raise Refused("occupied")
+            if earlier["path"] in self.state.opened:
+                self.busy = True
+            if self.target.at(earlier["path"]) and self.choose("another database at the old path", True, False):
+                raise Refused("occupied")
+            self.moved.add(db["path"])
+            self.after.files[db["path"]] = self.after.files.pop(earlier["path"])
+
+    def version(self):
+        return self.before.version if self.before else self.target.version
+
+    def create(self, db):
+        content = self.oracle.shipped_content(db)
+        self.after.files[db["path"]] = File(content, name=db["name"], kind=db["kind"])
+
+    def reference(self, db, file, before):
+        if not file:
+            return
+        if before and before["kind"] == "user" or before and before["kind"] == "shared":
+            self.take(db, file, before)
+        elif before and before["kind"] == "cache":
+            self.loose = "cache becomes reference"
+        else:
+            self.adopt(db, file)
+        del self.after.files[db["path"]]
+
+    def take(self, db, file, before):
+        self.block(db)
+        self.kept.append(Kept(db["name"], before["kind"], db["path"], self.version(), {"taken-over"}, file))
+
+    def adopt(self, db, file):
+        self.block(db)
+        self.adopted[db["path"]] = file
+
+    def block(self, db):
+        """The file must not be open."""
+        if db["path"] in self.state.opened:
+            self.busy = True
+
+    def cache(self, db, file, before):
+        if not file:
+            self.create(db)
+            return
+        if before and before["kind"] in ("user", "shared"):
+            self.take(db, file, before)
+            self.create(db)
+            return
+        shipped = self.oracle.shipped_content(db)
+        fits = file.content is not None and file.content.objects == shipped.objects
+        if fits:
+            return
+        if self.state.installed == self.index and self.choose("a damaged cache and the installed release", True, False):
+            # That a release applied again repairs it is not part of this contract.
+            return
+        if db["path"] in self.state.opened and self.choose("an open cache", True, False):
+            self.busy = True
+            return
+        if db["path"] in self.state.opened:
+            return
+        if file.plain and self.choose("a plain file at a cache", True, False):
+            self.adopt(db, file)
+        else:
+            self.kept.append(Kept(db["name"], "cache", db["path"], self.version(), {"unfit-cache"}, file))
+        self.create(db)
+
+    def user(self, db, file, before):
+        if not file:
+            self.create(db)
+            return
+        if before and before["kind"] != "user":
+            self.loose = f"{before['kind']} becomes user"
+            return
+        if file.content is None:
+            return
+        known, there = len(db["migrations"]) + 1, file.content.user_version
+        if there > known:
+            raise Refused("newer than the release")
+        pending = [] if self.purpose == "rollback" else db["migrations"][max(there - 1, 0):]
+        if not pending:
+            return
+        if db["path"] in self.moved and self.choose("to move and migrate at once", False, True):
+            raise Refused("moves and migrates")
+        if file.restored and self.choose("a restored file", False, True):
+            self.loose = "a restored file is migrated"
+        made = file.content.copy()
+        shrinks = False
+        for sql in pending:
+            counts = {t: len(Content(made.db).rows(t)) for t in Content(made.db).tables}
+            try:
+                made.db.executescript("BEGIN;" + sql + "COMMIT;")
+            except sqlite3.Error:
+                raise Refused("a migration fails")
+            now = Content(made.db)
+            shrinks |= any(len(now.rows(t)) < count for t, count in counts.items() if t in now.tables)
+        made = Content(made.db)
+        if shrinks and not db.get("shrinks"):
+            raise Refused("a migration loses rows")
+        how = self.state.opened.get(db["path"])
+        if how == "write" or how == "read" and not file.wal:
+            self.busy = True
+        losses = lost_by_migration(file.content, made, self.choose)
+        if losses:
+            self.kept.append(Kept(db["name"], "user", db["path"], self.version(), {"migrated"}, file, losses))
+            self.rows[db["name"]] = losses
+        self.after.files[db["path"]] = file.but(content=made)
+
+    def shared(self, db, file, before):
+        shipped = self.oracle.shipped_content(db)
+        if not file:
+            self.create(db)
+            return
+        if before and before["kind"] == "user":
+            self.take(db, file, before)
+            self.create(db)
+            return
+        if before and before["kind"] in ("reference", "cache"):
+            self.loose = f"{before['kind']} becomes shared"
+            return
+        earlier = self.before.databases.get(db["name"]) if self.before else None
+        if earlier is None or earlier["kind"] != "shared":
+            earlier = before
+        if file.content is None:
+            return
+        if file.content.marker == db["sha256"]:
+            return
+        if file.restored:
+            self.loose = "a restored file"
+            return
+        self.hold(db, file)
+        if earlier is None:
+            self.take_up(db, file, shipped)
+            return
+        moved = carry(file.content, self.oracle.shipped_content(earlier), shipped, earlier, db, self.choose, self.purpose,
+                      accept=self.op.get("accept", False))
+        self.replaced(db, file, moved)
+        if moved.keeps:
+            reason = "rolled-back" if self.purpose == "rollback" else "replaced"
+            self.kept.append(Kept(db["name"], "shared", db["path"], self.version(), {reason}, file, moved.kept))
+            self.rows[db["name"]] = moved.kept
+
+    def replaced(self, db, file, moved):
+        if getattr(moved, "clash", False):
+            # Which of two rows wins is open; that none is lost is not.
+            self.loose = "rows that exclude each other"
+        self.rejected[db["path"]] = moved.rejected
+        moved.content.earlier = file.content.rejected
+        self.after.files[db["path"]] = file.but(content=moved.content, plain=False, name=db["name"], kind="shared")
+
+    def take_up(self, db, file, shipped):
+        """A file that the installed release does not have: an app's own, or one that an earlier release had."""
+        moved = carry(file.content, None, shipped, None, db, self.choose, self.purpose, adopting=True)
+        self.replaced(db, file, moved)
+        if file.plain or self.choose("the file of a dropped database", True, False):
+            self.adopted[db["path"]] = file
+        else:
+            self.loose = "the file of a dropped database comes back"
+
+    def hold(self, db, file):
+        """Rule 11: a live replacement waits for writers, an exchange for anyone."""
+        how = self.state.opened.get(file_path(self, db))
+        if not how:
+            return
+        if db.get("replace") == "exchange" or how == "write" or how == "read" and not file.wal:
+            self.busy = True
+        elif file.plain and self.choose("adoption of an open file", True, False):
+            self.busy = True
+
+
+def file_path(switch, db):
+    earlier = switch.before.databases.get(db["name"]) if switch.before else None
+    return earlier["path"] if earlier and earlier["path"] in switch.state.opened else db["path"]
+
+
+def lost_by_migration(old, new, choose):
+    """The rows by table of which a value is gone or changed; empty if every value is there."""
+    found = {}
+    for table in old.tables:
+        rows = old.rows(table)
+        if not rows:
+            continue
+        if table not in new.tables:
+            found[table] = (0, len(rows))
+            continue
+        before, after = old.columns(table), new.columns(table)
+        common = [c for c in before if c in after]
+        gone = [i for i, c in enumerate(before) if c not in after]
+        at = [before.index(c) for c in common]
+        to = [after.index(c) for c in common]
+        here = collections.Counter(tuple(row[i] for i in at) for row in rows)
+        there = collections.Counter(tuple(row[i] for i in to) for row in new.rows(table))
+        changed = sum((here - there).values())
+        dropped = sum(any(row[i] != "NULL" for i in gone) for row in rows)
+        if changed or dropped:
+            found[table] = (1, len(rows) * len(before))
+        elif gone and choose("empty columns are dropped", False, True):
+            found[table] = (0, len(rows))
+    return found

@@ -1,0 +1,53 @@
+"""The counts of a run, as a table to read and as a page."""
+import json, subprocess
+
+APP = ("app insert", "app update", "app delete")
+ROWS = {
+    "acknowledged": "rows acknowledged: inserted or changed by the app", "rows kept in their databases": "rows found in their database after a command, added up",
+    "rows rejected": "rows of the app in moult_rejected", "shipped rows rejected": "shipped rows in moult_rejected",
+    "sets in quarantine": "sets in quarantine", "rows in quarantine": "rows counted in quarantine", "files adopted": "files adopted",
+    "rows adopted": "rows in adopted generations", "restored": "restores from quarantine", "exports": "exports from quarantine",
+    "strikes": "commands killed or failed at a system call", "refused": "commands that were refused", "busy": "commands that ended with 75",
+    "loose": "steps of which the place of the rows was left open",
+}
+
+
+def operations(totals):
+    found = {}
+    for name, count in totals.items():
+        if name.startswith("op "):
+            found[name[3:]] = count
+    return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+
+def table(totals, seconds):
+    lines = [f"{count:9} {name}" for name, count in operations(totals).items()]
+    lines.append("")
+    lines += [f"{totals[name]:9} {name[4:]}s by the app" for name in APP]
+    lines += [f"{totals[name]:9} {text}" for name, text in ROWS.items()]
+    lines += [f"{count:9}   {name[7:]}" for name, count in sorted(totals.items()) if name.startswith("loose: ")]
+    total = totals["operations"]
+    lines.append(f"{total:9} operations, {totals['commands']} commands, in {seconds:.0f} s: {total / max(seconds, 0.1):.0f} operations a second")
+    return "\n".join(lines)
+
+
+def write(path, totals, seconds, passed, failed, seed, kept, moult):
+    version = subprocess.run([moult, "--version"], capture_output=True, text=True).stdout.strip()
+    if path.endswith(".json"):
+        with open(path, "w") as out:
+            json.dump({"passed": passed, "failed": failed, "seed": seed, "kept": kept, "seconds": round(seconds), "moult": version,
+                       "counts": dict(sorted(totals.items()))}, out, indent=1)
+        return
+    rows = [("stories", passed + failed), ("of these kept from earlier failures", kept), ("failed", failed), ("operations", totals["operations"]),
+            ("commands", totals["commands"])]
+    text = ["## The ledger: random stories", "",
+            f"`make ledger STORIES={passed + failed - kept} SEED={seed}` with {version} took {seconds / 60:.0f} minutes.", "",
+            "| | |", "|---|---:|"]
+    text += [f"| {name} | {count:,} |" for name, count in rows]
+    text += ["", "| operation | times |", "|---|---:|"]
+    text += [f"| {name} | {count:,} |" for name, count in operations(totals).items()]
+    text += ["", "| rows | |", "|---|---:|"]
+    text += [f"| {name[4:]}s by the app | {totals[name]:,} |" for name in APP]
+    text += [f"| {text_} | {totals[name]:,} |" for name, text_ in ROWS.items()]
+    with open(path, "w") as out:
+        out.write("\n".join(text) + "\n")

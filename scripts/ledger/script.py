@@ -1,0 +1,30 @@
+"""Prints a failing story as a shell script that needs sqlite3 and moult only."""
+import json, os
+
+
+def shell(verdict, moult):
+    lines = ["#!/bin/bash", f"# A story of the ledger: seed {verdict.story['seed']}, story {verdict.story['story']}, family {verdict.story['family']}",
+             "# What was wrong after the last command:"]
+    lines += [f"#   {check}: {' '.join(text.split())[:300]}" for check, text in verdict.found]
+    lines += [f"MOULT=${{MOULT:-{os.path.basename(moult)}}}", "W=$(mktemp -d) && R=$W/releases && S=$W/store && mkdir $R", ""]
+    for index, directory in sorted(verdict.releases.items()):
+        version = f"{index + 1}.0.0"
+        lines.append(f"mkdir -p $R/{version} && cd $R/{version}")
+        for base, below, names in os.walk(directory):
+            below[:] = [b for b in below if b != "out"]
+            for name in sorted(names):
+                relative = os.path.relpath(os.path.join(base, name), directory)
+                if name.endswith(".db"):
+                    continue
+                if "/" in relative:
+                    lines.append(f"mkdir -p {os.path.dirname(relative)}")
+                with open(os.path.join(base, name)) as file:
+                    lines.append(f"cat > {relative} <<'END'\n{file.read().rstrip()}\nEND")
+                if relative.endswith(".sql") and "/" not in relative:
+                    lines.append(f"sqlite3 {relative[:-4]}.db < {relative}")
+        lines.append(f"$MOULT pack -q --level 1 draft.json -o . || exit")
+    settings = json.dumps({"keep": 30} | verdict.story.get("settings", {}))[1:-1]
+    lines += ["", '$MOULT init -q "$S" --product org.example.ledger', f"""sed -i 's/"keep": *[0-9]*/{settings}/' "$S/moult.json\"""", 'cd "$W"', ""]
+    lines += verdict.log
+    lines += ['echo "what is there: $W"']
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,158 @@
+"""Makes stories: story K of seed S is always the same operations, whatever the command does."""
+import random
+
+from catalogue import RELEASES, family
+
+FAMILIES = 400
+MODES = (0o600, 0o640, 0o660, 0o644)
+
+
+def story(seed, number, families=FAMILIES):
+    rng = random.Random(f"story {seed} {number}")
+    chosen = rng.randrange(families)
+    drafts = family(chosen).releases
+    names = family(chosen).all
+    at = rng.choice([0, 0, 0, 1, 2])
+    length = min(40, 5 + int(rng.expovariate(1 / 12)))
+    ops = []
+    for name in names:
+        if rng.random() < 0.12:
+            ops.append({"op": "plain", "db": name, "like": at, "seed": rng.randrange(10**6), "n": rng.randint(1, 5)})
+        if ops and rng.random() < 0.05:
+            ops.append({"op": "open", "db": ops[-1]["db"], "how": "idle"})
+    if rng.random() < 0.05:
+        ops.append({"op": rng.choice(["kill", "kill", "full"]), "at": rng.randint(1, 130), "cmd": {"op": "apply", "to": at}})
+    ops.append({"op": "apply", "to": at})
+    while len(ops) < length:
+        here = drafts[at]["databases"]
+        db = rng.choice(sorted(here)) if rng.random() < 0.95 else rng.choice(names)
+        shared = [n for n in sorted(here) if here[n]["kind"] == "shared"]
+        writable = [n for n in sorted(here) if here[n]["kind"] != "reference"] or [db]
+        caches = [n for n in sorted(here) if here[n]["kind"] == "cache"]
+        kind = rng.choices(list(WEIGHTS), WEIGHTS.values())[0]
+        if kind == "write":
+            ops.append({"op": "write", "db": rng.choice(writable), "seed": rng.randrange(10**6), "n": rng.randint(1, 6)})
+            if rng.random() < 0.06:
+                ops[-1]["crash"] = True
+        elif kind == "apply":
+            op, at = update(rng, drafts, at)
+            ops.append(op)
+        elif kind == "rollback":
+            op = {"op": "rollback"}
+            if rng.random() < 0.3:
+                op["to"] = rng.randrange(0, at + 1)
+                at = op["to"]
+            else:
+                at = max(0, at - 1)
+            if rng.random() < 0.3:
+                op["take"] = sorted(here)
+            ops.append(op)
+            if rng.random() < 0.5:
+                ops.append({"op": "unhold"})
+        elif kind == "adopted":
+            ops.append({"op": "rollback", "to": "0+adopted"})
+            ops.append({"op": "unhold"})
+        elif kind == "schema":
+            ops.append({"op": "schema", "db": rng.choice(shared or writable), "seed": rng.randrange(10**6)})
+        elif kind == "mode":
+            ops.append({"op": "mode", "db": rng.choice(writable), "wal": rng.random() < 0.7})
+        elif kind == "open":
+            # A command waits some seconds for a transaction to end, so that these are rare.
+            how = rng.choices(["idle", "read", "write"], [40, 1, 1])[0]
+            ops.append({"op": "open", "db": rng.choice(writable), "how": how})
+            if len(shared) > 1 and rng.random() < 0.3:
+                # Two at once: all of them are held, or none is replaced.
+                ops[-1]["db"] = shared[0]
+                ops.append({"op": "open", "db": shared[1], "how": rng.choices(["idle", "write"], [12, 1])[0]})
+            if rng.random() < 0.8:
+                op, at = update(rng, drafts, at)
+                ops.append(op)
+        elif kind == "reset":
+            ops.append({"op": "reset", "db": db if rng.random() < 0.5 or not caches else rng.choice(caches), "aside": rng.random() < 0.7})
+        elif kind == "damage":
+            name = rng.choice(caches) if caches and rng.random() < 0.7 else rng.choice(writable)
+            ops.append({"op": "damage", "db": name, "how": rng.choice(["truncate", "garbage", "zero"])})
+            ops.append({"op": "again"} if rng.random() < 0.5 else {"op": "reset", "db": name, "aside": True})
+        elif kind == "remove":
+            ops.append({"op": "remove", "db": rng.choice(writable)})
+            ops.append({"op": "again"})
+        elif kind in ("copy", "again", "status", "unhold"):
+            ops.append({"op": kind})
+        elif kind == "older":
+            name = rng.choice(shared or writable)
+            ops.append({"op": "keepcopy" if rng.random() < 0.6 else "restorecopy", "db": name})
+        elif kind in ("kill", "full"):
+            # Most commands make 40 to 150 calls that change something.
+            command, after = rng.choice([lambda: update(rng, drafts, at)] * 3 + [lambda: ({"op": "rollback"}, at),
+                                        lambda: ({"op": "reset", "db": rng.choice(writable), "aside": True}, at)])()
+            ops.append({"op": kind, "at": int(rng.choice([rng.randint(1, 40), rng.randint(1, 160)])), "cmd": command})
+            if kind == "kill" and rng.random() < 0.2:
+                ops[-1]["torn"] = True
+            if kind == "kill" and rng.random() < 0.2:
+                ops[-1]["undo"] = True
+            if command["op"] == "apply":
+                ops.append(dict(command))
+                at = after
+        elif kind == "quarantine":
+            ops.append({"op": "quarantine", "what": rng.choice(["list", "export", "export", "export", "restore", "table", "remove"]), "pick": rng.randrange(1000)})
+        elif kind == "saved":
+            op, at = update(rng, drafts, at)
+            ops.append({"op": "saved", "cmd": op})
+            if rng.random() < 0.5:
+                ops[-1]["write"] = {"op": "write", "db": rng.choice(writable), "seed": rng.randrange(10**6), "n": 2}
+        elif kind == "clean":
+            ops.append({"op": "clean", "older": rng.random() < 0.5, "keep": rng.random() < 0.3})
+        elif kind == "salvage":
+            ops.append({"op": "salvage", "db": rng.choice(writable)})
+        elif kind == "hold":
+            ops.append({"op": "hold", "v": rng.choice([min(at + 1, RELEASES - 1), "*"])})
+        elif kind == "owner":
+            ops.append({"op": "owner", "db": rng.choice(writable), "mode": rng.choice(MODES), "uid": rng.choice([0, 1234])})
+        elif kind == "link":
+            ops.append({"op": "link", "db": rng.choice(shared or writable)})
+        elif kind == "plan":
+            op, _ = update(rng, drafts, at)
+            ops.append({"op": "plan", **{k: v for k, v in op.items() if k != "op"}} | ({"deep": True} if rng.random() < 0.3 else {}))
+        elif kind == "pack":
+            ops.append({"op": "pack", "like": at, "how": rng.choice(["table", "columns", "string", "column", "random", "syntax", "time", "subquery"])})
+        elif kind == "plain":
+            to = min(RELEASES - 1, at + 1)
+            new = [n for n in sorted(drafts[to]["databases"]) if drafts[to]["databases"][n]["path"] not in {d["path"] for d in here.values()}]
+            if new:
+                ops.append({"op": "plain", "db": rng.choice(new), "like": to, "seed": rng.randrange(10**6), "n": rng.randint(1, 5)})
+                ops.append({"op": "apply", "to": to})
+                at = to
+    made = {"seed": seed, "story": number, "family": chosen, "without": [], "ops": ops[:40]}
+    settings = {}
+    if rng.random() < 0.25:
+        settings |= {"keep": rng.choice([1, 2]), "minimumAge": 0}
+    if rng.random() < 0.1:
+        settings["quarantineLimit"] = rng.choice([0, 20000])
+    return made | ({"settings": settings} if settings else {})
+
+
+WEIGHTS = {
+    "write": 36, "apply": 22, "rollback": 5, "adopted": 0.7, "schema": 2.5, "mode": 3, "open": 3, "reset": 3, "damage": 2, "remove": 0.5,
+    "copy": 0.8, "again": 2, "status": 2, "older": 1.5, "kill": 2.5, "full": 0.7, "quarantine": 3, "hold": 1.2, "unhold": 1, "owner": 1,
+    "link": 0.4, "plan": 2.5, "pack": 0.4, "plain": 1, "saved": 1.2, "clean": 0.8, "salvage": 0.2,
+}
+
+
+def update(rng, drafts, at):
+    """An update to a later release, now and then to one that is older or installed."""
+    roll = rng.random()
+    if roll < 0.04:
+        to = rng.randrange(0, at + 1)
+    else:
+        to = min(RELEASES - 1, at + rng.choice([1, 1, 1, 1, 2, 3]))
+    op = {"op": "apply", "to": to}
+    here, there = drafts[at]["databases"], drafts[to]["databases"]
+    kinds = {d["path"]: d["kind"] for d in here.values()}
+    taken = sorted(n for n, d in there.items() if kinds.get(d["path"], d["kind"]) != d["kind"])
+    if taken and rng.random() < 0.6:
+        op["take"] = taken
+    if rng.random() < 0.4:
+        op["accept"] = True
+    if to < at and rng.random() < 0.5:
+        op["downgrade"] = True
+    return op, max(at, to)
