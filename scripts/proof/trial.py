@@ -110,8 +110,8 @@ class Baseline:
         if self.counts[None]["ending"] != 0:
             raise Wrong(f"{flow.name} ends with {self.counts[None]['ending']} without any fault: {world.log}")
         self.ends = {"old": before, **self.between(flow, tools, place), "new": look.State(world.store)}
-        self.expect(flow, world, 1)
         accounted(self.ledger, world)
+        self.expect(flow, world, 1)
         world.remove()
 
     def between(self, flow, tools, place):
@@ -215,16 +215,16 @@ def not_yet_lost(world, baseline):
 
 def accounted(ledger, world, what="after settling"):
     """Every row of the app is in a database, in moult_rejected, in a complete set in quarantine or in 0+adopted."""
-    for name in rows.quarantined(world.store):
-        fault = rows.fault(world.store, name)
-        if fault:
-            raise Wrong(f"{what} {name} in quarantine is not complete: {fault}")
     found = rows.settled(world.store)
+    faults = [f"{name} in quarantine is not complete: {fault}" for name in rows.quarantined(world.store)
+              if (fault := rows.fault(world.store, name))]
     missing, doubled = ledger.missing(found), ledger.doubled(found)
     if missing:
-        raise Wrong(f"{what} nowhere: {rows.text(missing)}")
+        faults.insert(0, f"nowhere: {rows.text(missing)}")
     if doubled:
-        raise Wrong(f"{what} twice: {rows.text(doubled)}")
+        faults.insert(0, f"twice: {rows.text(doubled)}")
+    if faults:
+        raise Wrong(f"{what} {'; '.join(faults)}")
 
 
 def told_the_truth(world, baseline, ending):
