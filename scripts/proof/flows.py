@@ -292,6 +292,22 @@ def moved_pantry(wal):
             "kept": ([], [("pantry", "replaced", "1.0.0", {"food": 1})])}, rows=4)
 
 
+def several(wal):
+    """One update that replaces by exchange and live, migrates and moves."""
+    begin = then(install("several-1.0.0"), writes("pantry.db", *MINE, wal=wal),
+                 writes("larder.db", "INSERT INTO food VALUES(110, 'larder', 1), (111, 'left', 0)", wal=wal),
+                 writes("user.db", "INSERT INTO note(text, mood) VALUES('rye', 'good')", wal=wal),
+                 writes("diary.db", "INSERT INTO note(text) VALUES('monday')", wal=wal))
+    kept = [("larder", "replaced", "1.0.0", {"food": 1}), ("pantry", "replaced", "1.0.0", {"food": 1}),
+            ("user", "migrated", "1.0.0", {"note": 1})]
+    return Flow(
+        "several databases" + mode(wal), begin, ["apply", "{several-2.0.0}"], {
+            "version": ("1.0.0", "2.0.0"), "kept": ([], kept), PANTRY: (pantry("1.0.0", "scribbled"), pantry("2.0.0", "2.0.0 1")),
+            "larder.db: SELECT id FROM food WHERE id > 100 ORDER BY id": ([(110,), (111,)], [(110,)]),
+            "diary.db: SELECT text FROM note": ([("monday",)], None), "days.db: SELECT text FROM note": (None, [("monday",)])},
+        rows=8)
+
+
 UPDATE = {"version": ("1.0.0", "2.0.0"), FOOD: ([("1.0.0",)], [("2.0.0",)]),
           "user.db: SELECT text FROM note": ([("rye",), ("bread",)],) * 2}
 
@@ -333,5 +349,6 @@ FLOWS = [
     *(restored_table(table, wal) for table in ("favorite", "food") for wal in (False, True)),
     *(moved(wal) for wal in (False, True)),
     *(moved_pantry(wal) for wal in (False, True)),
+    *(several(wal) for wal in (False, True)),
     *(return_to_adopted(way, wal) for way in ("exchange", "sealed") for wal in (False, True)),
 ]
