@@ -7,7 +7,7 @@ import json, os, sqlite3
 from dataclasses import dataclass
 from typing import Callable
 
-import releases
+import releases, rows
 
 NOTIFY = os.path.join(os.path.dirname(__file__), "../../Examples/steps/notify")
 
@@ -145,6 +145,33 @@ def shared(way, wal):
             "pantry.db: SELECT release FROM moult_release": ([("1.0.0",)], [("2.0.0",)])})
 
 
+# What an app writes after a crash, to every table of these that a database has.
+BETWEEN = {
+    "note": [{"id": 900, "text": "written after the crash"}],
+    "food": [{"id": 900, "name": "written after the crash", "editable": 1},
+             {"id": 901, "name": "written after the crash, not selected", "editable": 0}],
+    "favorite": [{"food": 900, "stars": 5}],
+}
+
+
+def write_between(world):
+    """Writes to each database that apps can write to, and gives the rows."""
+    written = []
+    for name in sorted(os.listdir(world.store)):
+        path = os.path.join(world.store, name)
+        if not name.endswith(".db") or os.path.islink(path) or rows.read(path) is None:
+            continue
+        app = sqlite3.connect(path)
+        is_wal = app.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        tables = [table for table, in app.execute("SELECT name FROM sqlite_schema WHERE type = 'table'") if table in BETWEEN]
+        app.close()
+        found = [(table, row) for table in tables for row in BETWEEN[table]]
+        write(path, *(f"INSERT INTO {table}({', '.join(row)}) VALUES({', '.join(map(repr, row.values()))})" for table, row in found),
+              wal=is_wal)
+        written += [rows.row(table, row.keys(), row.values()) for table, row in found]
+    return written
+
+
 def mode(wal):
     return ", WAL" if wal else ""
 
@@ -265,6 +292,22 @@ def moved_pantry(wal):
             "kept": ([], [("pantry", "replaced", "1.0.0", {"food": 1})])}, rows=4)
 
 
+def several(wal):
+    """One update that replaces by exchange and live, migrates and moves."""
+    begin = then(install("several-1.0.0"), writes("pantry.db", *MINE, wal=wal),
+                 writes("larder.db", "INSERT INTO food VALUES(110, 'larder', 1), (111, 'left', 0)", wal=wal),
+                 writes("user.db", "INSERT INTO note(text, mood) VALUES('rye', 'good')", wal=wal),
+                 writes("diary.db", "INSERT INTO note(text) VALUES('monday')", wal=wal))
+    kept = [("larder", "replaced", "1.0.0", {"food": 1}), ("pantry", "replaced", "1.0.0", {"food": 1}),
+            ("user", "migrated", "1.0.0", {"note": 1})]
+    return Flow(
+        "several databases" + mode(wal), begin, ["apply", "{several-2.0.0}"], {
+            "version": ("1.0.0", "2.0.0"), "kept": ([], kept), PANTRY: (pantry("1.0.0", "scribbled"), pantry("2.0.0", "2.0.0 1")),
+            "larder.db: SELECT id FROM food WHERE id > 100 ORDER BY id": ([(110,), (111,)], [(110,)]),
+            "diary.db: SELECT text FROM note": ([("monday",)], None), "days.db: SELECT text FROM note": (None, [("monday",)])},
+        rows=8)
+
+
 UPDATE = {"version": ("1.0.0", "2.0.0"), FOOD: ([("1.0.0",)], [("2.0.0",)]),
           "user.db: SELECT text FROM note": ([("rye",), ("bread",)],) * 2}
 
@@ -295,7 +338,8 @@ FLOWS = [
          {"version": ("1.0.0", "3.0.0"), FOOD: ([("1.0.0",)], [("3.0.0",)])},
          between=[["apply", "--feed", "{feed half}"]], varies=True),
     Flow("cache reset", broken, ["reset", "thumbs"],
-         {"version": ("1.0.0",) * 2, "thumbs.db: SELECT count(*) FROM thumb": (None, [(0,)])}, readable=False),
+         {"version": ("1.0.0",) * 2, "thumbs.db: SELECT count(*) FROM thumb": (None, [(0,)])}, readable=False,
+         repeats=False),
     *(adoption(way, wal) for way, wal in (("exchange", False), ("exchange", True), ("live", False), ("live", True))),
     *(taken(kind, wal) for kind in ("shared", "reference") for wal in (False, True)),
     *(left(way, wal) for way in ("exchange", "live") for wal in (False, True)),
@@ -305,5 +349,6 @@ FLOWS = [
     *(restored_table(table, wal) for table in ("favorite", "food") for wal in (False, True)),
     *(moved(wal) for wal in (False, True)),
     *(moved_pantry(wal) for wal in (False, True)),
+    *(several(wal) for wal in (False, True)),
     *(return_to_adopted(way, wal) for way in ("exchange", "sealed") for wal in (False, True)),
 ]

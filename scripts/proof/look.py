@@ -117,7 +117,7 @@ def kept(store):
 
 def reasons(store):
     """Which databases are in quarantine, why, and how many rows of each table are nowhere else."""
-    records = [rows.record(store, name) for name in rows.quarantined(store)]
+    records = [rows.record(store, name) for name in rows.quarantined(store) if not rows.fault(store, name)]
     return sorted((known["database"], known["reason"], known["release"], known.get("rows")) for known in records)
 
 

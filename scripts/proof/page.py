@@ -6,24 +6,39 @@ OUTCOMES = ("old", "between", "new", "lost")
 
 HEAD = """# Proof
 
-The built command, struck from outside at every system call that changes something on a disk, over all its threads and
-processes. Each number of points is so many runs, each on a fresh store. After each of them:
+The proof runs the built command and makes it fail at each system call that changes a disk, in all its threads and processes.
+Each point is one run on a new store. After each run:
 
-- whoever opens the databases at that very moment finds all of the old release or all of the new one;
-- the exit status, if the command lived to give one, says which of them is there;
-- the next command that writes settles it: every database is exactly old or exactly new, all of them together (of a chain of
-  releases each is a whole one); what the user wrote and what a release preserves is there; pointer, history and settings agree; no file is left over;
-- settling once more changes nothing, not even a time stamp; `verify --deep` finds everything sound;
-- applying the release again succeeds.
+- An app that opens the databases at that moment finds the complete old release or the complete new one.
+- The exit status, if the command reached its end, says which of the two is installed.
+- The next command that writes completes the recovery: every database is exactly old or exactly new, all of them together (in a
+  chain of releases, one complete release of the chain); pointer, history and settings agree; no file is left over.
+- **No row of an app or user is lost.** Each row that no release shipped is in a database, in its `moult_rejected`, in a complete
+  set in quarantine (with a valid `set.json` and a database that loads) or in a generation `0+adopted`. No row is in a database
+  and `moult_rejected` more often than before. At the moment of the failure each row is in some file of the store.
+- A second recovery changes nothing, not even a time stamp; `verify --deep` finds no fault.
+- Running the command again leads to the new state.
 
-A point where one of these is not so counts as lost. `make proof` runs all of it again and writes this page (Linux on x86_64;
-the power cuts need root, loop devices and mkfs.xfs). A sample of some dozen points a flow is part of `make test`. The tracer is
-`scripts/proof/strike.c`, the flows are a table in `scripts/proof/flows.py`, what is checked is in `scripts/proof/trial.py`.
+A point that breaks one of these promises counts as lost. `make proof` runs all points and writes this page (Linux on x86_64;
+power cuts need root, loop devices and mkfs.xfs). `make test` runs a sample of some dozen points for each flow. The tracer is
+`scripts/proof/strike.c`, the flows are a table in `scripts/proof/flows.py`, the checks are in `scripts/proof/trial.py`, and
+`scripts/proof/rows.py` finds the rows.
 
-- **kill**: every process of the command is killed before the call; **in a write**: after half of it was written;
-  **again**: the settling afterwards is killed, too.
-- **EIO**, **ENOSPC**: the call fails, once, or it and every later one; ENOSPC only where a call takes room.
-- **power cut**: the file system, a loop-mounted one, is shut down without writing anything more, unmounted and mounted again.
+- **kill**: every process of the command is killed before the call; **in a write**: after half of the bytes were written;
+  **again**: the recovery is killed, too; **an app writes**: before the recovery an app writes rows to every writable database,
+  and those rows must not be lost either.
+- **EIO**, **ENOSPC**: the call fails, once, or this call and every later one; ENOSPC only where a call needs space.
+- **power cut**: a loop-mounted file system is shut down without writing anything more, unmounted and mounted again.
+
+The flows with rows of apps and users, most of them in rollback mode and in WAL mode with rows that only the WAL has:
+
+- **adoption**: first install of a shared database over an app's own file.
+- **take-over**: a release changes the kind of the user's database, with `--take-over`.
+- **rows left behind**: an update that does not carry all rows of the app, with `--accept-unpreserved`.
+- **migration that changes values**: the old database is kept.
+- **restore**: `moult quarantine --restore`, of a user database, a shared database and a single table.
+- **moved**: a release gives a database another path.
+- **rollback to 0+adopted**: the app's own file comes back.
 
 """
 
@@ -45,8 +60,8 @@ each change alone lost, torn or hollow and each alone there, and 16 by chance. E
 in memory, settled by the real code, and held against the promises above. The model must agree with the kernel about the end of
 each recording, byte by byte, or the test fails. Flows: first install, update, rollback, shared by exchange and live in both
 journal modes, user migration, reset, an update with a consumer, and settling itself. `make test` tries 40 states a flow,
-`make model` all of them. That the model can find something is a test, too: for each of fourteen syncs it is shown what is lost
-without it.
+`make model` all of them, 13,845 by the last count. That the model can find something is a test, too: for each of fourteen
+syncs it is shown what is lost without it.
 
 ## What was found
 
@@ -63,6 +78,9 @@ without it.
 | SQLite does not sync that its journal is gone: a migration or a live replacement that was done came undone (model) | `everyPowerCutIsSettled`, `withoutASyncItFindsALoss` |
 | In a reset a sidecar's name could go before its name in quarantine was on the disk, and the fresh file come before the old sidecar went (model) | `everyPowerCutIsSettled` |
 | An update that was over could not be settled when its end was forgotten and a migration's script was cleaned away (model) | `everyPowerCutIsSettled` |
+| Where living files could not be brought to rest after a failure before the decision, what the next command needs for that was removed | the proof: `shared by exchange, WAL` |
+| A history that said "stuck" counted as the end of an update that the next command finished | the proof: `shared by exchange, WAL` |
+| What could not be recorded of an update that was done lost its journal, so that no later command recorded it | the proof: `shared by exchange, WAL` |
 """
 
 

@@ -124,6 +124,15 @@ class Releases:
             "pantry": ("shared", pantry(v), {"preserve": preserve, "path": "pantry.db" if v == "1.0.0" else "larder.db"}),
         })
         self.pair("sealed", lambda v: {"food": ("reference", reference("food", v), {}), "pantry": ("reference", pantry(v), {})})
+        # Everything at once.
+        self.pair("several", lambda v: {
+            "food": ("reference", reference("food", v), {}),
+            "pantry": ("shared", pantry(v), {"preserve": preserve, "replace": "exchange"}),
+            "larder": ("shared", pantry(v), {"preserve": preserve, "replace": "live"}),
+            "user": ("user", (MOOD[1 if v == "1.0.0" else 2], ()),
+                     {} if v == "1.0.0" else {"migrations": ["migrations/0002-mood.sql"]}),
+            "diary": ("user", (NOTE[1], ()), {"path": "diary.db" if v == "1.0.0" else "days.db"}),
+        }, {"migrations/0002-mood.sql": WITHOUT_MOOD})
         self.pair("cache", lambda v: {
             "food": ("reference", reference("food", v), {}), "thumbs": ("cache", (THUMBS, ()), {}),
         })

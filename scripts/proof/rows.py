@@ -3,7 +3,7 @@
 A row may be in four places after a strike has been settled: in a database, in its `moult_rejected`, in a complete set in
 quarantine, or in a generation of adopted files. A row that is in none of them is lost.
 """
-import collections, json, os, shutil, sqlite3, tempfile
+import collections, copy, json, os, shutil, sqlite3, tempfile
 
 OWN = ("moult_release", "moult_rejected")
 SIDECARS = ("-wal", "-journal")
@@ -19,11 +19,11 @@ def row(table, columns, values):
 def read(path):
     """The rows of a database and of its `moult_rejected`, with the content of its sidecars; None if it does not load."""
     with tempfile.TemporaryDirectory() as scratch:
-        copy = os.path.join(scratch, "x.db")
+        whole = os.path.join(scratch, "x.db")
         for suffix in ("",) + SIDECARS:
             if os.path.isfile(path + suffix):
-                shutil.copyfile(path + suffix, copy + suffix)
-        connection = sqlite3.connect(copy)
+                shutil.copyfile(path + suffix, whole + suffix)
+        connection = sqlite3.connect(whole)
         try:
             if connection.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
                 return None
@@ -144,6 +144,12 @@ class Ledger:
             for wanted, count in (place.rows + place.rejected).items():
                 if wanted not in shipped:
                     self.most[wanted] = max(self.most[wanted], count)
+
+    def with_rows(self, more):
+        """The same ledger with rows that an app wrote later."""
+        found = copy.copy(self)
+        found.most = self.most + collections.Counter(more)
+        return found
 
     def missing(self, places):
         """The rows that are in none of the places, or in fewer copies than before."""

@@ -2,7 +2,7 @@
 import os, subprocess, tempfile
 from dataclasses import dataclass
 
-import look, places, rows
+import flows, look, places, rows
 
 KILLED = -9
 # By its exit status the command says what it left: the new content, the old, or (6, or dead) one of them.
@@ -28,12 +28,15 @@ class Fault:
     cuts: str = None
     # The settling is struck, too.
     twice: bool = False
+    # An app writes to the databases before the settling.
+    writes: bool = False
 
 
 FAULTS = [
     Fault("kill", "kill"),
     Fault("kill in a write", "torn", "data"),
     Fault("kill, kill again", "kill", twice=True),
+    Fault("kill, an app writes", "kill", writes=True),
     Fault("EIO once", "EIO"),
     Fault("EIO from then on", "EIO", goes_on=True),
     Fault("ENOSPC once", "ENOSPC", "room"),
@@ -107,8 +110,8 @@ class Baseline:
         if self.counts[None]["ending"] != 0:
             raise Wrong(f"{flow.name} ends with {self.counts[None]['ending']} without any fault: {world.log}")
         self.ends = {"old": before, **self.between(flow, tools, place), "new": look.State(world.store)}
+        accounted(self.ledger, world)
         self.expect(flow, world, 1)
-        accounted(self, world)
         world.remove()
 
     def between(self, flow, tools, place):
@@ -168,6 +171,8 @@ def strike(flow, baseline, fault, number, tools, place, attempt=0):
         not_yet_lost(world, baseline)
         if ending != KILLED:
             told_the_truth(world, baseline, ending)
+        if fault.writes:
+            return settled_after_writes(flow, baseline, world, number)
         if fault.twice:
             again(world, max(1, (number * 7 % 41 + 1) >> 2 * attempt))
         return settled(flow, baseline, world, fault, number, ending)
@@ -208,18 +213,18 @@ def not_yet_lost(world, baseline):
         raise Wrong(f"at the moment of the strike nowhere: {rows.text(missing)}")
 
 
-def accounted(baseline, world, what="after settling"):
+def accounted(ledger, world, what="after settling"):
     """Every row of the app is in a database, in moult_rejected, in a complete set in quarantine or in 0+adopted."""
-    for name in rows.quarantined(world.store):
-        fault = rows.fault(world.store, name)
-        if fault:
-            raise Wrong(f"{what} {name} in quarantine is not complete: {fault}")
     found = rows.settled(world.store)
-    missing, doubled = baseline.ledger.missing(found), baseline.ledger.doubled(found)
+    faults = [f"{name} in quarantine is not complete: {fault}" for name in rows.quarantined(world.store)
+              if (fault := rows.fault(world.store, name))]
+    missing, doubled = ledger.missing(found), ledger.doubled(found)
     if missing:
-        raise Wrong(f"{what} nowhere: {rows.text(missing)}")
+        faults.insert(0, f"nowhere: {rows.text(missing)}")
     if doubled:
-        raise Wrong(f"{what} twice: {rows.text(doubled)}")
+        faults.insert(0, f"twice: {rows.text(doubled)}")
+    if faults:
+        raise Wrong(f"{what} {'; '.join(faults)}")
 
 
 def told_the_truth(world, baseline, ending):
@@ -242,7 +247,7 @@ def again(world, number):
 def settled(flow, baseline, world, fault, number, ending):
     """The next command that writes settles it: exactly one of its ends, nothing lost, nothing left over."""
     world.must(*(["recover", "-q"] if number % 2 else ["clean", "-q"]))
-    accounted(baseline, world)
+    accounted(baseline.ledger, world)
     state = look.State(world.store)
     differences = {name: state.differences(end) for name, end in baseline.ends.items()}
     outcome = next((name for name, found in differences.items() if not found), None)
@@ -261,10 +266,32 @@ def settled(flow, baseline, world, fault, number, ending):
     if flow.repeats or outcome != "new":
         for command in flow.again or [flow.command]:
             world.must(*command)
-    accounted(baseline, world, "after applying again")
+    accounted(baseline.ledger, world, "after applying again")
     found = look.State(world.store).differences(baseline.ends["new"])
     if found:
         raise Wrong(f"after applying again: {'; '.join(found)}")
+    return outcome
+
+
+def settled_after_writes(flow, baseline, world, number):
+    """An app wrote between the crash and the settling: its rows are not lost either, and the release is old or new."""
+    ledger = baseline.ledger.with_rows(flows.write_between(world))
+    world.must(*(["recover", "-q"] if number % 2 else ["clean", "-q"]))
+    accounted(ledger, world)
+    found = look.version(world.store), look.sealed(world.store)
+    outcome = next((name for name, end in baseline.ends.items() if found == (end.version, end.sealed)), None)
+    if not outcome:
+        raise Wrong(f"after settling the release is {found}")
+    before = look.everything(world.store)
+    world.must("recover", "-q")
+    if look.everything(world.store) != before:
+        raise Wrong("a second settling changes something")
+    if found[0] and (flow.readable or outcome == "new"):
+        world.must("verify", "--deep", "-q")
+    if flow.repeats:
+        for command in flow.again or [flow.command]:
+            world.must(*command)
+        accounted(ledger, world, "after applying again")
     return outcome
 
 
