@@ -1,5 +1,5 @@
 # The commands of this project. `make demo` shows it at work, `make test` proves it; each installs what it needs.
-.PHONY: demo test test-sanitize model fuzz docs proof proof-deps load soak limits deps test-deps build release lint install put deb deb-test ansible-test bench bench-report bench-deps clean
+.PHONY: demo test ledger test-sanitize model fuzz docs proof proof-deps load soak limits deps test-deps build release lint install put deb deb-test ansible-test bench bench-report bench-deps clean
 
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PREFIX ?= /usr/local
@@ -48,13 +48,14 @@ lint:
 	swift format lint --strict --recursive Package.swift Sources Plugins Tests Examples Fuzz
 	scripts/check-arrows
 	scripts/check-guarantees
+	scripts/check-gate
 	scripts/codes
 
 # The documentation of the public API, as archives that any web server serves; a warning, or a symbol without a sentence, fails.
 docs: build
 	scripts/docs .build/docs
 
-# Everything twice: with the checks of a debug build, and optimised; and a sample of the proof.
+# Everything twice: with the checks of a debug build, and optimised; and samples of the proof and of the ledger.
 test: test-deps proof-deps lint
 	swift build --build-tests $(SWIFT_FLAGS)
 	scripts/docs .build/docs
@@ -63,6 +64,7 @@ test: test-deps proof-deps lint
 	swift build -c release --build-tests $(RELEASE_TESTS)
 	swift test -c release --skip-build $(RELEASE_TESTS)
 	scripts/proof/run .build/release-tests/release/moult --sample 36
+	scripts/ledger/run .build/release-tests/release/moult --stories 200 --save .build/ledger
 
 # In a directory of its own, because the installed command is built with other flags.
 RELEASE_TESTS := -Xswiftc -enable-testing --scratch-path .build/release-tests $(SWIFT_FLAGS)
@@ -110,6 +112,13 @@ fuzz: deps
 # The matrix goes to docs/proof.md. Power cuts need root, loop devices and mkfs.xfs; what is skipped is said.
 proof: test-deps proof-deps release
 	scripts/proof/run .build/release/moult $(if $(SAMPLE),--sample $(SAMPLE),--results .build/proof.json --page docs/proof.md)
+
+# Random stories of an app, its data and its updates against an oracle that knows where each row must be. `make test` tells
+# 200 of them; a report goes to docs/proof.md by hand.
+STORIES ?= 2000
+SEED ?= 1
+ledger: test-deps proof-deps release
+	scripts/ledger/run .build/release/moult --stories $(STORIES) --seed $(SEED) --save .build/ledger
 
 proof-deps:
 	$(call install_missing,gcc libc6-dev e2fsprogs xfsprogs)

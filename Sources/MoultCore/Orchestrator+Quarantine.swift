@@ -44,7 +44,8 @@ extension Orchestrator {
             try Files.withScratchDirectory { scratch in
                 let copy = try proven(set, in: scratch)
                 return try execute(
-                    planner.restore(database.name, from: copy, why: "\(set.id) was put back"), settled: settled, announce)
+                    planner.restore(database.name, from: copy, why: "\(set.id) was put back"), settled: settled,
+                    announce)
             }
         }
     }

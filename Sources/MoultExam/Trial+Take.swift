@@ -28,7 +28,9 @@ extension Trial {
         } catch { throw try blaming(error, connection) }
         if countsLosses {
             let unchanged = try Connection(path: old, access: .readOnly)
-            for table in try MigrationLoss(from: unchanged, to: connection).tables { report.losses[table.name] = table.rows }
+            for table in try MigrationLoss(from: unchanged, to: connection).tables {
+                report.losses[table.name] = table.rows
+            }
             try unchanged.close()
         }
         let found = try Identity(of: connection)

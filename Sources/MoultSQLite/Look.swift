@@ -19,7 +19,8 @@ package enum Look {
         }
         let end = ContinuousClock.now + .milliseconds(Int(busyTimeout))
         while true {
-            do { return try naming(path) { try look(path, deadline, busyTimeout, body) } } catch let error as MoultError {
+            do { return try naming(path) { try look(path, deadline, busyTimeout, body) } } catch let error as MoultError
+            {
                 // Somebody opened or wrote it just then: that is no fault of the database, and the next look may do.
                 guard error.code == .databaseBusy, error.sqlite == nil, ContinuousClock.now < end else { throw error }
                 usleep(1000)

@@ -63,8 +63,10 @@ extension PlanContext {
         if policy.takeOver.contains(database.name) { return }
         throw MoultError(
             .occupied, .refused,
-            what: "\(store.path(path(of: database))) belongs to the \(before.kind.rawValue) database \"\(before.name)\"",
-            why: "release \(release.version) has a \(database.kind.rawValue) database at that path, and would replace it",
+            what:
+                "\(store.path(path(of: database))) belongs to the \(before.kind.rawValue) database \"\(before.name)\"",
+            why:
+                "release \(release.version) has a \(database.kind.rawValue) database at that path, and would replace it",
             now: "Nothing was changed. To let the release take it over, and keep the file in quarantine, repeat the "
                 + "command with --take-over \(database.name)")
     }
@@ -73,7 +75,8 @@ extension PlanContext {
     public func obstacle(at path: String, _ database: Database) -> MoultError {
         MoultError(
             .occupied, .refused, what: "\(store.path(path)) is in the way",
-            why: "it is not a regular file, and the \(database.kind.rawValue) database \"\(database.name)\" belongs there",
+            why:
+                "it is not a regular file, and the \(database.kind.rawValue) database \"\(database.name)\" belongs there",
             now: "Move it away, then apply again.")
     }
 
@@ -102,7 +105,9 @@ extension Database {
 
 extension MoultError {
     /// The refusal of a release that would leave rows behind which the installed one preserves.
-    package static func unpreserved(_ database: Database, _ release: Version, _ table: String, _ rows: Int) -> MoultError {
+    package static func unpreserved(_ database: Database, _ release: Version, _ table: String, _ rows: Int)
+        -> MoultError
+    {
         MoultError(
             .preserve, .refused,
             what: "release \(release) does not preserve \(counted(rows, "row")) of \(database.name).\(table)",

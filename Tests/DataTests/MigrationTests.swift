@@ -25,7 +25,10 @@ import Testing
             "d", 2
         ),
         // The statement sees its own change of the first row, so only that row has another value.
-        ("values that overwrite each other", "UPDATE d SET a = (SELECT a FROM d AS o WHERE o.id = 3 - d.id);", one, "d", 1),
+        (
+            "values that overwrite each other", "UPDATE d SET a = (SELECT a FROM d AS o WHERE o.id = 3 - d.id);", one,
+            "d", 1
+        ),
     ]
 
     private func begin(_ change: (name: String, sql: String, leadsTo: String, table: String, rows: Int64)) throws {

@@ -168,7 +168,8 @@ import Testing
         let compatible = JSON.Member(
             "compatible", ["applicationID": 7, "userVersionAtLeast": 5, "userVersionAtMost": 8])
         let text = try store.plan(release("2.0.0", 2, Self.one, more: [compatible])).effects.map(\.text)
-        let line = why.map { "thumbs.db and its sidecar files go to quarantine: \($0)" } ?? "it has the schema of the release"
+        let line =
+            why.map { "thumbs.db and its sidecar files go to quarantine: \($0)" } ?? "it has the schema of the release"
         #expect(text.contains(line), "\(text)")
     }
 

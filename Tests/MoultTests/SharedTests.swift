@@ -78,7 +78,10 @@ import Testing
         let two = try release("2.0.0", 2, Self.schema + "INSERT INTO food VALUES(7,'shipped',0);", conflict: "fail")
         let error = #expect(throws: MoultError.self) { try store.update(to: two) }
         #expect(error?.outcome == .refused)
-        #expect(error?.why == "a row of table food has the key of another row: the new content has a row with the same key and other values")
+        #expect(
+            error?.why
+                == "a row of table food has the key of another row: the new content has a row with the same key and other values"
+        )
         #expect(try sqlite("SELECT id, name FROM food") == "7|mine\n")
         #expect(
             try Tree(scratch.path("store"), skipping: [".moult/history.jsonl", ".moult/transactions"]).lines.filter {

@@ -19,9 +19,12 @@ struct ReplacementWay {
         return (.live, "\(holder.description) has it open")
     }
 
-    /// Throws if this is root and another user decides where a link leads.
-    static func proveLink(_ path: String) throws {
-        guard geteuid() == 0, let link = try Files.facts(path), link.kind == .link else { return }
+    /// Throws if a link leads nowhere, or if this is root and another user decides where it leads.
+    static func proveLink(_ database: Database, _ context: PlanContext) throws {
+        let path = context.store.path(database.path)
+        guard let link = try Files.facts(path), link.kind == .link else { return }
+        guard try Files.factsThroughLinks(path)?.kind == .file else { throw context.missing(database, at: database.path) }
+        guard geteuid() == 0 else { return }
         let target = try Files.resolved(path)
         let deciders = [link, try Files.facts(target), try Files.facts(Files.directory(of: target))].compactMap(\.self)
         guard let other = deciders.first(where: { $0.owner != 0 }) else { return }

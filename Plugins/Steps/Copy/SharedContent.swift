@@ -20,12 +20,10 @@ struct SharedContent {
         case .claimed: return try replace(at: database.path, reason: .takenOver, isOwn: false)
         case .foreign: return try replace(at: database.path, reason: usual, isOwn: false)
         case .link(let target):
-            guard context.installed?.databases.contains(where: { $0.path == database.path && $0.kind == .shared }) == true
+            guard
+                context.installed?.databases.contains(where: { $0.path == database.path && $0.kind == .shared }) == true
             else { throw context.foreignLink(target, at: database.path, database) }
-            guard try Files.factsThroughLinks(context.store.path(database.path))?.kind == .file else {
-                throw context.missing(database, at: database.path)
-            }
-            try ReplacementWay.proveLink(context.store.path(database.path))
+            try ReplacementWay.proveLink(database, context)
             return try replace(at: database.path, reason: usual, isOwn: true)
         }
     }
@@ -53,7 +51,8 @@ struct SharedContent {
     }
 
     private func examine(_ place: String, isOwn: Bool, _ reason: KeptReason) throws -> Facts {
-        do { return try Look.into(place) { try facts($0, place, isOwn: isOwn, reason) } } catch let error as MoultError {
+        do { return try Look.into(place) { try facts($0, place, isOwn: isOwn, reason) } } catch let error as MoultError
+        {
             if error.outcome == .busy || error.code == MoultError.Code.preserve { throw error }
             // What is not a database has no rows; it becomes a generation of its own.
             if !isOwn, reason != .takenOver, error.code == .databaseCorrupt { return Facts() }
@@ -69,7 +68,9 @@ struct SharedContent {
         var facts = Facts()
         if try connection.int(ReleaseMarker.isThere) == 1,
             case .text(let digest)? = try connection.scalar(ReleaseMarker.digest)
-        { facts.digest = digest }
+        {
+            facts.digest = digest
+        }
         let forecast = RowForecast(database: database, context: context, isOwn: isOwn)
         if isOwn, facts.digest == database.sha256 {
             // The content stays, but from now on its rows would count as not preserved.

@@ -15,7 +15,7 @@ enum Template {
         case .missing(let before): throw context.missing(before, at: database.path)
         case .obstacle: throw context.obstacle(at: database.path, database)
         case .own, .foreign, .claimed, .link:
-            try ReplacementWay.proveLink(context.store.path(database.path))
+            try ReplacementWay.proveLink(database, context)
             if context.bringsBackAdopted { return try broughtBack(database, context) }
             return try UserSchema(database: database, context: context).change()
         }

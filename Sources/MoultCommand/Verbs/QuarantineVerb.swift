@@ -80,7 +80,9 @@ enum QuarantineVerb {
             throw call.wrongUsage("--\(deeds[0].name) and --\(deeds[1].name) cannot both be given", why: "name one")
         }
         if call.has(table), !call.has(restore) { throw call.wrongUsage("--\(table.name) needs --\(restore.name)") }
-        if call.has(olderThan), !call.has(remove) { throw call.wrongUsage("--\(olderThan.name) needs --\(remove.name)") }
+        if call.has(olderThan), !call.has(remove) {
+            throw call.wrongUsage("--\(olderThan.name) needs --\(remove.name)")
+        }
         if call.has(userData), !call.has(olderThan) {
             throw call.wrongUsage("--\(userData.name) needs --\(olderThan.name)")
         }
@@ -90,7 +92,8 @@ enum QuarantineVerb {
     }
 
     /// The name of a database is enough to look, but not to remove one of several.
-    private static func refuseAmbiguous(_ name: String, _ set: QuarantineShelf.Set, _ orchestrator: Orchestrator) throws {
+    private static func refuseAmbiguous(_ name: String, _ set: QuarantineShelf.Set, _ orchestrator: Orchestrator) throws
+    {
         let same = try orchestrator.quarantine().filter { $0.record?.database == name }
         guard name != set.id, same.count > 1 else { return }
         throw MoultError(
@@ -169,7 +172,8 @@ private struct RestoredRows: Report {
     func write(to page: inout Page) {
         page.line("\(counted(fate.carried, "row")) of \(fate.table) put back")
         if fate.rejected > 0 {
-            page.wrapped("\(counted(fate.rejected, "row")) went to \(ReleaseMarker.rejects): other rows have their keys now")
+            page.wrapped(
+                "\(counted(fate.rejected, "row")) went to \(ReleaseMarker.rejects): other rows have their keys now")
         }
         if fate.kept > 0 { page.wrapped("\(counted(fate.kept, "row")) have no place in the database now") }
     }

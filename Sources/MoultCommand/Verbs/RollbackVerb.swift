@@ -17,7 +17,8 @@ enum RollbackVerb {
             that with moult unhold.
             """
         ],
-        options: [target, reason, dryRun, UpdateOptions.takeOver, UpdateOptions.wait] + UpdateOptions.consumers, changesStore: true,
+        options: [target, reason, dryRun, UpdateOptions.takeOver, UpdateOptions.wait] + UpdateOptions.consumers,
+        changesStore: true,
         examples: [
             .init("Go back, and say why:", "moult rollback --reason 'names are missing'"),
             .init("Go back to a kept version:", "moult rollback --to 2.0.0"),
@@ -36,9 +37,10 @@ enum RollbackVerb {
         let store = try call.store()
         if call.has(dryRun) {
             let orchestrator = try call.orchestrator()
-            let options = [target, reason].flatMap { option in
-                call.value(option).map { ["--\(option.name)", $0] } ?? []
-            } + call.values(UpdateOptions.takeOver).flatMap { ["--\(UpdateOptions.takeOver.name)", $0] }
+            let options =
+                [target, reason].flatMap { option in
+                    call.value(option).map { ["--\(option.name)", $0] } ?? []
+                } + call.values(UpdateOptions.takeOver).flatMap { ["--\(UpdateOptions.takeOver.name)", $0] }
             return try call.show(
                 orchestrator.planRollback(to: wanted, reason: why, consent: call.consent), store: store,
                 command: ["moult", "rollback"] + options + call.storeWords, in: orchestrator)

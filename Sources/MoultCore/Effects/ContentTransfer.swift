@@ -47,7 +47,8 @@ struct ContentTransfer {
         }
         try refuse(unplaced)
         for (rule, rows) in unplaced { fates.add(rule.table) { $0.kept += rows } }
-        let transfer = RowTransfer(rules: placed, rejects: RejectTable(name: ReleaseMarker.rejects, label: release.description))
+        let transfer = RowTransfer(
+            rules: placed, rejects: RejectTable(name: ReleaseMarker.rejects, label: release.description))
         for outcome in try transferring({ try transfer.run(from: live, to: new) }) {
             fates.add(outcome.table) {
                 $0.carried += outcome.carried
@@ -59,7 +60,8 @@ struct ContentTransfer {
     }
 
     private func prove(
-        _ live: Connection, _ new: Connection, _ rules: [Preservation.Rule], _ fates: RowFates, _ displacement: Displacement?
+        _ live: Connection, _ new: Connection, _ rules: [Preservation.Rule], _ fates: RowFates,
+        _ displacement: Displacement?
     ) throws {
         var fates = fates
         switch old {
@@ -105,7 +107,8 @@ struct ContentTransfer {
         if case .foreign = old { mayBlock = false }
         return RowRule(
             table: rule.table, conditions: rule.conditions, columns: placement.columns,
-            onConflict: placement.onConflict == .keepUser ? .keepUser : placement.onConflict == .keepNew ? .keepNew : .fail,
+            onConflict: placement.onConflict == .keepUser
+                ? .keepUser : placement.onConflict == .keepNew ? .keepNew : .fail,
             onReject: mayBlock ? .block : .record)
     }
 

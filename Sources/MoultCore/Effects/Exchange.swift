@@ -118,7 +118,7 @@ final class Exchange: WritableEffect {
         let new = DrainedFile(place)
         try new.hold(read: { _ in })
         if !isUntouched {
-            displacement?.prove([], isShipped: false, hasContentLeft: true)
+            displacement?.proveUndone()
             try displacement?.keepFile()
         }
         try Files.exchange(waiting, place)

@@ -48,7 +48,9 @@ final class LiveReplacement: WritableEffect {
         do {
             let probe = try Connection(path: place, access: .readWrite, busyTimeout: Self.turn)
             isWAL = try probe.header().isWAL
-            if isWAL { try holdWAL(probe, source) } else {
+            if isWAL {
+                try holdWAL(probe, source)
+            } else {
                 try probe.close()
                 try holdRollbackMode(source)
             }

@@ -68,7 +68,8 @@ final class SetAside: WritableEffect {
     }
 
     private func inUse() -> MoultError {
-        InUse.error(place, advice: "Stop that program, and try again: what it writes meanwhile would be set aside, too.")
+        InUse.error(
+            place, advice: "Stop that program, and try again: what it writes meanwhile would be set aside, too.")
     }
 
     func finish() throws { lease = nil }
@@ -81,7 +82,8 @@ final class SetAside: WritableEffect {
         if original == 0, try Files.facts(place) == nil, try Sidecars.of(place).isEmpty { return }
         try make(directory)
         var record = record
-        record.owner = try Files.facts(place).map { QuarantineRecord.Owner($0) } ?? QuarantineRecord(in: directory)?.owner
+        record.owner =
+            try Files.facts(place).map { QuarantineRecord.Owner($0) } ?? QuarantineRecord(in: directory)?.owner
         try record.write(to: directory)
         let there = try Files.facts(place)
         if (there?.inode ?? 0) == original {

@@ -251,7 +251,8 @@ final class WritableEffects {
         all += plan.effects.compactMap { effect in
             guard case .move(let from, let path) = effect.change else { return nil }
             return MoveFile(
-                effect, from: place(from), to: place(path), exchange: exchanges[path], inode: inodes["moved/\(place(from))"])
+                effect, from: place(from), to: place(path), exchange: exchanges[path],
+                inode: inodes["moved/\(place(from))"])
         }
         built = all
         return all
@@ -305,7 +306,10 @@ final class WritableEffects {
             switch effect.change {
             case .quarantine(_, let why, let reason): (why, reason)
             case .replace(_, _, _, _, _, let reason, _):
-                (reason == .rolledBack ? "rolled back to \(release.version)" : "release \(release.version) replaced it", reason)
+                (
+                    reason == .rolledBack
+                        ? "rolled back to \(release.version)" : "release \(release.version) replaced it", reason
+                )
             case .migrate(_, _, let from, let to, _): ("from user_version \(from) to \(to)", .migrated)
             default: (effect.text, .replaced)
             }
@@ -319,7 +323,9 @@ final class WritableEffects {
     func transfer(_ effect: Effect, _ path: String) throws -> ContentTransfer {
         guard case .replace(_, _, _, _, _, let reason, _) = effect.change,
             let database = effect.database.flatMap(release.database)
-        else { throw MoultError(.stuck, what: "the plan names a database that the release does not have", why: effect.text) }
+        else {
+            throw MoultError(.stuck, what: "the plan names a database that the release does not have", why: effect.text)
+        }
         let before = installed?.databases.first { $0.name == database.name && $0.kind == .shared }
         let old: ContentTransfer.Old
         if reason == .takenOver {

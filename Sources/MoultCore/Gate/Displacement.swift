@@ -45,6 +45,11 @@ final class Displacement {
     /// The old file becomes a generation of its own by the same update.
     func proveAdopted(_ fates: [RowFate]) { (self.fates, proof) = (fates.filter { !$0.isEmpty }, .adopted) }
 
+    /// An undo after a crash replaces content that an app may have written to.
+    func proveUndone() {
+        (proof, record.reason, record.why) = (.kept, .undone, "an undo after a crash replaced it")
+    }
+
     var isKept: Bool { proof == .kept }
 
     // MARK: keeping

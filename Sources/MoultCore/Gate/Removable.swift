@@ -43,7 +43,8 @@ struct Removable {
         self.init(transaction.directory)
     }
 
-    private static func shelve(_ waiting: String, _ path: String, _ transaction: Transaction, _ facts: FileFacts) throws {
+    private static func shelve(_ waiting: String, _ path: String, _ transaction: Transaction, _ facts: FileFacts) throws
+    {
         let name = Files.name(of: path)
         let root = transaction.layout.quarantine(of: path)
         // The content may have its name in quarantine already.

@@ -16,7 +16,8 @@ struct MemberStaging {
         for reuse in plan.reuse { try stage(reuse) }
         guard let bundle = plan.bundle else { return }
         try Unpacker(
-            place: transaction.place(of:), release: release, bundle: bundle.path, members: plan.bundled, progress: progress
+            place: transaction.place(of:), release: release, bundle: bundle.path, members: plan.bundled,
+            progress: progress
         )
         .unpack()
     }

@@ -12,8 +12,9 @@ struct ContentForecast {
 
     func fill(_ plan: inout Plan) throws {
         for index in plan.effects.indices {
-            guard case .replace(let path, let member, let size, let way, let why, let reason, _) =
-                plan.effects[index].change
+            guard
+                case .replace(let path, let member, let size, let way, let why, let reason, _) =
+                    plan.effects[index].change
             else { continue }
             let effect = plan.effects[index]
             let rows = try Files.withScratchDirectory { scratch -> [RowFate]? in
@@ -48,7 +49,8 @@ struct ContentForecast {
         let effects = WritableEffects(
             transaction: transaction, plan: plan, inodes: [:], installed: installed, release: release)
         let displacement = Displacement(
-            place: file, directory: "", record: QuarantineRecord(
+            place: file, directory: "",
+            record: QuarantineRecord(
                 database: effect.database ?? "", kind: .shared, path: path, why: "", reason: .replaced, release: ""))
         let transfer = try effects.transfer(effect, path)
         try Look.into(layout.file(plan.movedFrom(path) ?? path)) { live in

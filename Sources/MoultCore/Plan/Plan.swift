@@ -94,7 +94,9 @@ package struct Plan: Sendable, Equatable {
     /// The one database that a reset is about, and why.
     package var reset: (database: String, why: String)? {
         for effect in effects where purpose == .reset {
-            if case .quarantine(_, let why, _) = effect.change, let database = effect.database { return (database, why) }
+            if case .quarantine(_, let why, _) = effect.change, let database = effect.database {
+                return (database, why)
+            }
         }
         return nil
     }

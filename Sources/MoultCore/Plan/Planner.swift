@@ -199,7 +199,8 @@ struct Planner {
     }
 
     private func make(
-        _ purpose: PlanContext.Purpose, only: String? = nil, because reason: String = "", restoring: String? = nil, _ manifest: Manifest,
+        _ purpose: PlanContext.Purpose, only: String? = nil, because reason: String = "", restoring: String? = nil,
+        _ manifest: Manifest,
         _ incoming: Incoming, generation: String, _ policy: Policy
     ) throws -> Made {
         try NotBuilt.refuse(manifest)

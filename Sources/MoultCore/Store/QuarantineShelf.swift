@@ -48,7 +48,8 @@ package struct QuarantineShelf {
             let what = record.map { "\($0.database)" } ?? id
             return "\(what): the old database is in quarantine"
                 + (rows > 0 ? ", with \(counted(rows, "row")) as they were" : "")
-                + "; see it with: moult quarantine" + (storeWords.isEmpty ? "" : " \(storeWords.joined(separator: " "))")
+                + "; see it with: moult quarantine"
+                + (storeWords.isEmpty ? "" : " \(storeWords.joined(separator: " "))")
         }
     }
 

@@ -34,7 +34,8 @@ extension ManifestReader {
     /// A field that only another kind has is a mistake that must not pass unseen.
     private func refuseForeign(to kind: Database.Kind, _ fields: Fields) throws {
         let owners: KeyValuePairs<String, Set<Database.Kind>> = [
-            "place": [.reference], "preserve": [.shared], "unpreserved": [.shared], "replace": [.shared], "marker": [.shared],
+            "place": [.reference], "preserve": [.shared], "unpreserved": [.shared], "replace": [.shared],
+            "marker": [.shared],
             "migrations": [.user], "compatible": [.cache],
         ]
         for (name, kinds) in owners where fields.json(name) != nil && !kinds.contains(kind) {
