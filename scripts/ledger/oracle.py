@@ -10,9 +10,10 @@ DONE, CHANGES, REFUSED, BUSY = 0, 2, 3, 75
 class File:
     """A file at a path in the store. `content` is None if it was damaged, and then `digest` says what it is."""
 
-    def __init__(self, content, *, name=None, plain=False, digest=None, wal=False, link=False, restored=False, kind=None):
+    def __init__(self, content, *, name=None, plain=False, digest=None, wal=False, link=False, restored=False, kind=None, readable=False):
         self.content, self.name, self.plain, self.digest = content, name, plain, digest
         self.wal, self.link, self.restored, self.kind = wal, link, restored, kind
+        self.readable = readable    # whether the schema of a damaged file can still be read
 
     def but(self, **changes):
         made = copy.copy(self)
@@ -23,9 +24,9 @@ class File:
 class Kept:
     """A set in quarantine."""
 
-    def __init__(self, database, kind, path, release, reasons, file, rows=None, optional=False):
+    def __init__(self, database, kind, path, release, reasons, file, rows=None, earlier=None):
         self.database, self.kind, self.path, self.release = database, kind, path, release
-        self.reasons, self.file, self.rows, self.optional = reasons, file, rows or {}, optional
+        self.reasons, self.file, self.rows, self.earlier = reasons, file, rows or {}, earlier
 
 
 class State:
@@ -61,6 +62,7 @@ class Outcome:
         self.rejected = rejected or {}   # path: [(table, columns, row, whose)]
         self.same, self.loose = same, loose
         self.removed = set()             # sets in quarantine that the operator takes away
+        self.migrated = set()            # databases of which a migration changes values
         self.rows = rows or {}           # database: {table: (least, most)} that do not survive
 
 
@@ -244,7 +246,7 @@ class Switch:
         self.kept, self.adopted, self.rejected, self.rows = [], {}, {}, {}
         self.loose = None
         self.busy = False
-        self.moved = set()
+        self.moved = {}
 
     def outcome(self):
         if self.state.installed == self.index and self.purpose == "rollback":
@@ -274,7 +276,9 @@ class Switch:
             found.leads_to = self.index
             found.purpose = self.purpose
             return found
-        return Outcome({DONE}, self.after, self.kept, self.adopted, self.rejected, rows=self.rows)
+        found = Outcome({DONE}, self.after, self.kept, self.adopted, self.rejected, rows=self.rows)
+        found.migrated = {kept.database for kept in self.kept if "migrated" in kept.reasons}
+        return found
 
     def refuse_stuck(self):
         """Rules 8 and 9: what must not be taken from a user, and what must not be made again."""
@@ -315,7 +319,7 @@ class Switch:
                 self.busy = True
             if self.target.at(earlier["path"]) and self.choose("another database at the old path", True, False):
                 raise Refused("occupied")
-            self.moved.add(db["path"])
+            self.moved[db["path"]] = earlier["path"]
             self.after.files[db["path"]] = self.after.files.pop(earlier["path"])
 
     def version(self):
@@ -338,7 +342,9 @@ class Switch:
 
     def take(self, db, file, before):
         self.block(db)
-        self.kept.append(Kept(db["name"], before["kind"], db["path"], self.version(), {"taken-over"}, file))
+        rows = {table: (0, len(file.content.rows(table))) for table in file.content.tables} if file.content else {}
+        self.kept.append(Kept(db["name"], before["kind"], db["path"], self.version(), {"taken-over"}, file, rows))
+        self.rows[db["name"]] = rows
 
     def adopt(self, db, file):
         self.block(db)
@@ -363,6 +369,8 @@ class Switch:
             return
         if self.state.installed == self.index and self.choose("a damaged cache and the installed release", True, False):
             # That a release applied again repairs it is not part of this contract.
+            return
+        if file.content is None and file.readable and self.choose("a cache with a sound schema and damaged rows", False, True):
             return
         if db["path"] in self.state.opened and self.choose("an open cache", True, False):
             self.busy = True
@@ -432,6 +440,9 @@ class Switch:
         if earlier is None or earlier["kind"] != "shared":
             earlier = before
         if file.content is None:
+            if earlier is None and self.choose("a damaged file that no installed release has", True, False):
+                self.adopt(db, file)
+                self.create(db)
             return
         if file.content.marker == db["sha256"]:
             return
@@ -447,7 +458,7 @@ class Switch:
         self.replaced(db, file, moved)
         if moved.keeps:
             reason = "rolled-back" if self.purpose == "rollback" else "replaced"
-            self.kept.append(Kept(db["name"], "shared", db["path"], self.version(), {reason}, file, moved.kept))
+            self.kept.append(Kept(db["name"], "shared", db["path"], self.version(), {reason}, file, moved.kept, self.moved.get(db["path"])))
             self.rows[db["name"]] = moved.kept
 
     def replaced(self, db, file, moved):
