@@ -38,6 +38,7 @@ class State:
         self.generations = []       # indexes of releases that are kept
         self.highest = -1           # the newest release that was ever installed
         self.perhaps = -1           # the same, if an update that was interrupted counts
+        self.copied = False         # whether the store was copied
         self.holds = {}             # version: since which hold, so that only the newest is certain
         self.files = {}             # path: File
         self.sets = {}              # directory: Kept
@@ -48,6 +49,7 @@ class State:
         made = State()
         made.installed, made.before, made.generations = self.installed, list(self.before), list(self.generations)
         made.holds, made.files, made.sets = dict(self.holds), dict(self.files), dict(self.sets)
+        made.copied = self.copied
         made.highest, made.perhaps = self.highest, self.perhaps
         made.adopted, made.opened = {g: dict(f) for g, f in self.adopted.items()}, dict(self.opened)
         return made
@@ -251,6 +253,9 @@ class Switch:
     def outcome(self):
         if self.state.installed == self.index and self.purpose == "rollback":
             raise Refused("the same release")
+        if self.state.copied and self.choose("a copied store", False, True):
+            # That a copy goes on like the original is not part of this contract.
+            raise Refused("a copied store")
         self.refuse_stuck()
         self.move()
         for db in self.target.databases.values():
@@ -265,7 +270,9 @@ class Switch:
         if self.state.installed != self.index:
             self.after.before.append((self.state.installed, self.index))
             self.after.installed = self.index
-            self.after.highest = max(self.after.highest, self.index)
+            self.after.perhaps = max(self.after.perhaps, self.after.highest)
+            # A downgrade that the operator allowed begins to count from there.
+            self.after.highest = self.index if self.op.get("downgrade") else max(self.after.highest, self.index)
             if self.index not in self.after.generations:
                 self.after.generations.append(self.index)
             if self.purpose == "rollback" and version:
@@ -311,7 +318,11 @@ class Switch:
             return
         for db in self.target.databases.values():
             earlier = self.before.databases.get(db["name"])
-            if not earlier or earlier["kind"] != db["kind"] or db["kind"] not in ("user", "shared") or earlier["path"] == db["path"]:
+            if not earlier or earlier["path"] == db["path"]:
+                continue
+            if {earlier["kind"], db["kind"]} == {"user", "shared"}:
+                self.loose = "another kind at another path"
+            if earlier["kind"] != db["kind"] or db["kind"] not in ("user", "shared"):
                 continue
             if db["path"] in self.after.files:
                 raise Refused("occupied")
@@ -323,11 +334,12 @@ class Switch:
             self.after.files[db["path"]] = self.after.files.pop(earlier["path"])
 
     def version(self):
-        return self.before.version if self.before else self.target.version
+        """The release whose content a file has; None if nobody can say."""
+        return self.before.version if self.before else None
 
-    def create(self, db):
+    def create(self, db, wal=False):
         content = self.oracle.shipped_content(db)
-        self.after.files[db["path"]] = File(content, name=db["name"], kind=db["kind"])
+        self.after.files[db["path"]] = File(content, name=db["name"], kind=db["kind"], wal=wal)
 
     def reference(self, db, file, before):
         if not file:
@@ -361,7 +373,8 @@ class Switch:
             return
         if before and before["kind"] in ("user", "shared"):
             self.take(db, file, before)
-            self.create(db)
+            # Whether it is in WAL mode as the old one is left open.
+            self.create(db, None)
             return
         shipped = self.oracle.shipped_content(db)
         fits = file.content is not None and file.content.objects == shipped.objects
@@ -431,7 +444,8 @@ class Switch:
             return
         if before and before["kind"] == "user":
             self.take(db, file, before)
-            self.create(db)
+            # Whether it is in WAL mode as the old one is left open.
+            self.create(db, None)
             return
         if before and before["kind"] in ("reference", "cache"):
             self.loose = f"{before['kind']} becomes shared"
@@ -483,7 +497,7 @@ class Switch:
         how = self.state.opened.get(file_path(self, db))
         if not how:
             return
-        if db.get("replace") == "exchange" or how == "write" or how == "read" and not file.wal:
+        if db.get("replace") == "exchange" and not file.link or how == "write" or how == "read" and not file.wal:
             self.busy = True
         elif file.plain and self.choose("adoption of an open file", True, False):
             self.busy = True
