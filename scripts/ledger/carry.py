@@ -120,11 +120,11 @@ def attempt(old, shipped_before, shipped_now, before, target, choose, purpose, a
                     result.keep(table, 0, len(chosen), "no longer preserved, but shipped")
                 continue
         if chosen and placing:
-            place(result, table, there, columns, chosen, shipped, placing[0], choose, adopting)
+            place(result, old, table, there, columns, chosen, shipped, placing[0], choose, adopting)
     return result
 
 
-def place(result, table, there, columns, rows, shipped, entry, choose, adopting):
+def place(result, old, table, there, columns, rows, shipped, entry, choose, adopting):
     new = result.content
     after = new.columns(there)
     names = {c.lower(): c for c in after}
@@ -138,7 +138,8 @@ def place(result, table, there, columns, rows, shipped, entry, choose, adopting)
     by_rowid = not sets and choose("implicit rowids", False, True)
     fit = Fit(new, there)
     placed = result.placed.setdefault(there, {})
-    lost_values = shipped_values = 0
+    lost_values = soft_values = 0
+    usual = defaults(old, table)
 
     def reject(row):
         result.rejected.append((table, columns, row, "user"))
@@ -158,11 +159,13 @@ def place(result, table, there, columns, rows, shipped, entry, choose, adopting)
         at = {"rowid": row.rowid} if by_rowid else dict(zip(after, whole))
         rivals = find_rivals(new, there, [["rowid"]] if by_rowid else sets, key, at)
         loses = any(row[at] != "NULL" for at in gone)
+        # What was shipped, and what a column has by default, may count as the app's or not.
+        softly = shipped.get(row) or all(row[at] in ("NULL", usual[at]) for at in gone)
         same = [identity for identity, other in rivals if fits and identity not in placed and is_same(other, whole, after, into, choose)]
         if same:
             placed[same[0]] = (table, number, entry)
-            lost_values += loses and not shipped.get(row)
-            shipped_values += bool(loses and shipped.get(row))
+            lost_values += bool(loses and not softly)
+            soft_values += bool(loses and softly)
             continue
         if any(identity in placed for identity, _ in rivals):
             # Of two rows of users that exclude each other either may win.
@@ -190,12 +193,18 @@ def place(result, table, there, columns, rows, shipped, entry, choose, adopting)
         if by_rowid:
             into, values = into + ["rowid"], values + [row.rowid]
         placed[insert(new, there, into, values, key, whole, after)] = (table, number, entry)
-        lost_values += loses and not shipped.get(row)
-        shipped_values += bool(loses and shipped.get(row))
+        lost_values += bool(loses and not softly)
+        soft_values += bool(loses and softly)
     if lost_values:
-        result.keep(table, 0, lost_values + shipped_values, "columns are gone")
-    elif shipped_values and choose("shipped values of columns that are gone", False, True):
-        result.keep(table, 0, shipped_values, "columns are gone")
+        result.keep(table, 0, lost_values + soft_values, "columns are gone")
+    elif soft_values and choose("usual values of columns that are gone", False, True):
+        result.keep(table, 0, soft_values, "columns are gone")
+
+
+def defaults(content, table):
+    """The exact default of each column."""
+    return [exact(content.db.execute(f"SELECT {row[4].decode()}").fetchone()[0]) if row[4] is not None else "NULL"
+            for row in content.all(f"PRAGMA table_info({quoted(table)})")]
 
 
 def is_same(other, whole, after, into, choose):

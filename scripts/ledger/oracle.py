@@ -10,9 +10,10 @@ DONE, CHANGES, REFUSED, BUSY = 0, 2, 3, 75
 class File:
     """A file at a path in the store. `content` is None if it was damaged, and then `digest` says what it is."""
 
-    def __init__(self, content, *, name=None, plain=False, digest=None, wal=False, link=False, restored=False, kind=None):
+    def __init__(self, content, *, name=None, plain=False, digest=None, wal=False, link=False, restored=False, kind=None, readable=False):
         self.content, self.name, self.plain, self.digest = content, name, plain, digest
         self.wal, self.link, self.restored, self.kind = wal, link, restored, kind
+        self.readable = readable    # whether the schema of a damaged file can still be read
 
     def but(self, **changes):
         made = copy.copy(self)
@@ -23,9 +24,9 @@ class File:
 class Kept:
     """A set in quarantine."""
 
-    def __init__(self, database, kind, path, release, reasons, file, rows=None, optional=False):
+    def __init__(self, database, kind, path, release, reasons, file, rows=None, earlier=None):
         self.database, self.kind, self.path, self.release = database, kind, path, release
-        self.reasons, self.file, self.rows, self.optional = reasons, file, rows or {}, optional
+        self.reasons, self.file, self.rows, self.earlier = reasons, file, rows or {}, earlier
 
 
 class State:
@@ -37,6 +38,7 @@ class State:
         self.generations = []       # indexes of releases that are kept
         self.highest = -1           # the newest release that was ever installed
         self.perhaps = -1           # the same, if an update that was interrupted counts
+        self.copied = False         # whether the store was copied
         self.holds = {}             # version: since which hold, so that only the newest is certain
         self.files = {}             # path: File
         self.sets = {}              # directory: Kept
@@ -47,6 +49,7 @@ class State:
         made = State()
         made.installed, made.before, made.generations = self.installed, list(self.before), list(self.generations)
         made.holds, made.files, made.sets = dict(self.holds), dict(self.files), dict(self.sets)
+        made.copied = self.copied
         made.highest, made.perhaps = self.highest, self.perhaps
         made.adopted, made.opened = {g: dict(f) for g, f in self.adopted.items()}, dict(self.opened)
         return made
@@ -61,6 +64,7 @@ class Outcome:
         self.rejected = rejected or {}   # path: [(table, columns, row, whose)]
         self.same, self.loose = same, loose
         self.removed = set()             # sets in quarantine that the operator takes away
+        self.migrated = set()            # databases of which a migration changes values
         self.rows = rows or {}           # database: {table: (least, most)} that do not survive
 
 
@@ -244,11 +248,14 @@ class Switch:
         self.kept, self.adopted, self.rejected, self.rows = [], {}, {}, {}
         self.loose = None
         self.busy = False
-        self.moved = set()
+        self.moved = {}
 
     def outcome(self):
         if self.state.installed == self.index and self.purpose == "rollback":
             raise Refused("the same release")
+        if self.state.copied and self.choose("a copied store", False, True):
+            # That a copy goes on like the original is not part of this contract.
+            raise Refused("a copied store")
         self.refuse_stuck()
         self.move()
         for db in self.target.databases.values():
@@ -263,7 +270,9 @@ class Switch:
         if self.state.installed != self.index:
             self.after.before.append((self.state.installed, self.index))
             self.after.installed = self.index
-            self.after.highest = max(self.after.highest, self.index)
+            self.after.perhaps = max(self.after.perhaps, self.after.highest)
+            # A downgrade that the operator allowed begins to count from there.
+            self.after.highest = self.index if self.op.get("downgrade") else max(self.after.highest, self.index)
             if self.index not in self.after.generations:
                 self.after.generations.append(self.index)
             if self.purpose == "rollback" and version:
@@ -274,7 +283,9 @@ class Switch:
             found.leads_to = self.index
             found.purpose = self.purpose
             return found
-        return Outcome({DONE}, self.after, self.kept, self.adopted, self.rejected, rows=self.rows)
+        found = Outcome({DONE}, self.after, self.kept, self.adopted, self.rejected, rows=self.rows)
+        found.migrated = {kept.database for kept in self.kept if "migrated" in kept.reasons}
+        return found
 
     def refuse_stuck(self):
         """Rules 8 and 9: what must not be taken from a user, and what must not be made again."""
@@ -307,7 +318,11 @@ class Switch:
             return
         for db in self.target.databases.values():
             earlier = self.before.databases.get(db["name"])
-            if not earlier or earlier["kind"] != db["kind"] or db["kind"] not in ("user", "shared") or earlier["path"] == db["path"]:
+            if not earlier or earlier["path"] == db["path"]:
+                continue
+            if {earlier["kind"], db["kind"]} == {"user", "shared"}:
+                self.loose = "another kind at another path"
+            if earlier["kind"] != db["kind"] or db["kind"] not in ("user", "shared"):
                 continue
             if db["path"] in self.after.files:
                 raise Refused("occupied")
@@ -315,15 +330,16 @@ class Switch:
                 self.busy = True
             if self.target.at(earlier["path"]) and self.choose("another database at the old path", True, False):
                 raise Refused("occupied")
-            self.moved.add(db["path"])
+            self.moved[db["path"]] = earlier["path"]
             self.after.files[db["path"]] = self.after.files.pop(earlier["path"])
 
     def version(self):
-        return self.before.version if self.before else self.target.version
+        """The release whose content a file has; None if nobody can say."""
+        return self.before.version if self.before else None
 
-    def create(self, db):
+    def create(self, db, wal=False):
         content = self.oracle.shipped_content(db)
-        self.after.files[db["path"]] = File(content, name=db["name"], kind=db["kind"])
+        self.after.files[db["path"]] = File(content, name=db["name"], kind=db["kind"], wal=wal)
 
     def reference(self, db, file, before):
         if not file:
@@ -338,7 +354,9 @@ class Switch:
 
     def take(self, db, file, before):
         self.block(db)
-        self.kept.append(Kept(db["name"], before["kind"], db["path"], self.version(), {"taken-over"}, file))
+        rows = {table: (0, len(file.content.rows(table))) for table in file.content.tables} if file.content else {}
+        self.kept.append(Kept(db["name"], before["kind"], db["path"], self.version(), {"taken-over"}, file, rows))
+        self.rows[db["name"]] = rows
 
     def adopt(self, db, file):
         self.block(db)
@@ -355,7 +373,8 @@ class Switch:
             return
         if before and before["kind"] in ("user", "shared"):
             self.take(db, file, before)
-            self.create(db)
+            # Whether it is in WAL mode as the old one is left open.
+            self.create(db, None)
             return
         shipped = self.oracle.shipped_content(db)
         fits = file.content is not None and file.content.objects == shipped.objects
@@ -363,6 +382,8 @@ class Switch:
             return
         if self.state.installed == self.index and self.choose("a damaged cache and the installed release", True, False):
             # That a release applied again repairs it is not part of this contract.
+            return
+        if file.content is None and file.readable and self.choose("a cache with a sound schema and damaged rows", False, True):
             return
         if db["path"] in self.state.opened and self.choose("an open cache", True, False):
             self.busy = True
@@ -423,7 +444,8 @@ class Switch:
             return
         if before and before["kind"] == "user":
             self.take(db, file, before)
-            self.create(db)
+            # Whether it is in WAL mode as the old one is left open.
+            self.create(db, None)
             return
         if before and before["kind"] in ("reference", "cache"):
             self.loose = f"{before['kind']} becomes shared"
@@ -432,8 +454,9 @@ class Switch:
         if earlier is None or earlier["kind"] != "shared":
             earlier = before
         if file.content is None:
-            if earlier is None:
-                self.loose = "a damaged file of a dropped database"
+            if earlier is None and self.choose("a damaged file that no installed release has", True, False):
+                self.adopt(db, file)
+                self.create(db)
             return
         if file.content.marker == db["sha256"]:
             if earlier is not None:
@@ -457,7 +480,7 @@ class Switch:
         self.replaced(db, file, moved)
         if moved.keeps:
             reason = "rolled-back" if self.purpose == "rollback" else "replaced"
-            self.kept.append(Kept(db["name"], "shared", earlier["path"], self.version(), {reason}, file, moved.kept))
+            self.kept.append(Kept(db["name"], "shared", db["path"], self.version(), {reason}, file, moved.kept, self.moved.get(db["path"])))
             self.rows[db["name"]] = moved.kept
 
     def replaced(self, db, file, moved):
@@ -482,7 +505,7 @@ class Switch:
         how = self.state.opened.get(file_path(self, db))
         if not how:
             return
-        if db.get("replace") == "exchange" or how == "write" or how == "read" and not file.wal:
+        if db.get("replace") == "exchange" and not file.link or how == "write" or how == "read" and not file.wal:
             self.busy = True
         elif file.plain and self.choose("adoption of an open file", True, False):
             self.busy = True
