@@ -394,7 +394,7 @@ class Switch:
             self.adopt(db, file)
         else:
             self.kept.append(Kept(db["name"], "cache", db["path"], self.version(), {"unfit-cache"}, file))
-        self.create(db)
+        self.create(db, None)
 
     def user(self, db, file, before):
         if not file:
@@ -458,15 +458,8 @@ class Switch:
                 self.adopt(db, file)
                 self.create(db)
             return
-        if file.content.marker == db["sha256"]:
-            if earlier is not None:
-                # From now on rows would count as not preserved, so the refusal comes here already.
-                try:
-                    carry(file.content, self.oracle.shipped_content(earlier), shipped, earlier, db, self.choose,
-                          self.purpose, accept=self.op.get("accept", False))
-                except Refused as refused:
-                    if "unpreserved" in str(refused):
-                        raise
+        if file.content.marker == db["sha256"] and (
+                earlier is None or not self.choose("the same content, and another preserve", False, True)):
             return
         if file.restored:
             self.loose = "a restored file"
