@@ -3,7 +3,7 @@
 Each has a way to its beginning, the command that is struck, what a person would look for before and after it, and the
 command that must succeed afterwards wherever the strike left the store.
 """
-import json, os, sqlite3
+import json, os, sqlite3, subprocess, sys
 from dataclasses import dataclass
 from typing import Callable
 
@@ -43,20 +43,27 @@ def install(name):
     return begin
 
 
-def write(path, *statements, wal=False):
-    """An app that writes to a database and is killed: in WAL mode its rows are in the WAL."""
-    app = sqlite3.connect(path)
-    if wal:
-        app.execute("PRAGMA journal_mode = WAL")
-        app.execute("PRAGMA wal_autocheckpoint = 0")
-    for statement in statements:
-        app.execute(statement)
-    app.commit()
-    left = {one: open(one, "rb").read() for one in (path, path + "-wal") if wal}
-    app.close()
-    for one, content in left.items():
-        with open(one, "wb") as out:
-            out.write(content)
+# An app that writes to a database. At its end it closes the database, or is killed: then its WAL stays.
+APP = """
+import os, signal, sqlite3, sys
+path, ends, *statements = sys.argv[1:]
+app = sqlite3.connect(path)
+for statement in statements:
+    app.execute(statement)
+app.commit()
+if ends == "killed":
+    os.kill(os.getpid(), signal.SIGKILL)
+app.close()
+"""
+
+
+def write(path, *statements, wal=False, killed=True):
+    """An app writes to a database and is killed: in WAL mode its rows are in the WAL."""
+    first = ["PRAGMA journal_mode = WAL", "PRAGMA wal_autocheckpoint = 0"] if wal else []
+    ended = subprocess.run([sys.executable, "-S", "-E", "-c", APP, path, "killed" if killed else "closed", *first, *statements],
+                           capture_output=True, text=True)
+    if ended.returncode != (-9 if killed else 0):
+        raise OSError(f"an app could not write to {path}: {ended.stderr.strip()}")
 
 
 def with_rows(name, file, *statements, wal=False):
@@ -145,30 +152,31 @@ def shared(way, wal):
             "pantry.db: SELECT release FROM moult_release": ([("1.0.0",)], [("2.0.0",)])})
 
 
-# What an app writes after a crash, to every table of these that a database has.
+# What an app writes after a crash, to each of these tables that a database has: `{}` is a number.
 BETWEEN = {
-    "note": [{"id": 900, "text": "written after the crash"}],
-    "food": [{"id": 900, "name": "written after the crash", "editable": 1},
-             {"id": 901, "name": "written after the crash, not selected", "editable": 0}],
-    "favorite": [{"food": 900, "stars": 5}],
+    "note": [{"id": 9000, "text": "after the crash {}"}],
+    "food": [{"id": 9000, "name": "after the crash {}", "editable": 1}, {"id": 9010, "name": "not selected {}", "editable": 0}],
+    "favorite": [{"food": 9000, "stars": 5}],
 }
 
 
 def write_between(world):
-    """Writes to each database that apps can write to, and gives the rows."""
+    """Two runs of an app write to each database that apps can write to, one to its end and one killed; gives the rows."""
     written = []
     for name in sorted(os.listdir(world.store)):
         path = os.path.join(world.store, name)
         if not name.endswith(".db") or os.path.islink(path) or rows.read(path) is None:
             continue
-        app = sqlite3.connect(path)
-        is_wal = app.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-        tables = [table for table, in app.execute("SELECT name FROM sqlite_schema WHERE type = 'table'") if table in BETWEEN]
-        app.close()
-        found = [(table, row) for table in tables for row in BETWEEN[table]]
-        write(path, *(f"INSERT INTO {table}({', '.join(row)}) VALUES({', '.join(map(repr, row.values()))})" for table, row in found),
-              wal=is_wal)
-        written += [rows.row(table, row.keys(), row.values()) for table, row in found]
+        for number in (1, 2):
+            app = sqlite3.connect(path)
+            tables = [table for table, in app.execute("SELECT name FROM sqlite_schema WHERE type = 'table'") if table in BETWEEN]
+            app.close()
+            found = [(table, {column: value + number if column in ("id", "food") else
+                              value.format(number) if isinstance(value, str) else value for column, value in row.items()})
+                     for table in tables for row in BETWEEN[table]]
+            write(path, *(f"INSERT INTO {table}({', '.join(row)}) VALUES({', '.join(map(repr, row.values()))})"
+                          for table, row in found), killed=number == 2)
+            written += [rows.row(table, row.keys(), row.values()) for table, row in found]
     return written
 
 
