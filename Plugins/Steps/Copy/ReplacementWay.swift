@@ -23,7 +23,9 @@ struct ReplacementWay {
     static func proveLink(_ database: Database, _ context: PlanContext) throws {
         let path = context.store.path(database.path)
         guard let link = try Files.facts(path), link.kind == .link else { return }
-        guard try Files.factsThroughLinks(path)?.kind == .file else { throw context.missing(database, at: database.path) }
+        guard try Files.factsThroughLinks(path)?.kind == .file else {
+            throw context.missing(database, at: database.path)
+        }
         guard geteuid() == 0 else { return }
         let target = try Files.resolved(path)
         let deciders = [link, try Files.facts(target), try Files.facts(Files.directory(of: target))].compactMap(\.self)

@@ -139,6 +139,9 @@ final class Exchange: WritableEffect {
         return now == counter
     }
 
+    /// The exchange is done; from here on apps are let in, and what they write must not be lost.
+    func commit() throws -> Bool { isExchanged }
+
     func isCommitted() throws -> Bool { isExchanged }
 
     func finish() throws {

@@ -39,9 +39,8 @@ final class LiveReplacement: WritableEffect {
         (self.transfer, self.displacement, self.adopt, self.isDone) = (transfer, displacement, adopt, isDone)
     }
 
-    /// Takes the write lock and carries the rows over into the staged file. Throws `.inUse` after one turn, so that
-    /// several databases can be tried again together.
-    func hold() throws {
+    /// Takes the write lock; throws `.inUse` after one turn.
+    func acquire() throws {
         let source = try Connection(path: waiting, access: .readWrite)
         self.source = source
         try provePageSize(source)
@@ -52,7 +51,7 @@ final class LiveReplacement: WritableEffect {
                 try holdWAL(probe, source)
             } else {
                 try probe.close()
-                try holdRollbackMode(source)
+                try holdRollbackMode()
             }
         } catch {
             try release()
@@ -77,16 +76,23 @@ final class LiveReplacement: WritableEffect {
         (self.live, self.backup) = (live, backup)
         // No pages yet: this takes the write lock, so that from here on no other process commits.
         try waitForTurn { try backup.step(0) }
-        let reader = try Connection(path: place, access: .readWrite, busyTimeout: Self.turn)
-        try carry(from: reader, to: source)
-        try reader.close()
     }
 
-    private func holdRollbackMode(_ source: Connection) throws {
-        let live = try locked()
-        self.live = live
-        try carry(from: live, to: source)
-        backup = try BackupBox(from: source, to: live)
+    private func holdRollbackMode() throws {
+        live = try locked()
+    }
+
+    /// Carries the rows over into the staged file, under the lock.
+    func hold() throws {
+        guard let source, let live else { return }
+        if isWAL {
+            let reader = try Connection(path: place, access: .readWrite, busyTimeout: Self.turn)
+            try carry(from: reader, to: source)
+            try reader.close()
+        } else {
+            try carry(from: live, to: source)
+            backup = try BackupBox(from: source, to: live)
+        }
     }
 
     private func carry(from old: Connection, to source: Connection) throws {
@@ -127,18 +133,19 @@ final class LiveReplacement: WritableEffect {
         }
     }
 
-    func commit() throws {
-        guard let backup, let live else { return }
+    func commit() throws -> Bool {
+        guard let backup, let live else { return false }
         try waitForReaders { try backup.step(-1) }
         try backup.finish()
         self.backup = nil
         isEnded = true
-        guard isWAL else { return }
+        guard isWAL else { return true }
         // Else the WAL stays as large as the database, and the app's next small commit pays for it. Most of that is done
         // while others write; a reader may keep the rest from being done, and writers would wait for it with us.
         _ = try live.checkpoint(.passive)
         try live.setBusyTimeout(milliseconds: Self.turn)
         _ = try live.checkpoint(.truncate)
+        return true
     }
 
     func isCommitted() throws -> Bool {

@@ -34,7 +34,10 @@ final class Migration: WritableEffect {
         return try Look.into(place) { try $0.int("PRAGMA user_version") } >= Int64(target)
     }
 
-    func isCommitted() throws -> Bool { try connection == nil && Self.isDone(place, target: target) }
+    func isCommitted() throws -> Bool {
+        if let connection, try connection.isInTransaction { return false }
+        return try Self.isDone(place, target: target)
+    }
 
     /// Runs the migrations and keeps the transaction open. If they change or drop values, the database as it was is kept.
     func hold() throws {
@@ -72,10 +75,13 @@ final class Migration: WritableEffect {
         if displacement?.isKept == true { try displacement?.keep(copy: copy) }
     }
 
-    func commit() throws {
-        try connection?.execute("COMMIT")
-        try connection?.close()
-        connection = nil
+    func commit() throws -> Bool {
+        guard let connection else { return false }
+        try connection.execute("COMMIT")
+        // It is done, whatever closing says.
+        self.connection = nil
+        try connection.close()
+        return true
     }
 
     func revert() throws { try release() }

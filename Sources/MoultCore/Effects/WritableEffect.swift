@@ -14,15 +14,18 @@ protocol WritableEffect: AnyObject {
     /// Numbers that the decision records, so that an undo after a crash can tell what was done.
     var facts: [String: UInt64] { get throws }
 
-    /// Takes hold of the database and proves what its old content is worth; may be called again after `release`.
+    /// Takes only the lock, for a moment, so that several databases can be tried together; may be called again after
+    /// `release`. Nothing is read or carried yet.
+    func acquire() throws
+    /// Takes hold of the database and proves what its old content is worth; called once.
     func hold() throws
     /// Does what an undo can take back exactly.
     func perform() throws
     func revert() throws
     /// Copies what can be copied before the first commit.
     func stage() throws
-    /// SQLite's own commit. From here on there is no way back.
-    func commit() throws
+    /// SQLite's own commit. From here on there is no way back; false if there was nothing to commit.
+    func commit() throws -> Bool
     /// Whether the commit was done; only a look can tell after an error.
     func isCommitted() throws -> Bool
     /// Lets apps in.
@@ -34,10 +37,11 @@ protocol WritableEffect: AnyObject {
 extension WritableEffect {
     var displacement: Displacement? { nil }
     var facts: [String: UInt64] { [:] }
+    func acquire() throws {}
     func perform() throws {}
     func revert() throws {}
     func stage() throws {}
-    func commit() throws {}
+    func commit() throws -> Bool { false }
     func isCommitted() throws -> Bool { false }
     func finish() throws {}
 }

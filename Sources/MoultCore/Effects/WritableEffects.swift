@@ -45,15 +45,20 @@ final class WritableEffects {
             try proveFree(effect)
         }
         try noteModes(effects)
+        // Migrations wait long for the transactions of others, and nothing else may be locked meanwhile.
+        for effect in effects where effect is Migration { try effect.hold() }
+        try acquire(effects)
+        for effect in effects where !(effect is Migration) { try effect.hold() }
+    }
+
+    private func acquire(_ effects: [any WritableEffect]) throws {
         let deadline = ContinuousClock.now + Self.patience
         while true {
-            do {
-                for effect in effects { try effect.hold() }
-                break
-            } catch let error as MoultError where error.outcome == .busy && ContinuousClock.now < deadline {
+            do { return try effects.forEach { try $0.acquire() } } catch let error as MoultError
+                where error.outcome == .busy && ContinuousClock.now < deadline
+            {
                 // Another process has one of them for a moment: all are released, so that it can end its transaction.
-                guard effects.contains(where: { $0 is LiveReplacement }) else { throw error }
-                for effect in effects.reversed() { try effect.release() }
+                for effect in effects.reversed() where effect is LiveReplacement { try effect.release() }
             }
         }
     }
@@ -120,12 +125,11 @@ final class WritableEffects {
         let effects = try effects()
         for effect in effects { try effect.stage() }
         for effect in effects {
-            do { try effect.commit() } catch {
+            do { if try effect.commit() { isIrrevocable = true } } catch {
                 // Where not even that can be found out, forward is the only safe way.
                 isIrrevocable = isIrrevocable || ((try? effect.isCommitted()) ?? true)
                 throw error
             }
-            isIrrevocable = try isIrrevocable || effect.isCommitted()
         }
         for effect in effects { try effect.finish() }
         try restoreModes()
