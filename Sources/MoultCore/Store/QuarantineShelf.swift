@@ -47,7 +47,11 @@ package struct QuarantineShelf {
             let rows = (record?.rows ?? [:]).values.reduce(0, +)
             let what = record.map { "\($0.database)" } ?? id
             return "\(what): the old database is in quarantine"
-                + (rows > 0 ? ", with \(counted(rows, "row")) as they were" : "")
+                + (rows == 0
+                    ? ""
+                    : record?.reason == .migrated
+                        ? ", with the old values of \(counted(rows, "row"))"
+                        : ", with \(counted(rows, "row")) that the new content does not have")
                 + "; see it with: moult quarantine"
                 + (storeWords.isEmpty ? "" : " \(storeWords.joined(separator: " "))")
         }
