@@ -41,7 +41,7 @@ extension Orchestrator {
     ) throws -> Result {
         let database = try writable(set)
         return try locked(wait) { settled in
-            try Files.withScratchDirectory { scratch in
+            try inScratch { scratch in
                 let copy = try proven(set, in: scratch)
                 return try execute(
                     planner.restore(database.name, from: copy, why: "\(set.id) was put back"), settled: settled,
@@ -57,7 +57,7 @@ extension Orchestrator {
         var fate = RowFate(table: table)
         _ = try locked(wait) { settled in
             let place = try layout.place(of: database)
-            fate = try Files.withScratchDirectory { scratch in
+            fate = try inScratch { scratch in
                 let old = try Connection(path: proven(set, in: scratch), access: .readWrite)
                 let live = try Connection(path: place, access: .readWrite)
                 try proveTable(table, in: old, set)
@@ -103,6 +103,19 @@ extension Orchestrator {
             for set in sets { try Removable(set, isNamed: true)?.remove() }
             return Result(settled: settled)
         }
+    }
+
+    /// A scratch directory that cannot be removed does not change what was done.
+    private func inScratch<R>(_ body: (String) throws -> R) throws -> R {
+        var result: R?
+        do {
+            try Files.withScratchDirectory { result = try body($0) }
+        } catch {
+            guard result != nil else { throw error }
+            watcher.tell(.warning("\(error)"))
+        }
+        guard let result else { throw MoultError(.quarantine, what: "nothing was put back") }
+        return result
     }
 
     private func shelf() throws -> QuarantineShelf {

@@ -47,7 +47,7 @@ package enum Peek {
             // Keeps out whoever writes the file itself; who writes a WAL instead is noticed afterwards.
             try probe.lockShared(within: busyTimeout)
             isLocked = true
-            if way == .closed, try mayBeHot(before.journal) { throw hotJournal(path, cause: nil) }
+            if way == .closed, try before.hasHotJournal() { throw hotJournal(path, cause: nil) }
             connection =
                 try way == .closed
                 ? Connection(path: path, access: .immutable)
@@ -106,17 +106,6 @@ package enum Peek {
             if error.sqlite?.resultCode == .readOnlyRollback { throw hotJournal(connection.path, cause: error) }
             throw error
         }
-    }
-
-    /// A journal with an empty or zeroed start is over; SQLite leaves such ones in some of its modes.
-    private static func mayBeHot(_ journal: Sidecars.Sidecar?) throws -> Bool {
-        guard let journal, journal.facts.size > 0, let file = try Descriptor.ifThere(journal.path, .read) else {
-            return false
-        }
-        var first: UInt8 = 0
-        let count = try withUnsafeMutableBytes(of: &first) { try file.read(into: $0) }
-        try file.close()
-        return count == 1 && first != 0
     }
 
     private static func hotJournal(_ path: String, cause: (any Error)?) -> MoultError {

@@ -22,6 +22,18 @@ package struct Sidecars: Equatable, Sendable {
         return Sidecars(wal: try sidecar("-wal"), sharedMemory: try sidecar("-shm"), journal: try sidecar("-journal"))
     }
 
+    /// Whether there is a journal that may have to be rolled back. One with an empty or zeroed start is over; SQLite
+    /// leaves such ones in some of its modes.
+    package func hasHotJournal() throws -> Bool {
+        guard let journal, journal.facts.size > 0, let file = try Descriptor.ifThere(journal.path, .read) else {
+            return false
+        }
+        var first: UInt8 = 0
+        let count = try withUnsafeMutableBytes(of: &first) { try file.read(into: $0) }
+        try file.close()
+        return count == 1 && first != 0
+    }
+
     package var isEmpty: Bool { paths.isEmpty }
 
     /// The paths of those that are there.

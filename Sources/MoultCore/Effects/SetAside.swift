@@ -82,8 +82,8 @@ final class SetAside: WritableEffect {
         if original == 0, try Files.facts(place) == nil, try Sidecars.of(place).isEmpty { return }
         try make(directory)
         var record = record
-        record.owner =
-            try Files.facts(place).map { QuarantineRecord.Owner($0) } ?? QuarantineRecord(in: directory)?.owner
+        let owner = try Files.facts(place).flatMap { $0.kind == .file ? QuarantineRecord.Owner($0) : nil }
+        record.owner = try owner ?? QuarantineRecord(in: directory)?.owner
         try record.write(to: directory)
         let there = try Files.facts(place)
         if (there?.inode ?? 0) == original {
@@ -213,7 +213,7 @@ final class SetAside: WritableEffect {
             let back = suffix.isEmpty ? original : try Files.facts(place + suffix)
             if left.inode == back?.inode { try Files.remove(kept(suffix)) }
         }
-        let ours = [QuarantineRecord.fileName, Self.salvagedName, Self.reportName]
+        let ours = [QuarantineRecord.fileName, "\(QuarantineRecord.fileName).new", Self.salvagedName, Self.reportName]
         if try Files.list(directory).allSatisfy(ours.contains) { try Files.removeTree(directory) }
     }
 

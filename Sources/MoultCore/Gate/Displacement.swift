@@ -127,7 +127,12 @@ final class Displacement {
     }
 
     private static func settle(_ directory: String, isInstalled: Bool) throws {
-        guard var record = try QuarantineRecord(in: directory), record.isPending else { return }
+        guard var record = try QuarantineRecord(in: directory) else {
+            // A crash came before the record was written, and so before any content.
+            try Removable(pending: directory)?.remove()
+            return
+        }
+        guard record.isPending else { return }
         if !isInstalled, let removable = try Removable(pending: directory) { return try removable.remove() }
         record.isPending = false
         try record.write(to: directory)

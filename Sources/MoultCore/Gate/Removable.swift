@@ -17,7 +17,10 @@ struct Removable {
     init?(pending directory: String) throws {
         guard let record = try QuarantineRecord(in: directory), record.isPending else {
             // Without a record it is a directory that was made just before a crash.
-            guard try Files.list(directory).isEmpty, try Files.facts(directory) != nil else { return nil }
+            let unwritten = try Files.list(directory).allSatisfy { $0.hasPrefix(QuarantineRecord.fileName) }
+            guard unwritten, try Files.facts(directory) != nil,
+                try Files.facts("\(directory)/\(QuarantineRecord.fileName)") == nil
+            else { return nil }
             self.init(directory)
             return
         }
@@ -33,14 +36,24 @@ struct Removable {
     /// What a transaction staged. Old content that an exchange put there is moved to quarantine first, unless the
     /// update's decision says that it is expendable.
     init(staging transaction: Transaction, _ state: Journal.State) throws {
-        for path in state.plan?.replaced ?? [] {
-            let waiting = transaction.waiting(path)
-            guard let facts = try Files.facts(waiting) else { continue }
-            let isStaged = state.decided.map { $0["waiting/\(path)"] == facts.inode } ?? true
-            if isStaged || state.expendable.contains(path) { continue }
-            try Self.shelve(waiting, path, transaction, facts)
-        }
+        for path in state.plan?.exchanged ?? [] { try Self.secure(path, transaction, state) }
         self.init(transaction.directory)
+    }
+
+    /// A staged copy of a database, and its sidecars, which recovery makes again.
+    init?(staged path: String, suffix: String, _ transaction: Transaction, _ state: Journal.State) throws {
+        try Self.secure(path, transaction, state)
+        guard try Files.facts(transaction.waiting(path) + suffix) != nil else { return nil }
+        self.init(transaction.waiting(path) + suffix)
+    }
+
+    /// Old content where a file was staged is moved to quarantine, unless the decision says that it is expendable.
+    private static func secure(_ path: String, _ transaction: Transaction, _ state: Journal.State) throws {
+        let waiting = transaction.waiting(path)
+        guard let facts = try Files.facts(waiting) else { return }
+        let isStaged = state.decided.map { $0["waiting/\(path)"] == facts.inode } ?? true
+        if isStaged || state.expendable.contains(path) { return }
+        try shelve(waiting, path, transaction, facts)
     }
 
     private static func shelve(_ waiting: String, _ path: String, _ transaction: Transaction, _ facts: FileFacts) throws

@@ -1,5 +1,6 @@
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultSQLite
 internal import StepKit
 
 /// Finishes or cleans away what a crash left: before the decision there is nothing to keep, after it the update goes on.
@@ -52,10 +53,25 @@ package struct Settler {
         try LinkedFiles(layout).refresh()
         // What a collection had thrown away is no update.
         for trash in try Transaction.all(layout) where trash.isTrash { try trash.remove() }
-        return try Self.unfinished(layout).map { transaction in
+        let results = try Self.unfinished(layout).map { transaction in
             let result = try settle(transaction, patiently: patiently, back: back)
             tell(.settled(result))
             return result
+        }
+        try rollBackJournals()
+        return results
+    }
+
+    /// A transaction of one database that was killed, such as one that puts rows back from quarantine, is rolled back as
+    /// SQLite would do it at the app's next open.
+    private func rollBackJournals() throws {
+        guard let name = try Generation.currentName(layout), try Files.facts(layout.generation(name)) != nil else {
+            return
+        }
+        for database in try Generation.load(name, in: layout).manifest.databases where !database.kind.isSealed {
+            let path = try layout.place(of: database)
+            guard try Sidecars.of(path).hasHotJournal() else { continue }
+            try JournalModeRestore(path: path).restore()
         }
     }
 
@@ -86,7 +102,7 @@ package struct Settler {
         // Whoever has a living file open is told to try later; that is no failed attempt.
         if isForward {
             if mayRelease { try calls(transaction, plan, state).release() }
-            try engageAgain(transaction, applier)
+            try holdAgain(transaction, applier, state)
         }
         if back, state.undoing == nil { try applier.performer.proveRevocable() }
         try transaction.journal.attempt()
@@ -123,7 +139,7 @@ package struct Settler {
     }
 
     /// What the crash let go of is taken again, from the pristine content and the rows that are there now.
-    private func engageAgain(_ transaction: Transaction, _ applier: Applier) throws {
+    private func holdAgain(_ transaction: Transaction, _ applier: Applier, _ state: Journal.State) throws {
         let context = PrepareContext(
             plan: applier.context, staging: transaction.directory, stagedGeneration: transaction.generation,
             progress: { _ in }, warn: { _ in })
@@ -131,10 +147,28 @@ package struct Settler {
             guard case .replace(let path, _, _, _, _, _, _) = effect.change, try !applier.performer.isDone(effect)
             else { continue }
             // With what a crash in the middle of a write left beside it: SQLite would play that into the new copy.
-            for suffix in ["-journal", "-wal", "-shm", ""] { try Files.remove(transaction.waiting(path) + suffix) }
+            for suffix in ["-journal", "-wal", "-shm", ""] {
+                try Removable(staged: path, suffix: suffix, transaction, state)?.remove()
+            }
             try steps.named(effect.step)?.prepare([effect], context)
         }
         try applier.performer.hold()
+        // What was staged again has other inodes, and its old content another proof.
+        try transaction.journal.decide(
+            inodes: inodes(of: transaction, applier), expendable: applier.performer.expendable())
+    }
+
+    private func inodes(of transaction: Transaction, _ applier: Applier) throws -> [String: UInt64] {
+        var inodes = try applier.performer.inodes.merging(applier.performer.facts()) { $1 }
+        for effect in applier.plan.effects {
+            guard case .replace(let path, _, _, _, _, _, _) = effect.change, try !applier.performer.isDone(effect)
+            else {
+                continue
+            }
+            inodes["waiting/\(path)"] = try Files.facts(transaction.waiting(path))?.inode
+        }
+        applier.performer.inodes = inodes
+        return inodes
     }
 
     private func calls(_ transaction: Transaction, _ plan: Plan, _ state: Journal.State) throws -> ConsumerCalls {

@@ -117,9 +117,9 @@ package struct Plan: Sendable, Equatable {
         }
     }
 
-    /// The paths whose content is replaced by another file.
-    var replaced: [String] {
-        effects.compactMap { if case .replace(let path, _, _, _, _, _, _) = $0.change { path } else { nil } }
+    /// The paths where another file takes the place of the old one, which is in staging afterwards.
+    var exchanged: [String] {
+        effects.compactMap { if case .replace(let path, _, _, .exchange, _, _, _) = $0.change { path } else { nil } }
     }
 
     package func effects(of phase: Phase) -> [Effect] { effects.filter { $0.phase == phase } }
