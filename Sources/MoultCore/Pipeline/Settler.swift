@@ -143,9 +143,11 @@ package struct Settler {
         let context = PrepareContext(
             plan: applier.context, staging: transaction.directory, stagedGeneration: transaction.generation,
             progress: { _ in }, warn: { _ in })
+        var staged: [String] = []
         for effect in applier.plan.effects {
             guard case .replace(let path, _, _, _, _, _, _) = effect.change, try !applier.performer.isDone(effect)
             else { continue }
+            staged.append(path)
             // With what a crash in the middle of a write left beside it: SQLite would play that into the new copy.
             for suffix in ["-journal", "-wal", "-shm", ""] {
                 try Removable(staged: path, suffix: suffix, transaction, state)?.remove()
@@ -155,18 +157,14 @@ package struct Settler {
         try applier.performer.hold()
         // What was staged again has other inodes, and its old content another proof.
         try transaction.journal.decide(
-            inodes: inodes(of: transaction, applier), expendable: applier.performer.expendable())
+            inodes: inodes(of: staged, transaction, applier), expendable: applier.performer.expendable())
     }
 
-    private func inodes(of transaction: Transaction, _ applier: Applier) throws -> [String: UInt64] {
+    private func inodes(
+        of staged: [String], _ transaction: Transaction, _ applier: Applier
+    ) throws -> [String: UInt64] {
         var inodes = try applier.performer.inodes.merging(applier.performer.facts()) { $1 }
-        for effect in applier.plan.effects {
-            guard case .replace(let path, _, _, _, _, _, _) = effect.change, try !applier.performer.isDone(effect)
-            else {
-                continue
-            }
-            inodes["waiting/\(path)"] = try Files.facts(transaction.waiting(path))?.inode
-        }
+        for path in staged { inodes["waiting/\(path)"] = try Files.facts(transaction.waiting(path))?.inode }
         applier.performer.inodes = inodes
         return inodes
     }
