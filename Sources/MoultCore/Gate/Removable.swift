@@ -52,7 +52,7 @@ struct Removable {
         let waiting = transaction.waiting(path)
         guard let facts = try Files.facts(waiting) else { return }
         let isStaged = state.decided.map { $0["waiting/\(path)"] == facts.inode } ?? true
-        if isStaged || state.expendable.contains(path) { return }
+        if isStaged || state.expendable[path] != nil { return }
         try shelve(waiting, path, transaction, facts)
     }
 

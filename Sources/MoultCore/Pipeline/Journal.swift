@@ -18,8 +18,8 @@ struct Journal {
         var plan: Plan?
         /// The inodes of what the transaction staged, by their path in its directory; nil before the decision.
         var decided: [String: UInt64]?
-        /// The paths whose old content may be removed, because a proof of the gate says so.
-        var expendable: Set<String> = []
+        /// The paths whose old content may be removed, and the proof of the gate that says so.
+        var expendable: [String: Displacement.Proof] = [:]
         /// The consumers that were told to let go.
         var released: [String] = []
         var attempts = 0
@@ -119,8 +119,9 @@ struct Journal {
             let json: JSON
             do { json = try JSON(parsing: Array(line), source: path) } catch {
                 // The disk writes pages in any order, so that a power cut may leave a later line and not an earlier one;
-                // but when a line was synced, all before it were.
-                if lines.allSatisfy({ !isSynced($0) }) { break }
+                // but when a line was synced, all before it were. The last such line may not have been synced any more,
+                // and then nothing was done on the strength of it.
+                if lines.count(where: isSynced) <= 1 { break }
                 throw error
             }
             try apply(json, to: &state)
@@ -143,7 +144,10 @@ struct Journal {
             for member in json["inodes"]?.members ?? [] {
                 state.decided?[member.name] = member.value.integer.map { UInt64(bitPattern: $0) }
             }
-            state.expendable = Set((json["expendable"]?.members ?? []).map(\.name))
+            state.expendable = [:]
+            for member in json["expendable"]?.members ?? [] {
+                state.expendable[member.name] = member.value.string.flatMap { Displacement.Proof(rawValue: $0) }
+            }
         case "draining": state.wal.formUnion(json["wal"]?.array?.compactMap(\.string) ?? [])
         case "attempt": state.attempts += 1
         case "intent":

@@ -70,7 +70,7 @@ package struct Settler {
         }
         for database in try Generation.load(name, in: layout).manifest.databases where !database.kind.isSealed {
             let path = try layout.place(of: database)
-            guard try Sidecars.of(path).hasHotJournal() else { continue }
+            guard try Sidecars.of(path).journal != nil, try OpenFiles.holders(of: [path]).isEmpty else { continue }
             try JournalModeRestore(path: path).restore()
         }
     }
@@ -155,9 +155,12 @@ package struct Settler {
             try steps.named(effect.step)?.prepare([effect], context)
         }
         try applier.performer.hold()
+        if staged.isEmpty { return }
         // What was staged again has other inodes, and its old content another proof.
+        let before = state.expendable.filter { !staged.contains($0.key) }
         try transaction.journal.decide(
-            inodes: inodes(of: staged, transaction, applier), expendable: applier.performer.expendable())
+            inodes: inodes(of: staged, transaction, applier),
+            expendable: before.merging(applier.performer.expendable()) { $1 })
     }
 
     private func inodes(
