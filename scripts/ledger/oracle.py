@@ -390,7 +390,7 @@ class Switch:
             return
         if db["path"] in self.state.opened:
             return
-        if file.plain and self.choose("a plain file at a cache", True, False):
+        if (file.plain or not before) and self.choose("a file at a cache", file.plain, not file.plain):
             self.adopt(db, file)
         else:
             self.kept.append(Kept(db["name"], "cache", db["path"], self.version(), {"unfit-cache"}, file))
