@@ -201,18 +201,26 @@ def place(result, old, table, there, columns, rows, shipped, entry, choose, adop
         result.keep(table, 0, soft_values, "columns are gone")
 
 
-def defaults(content, table):
-    """The exact default of each column."""
-    return [exact(content.db.execute(f"SELECT {row[4].decode()}").fetchone()[0]) if row[4] is not None else "NULL"
-            for row in content.all(f"PRAGMA table_info({quoted(table)})")]
-
-
 def is_same(other, whole, after, into, choose):
     """Whether a row is there already. Columns that only the new schema has may count or not."""
     if other == whole:
         return True
     have, want = dict(zip(after, other)), dict(zip(after, whole))
     return all(have[c] == want[c] for c in into) and choose("new columns of a row that is there", True, False)
+
+
+def defaults(content, table):
+    """The exact default of each column, as the column stores it."""
+    found = []
+    for row in content.all(f"PRAGMA table_info({quoted(table)})"):
+        if row[4] is None:
+            found.append("NULL")
+            continue
+        scratch = open_memory()
+        scratch.execute(f"CREATE TABLE d(c {row[2].decode()})")
+        scratch.execute(f"INSERT INTO d VALUES({row[4].decode()})")
+        found.append(exact(scratch.execute("SELECT c FROM d").fetchone()[0]))
+    return found
 
 
 class Fit:

@@ -395,6 +395,8 @@ class Catalogue:
             if "unpreserved" not in self.features:
                 for db in spec["databases"].values():
                     db.pop("unpreserved", None)
+            if len(self.known) > 1500:
+                self.known.clear()
             self.known[key] = Release(index, spec, self.pack(spec))
         return self.known[key]
 

@@ -128,7 +128,7 @@ class Oracle:
                 if certain or choose("hold", True, False):
                     return same
             if isinstance(state.installed, str):
-                return Outcome({DONE, REFUSED}, None, loose="after going back to an adopted file")
+                return Outcome({DONE, REFUSED} | ({BUSY} if state.opened else set()), None, loose="after going back to an adopted file")
             if state.installed is not None and index < state.installed and not op.get("downgrade"):
                 return same
             if index != state.installed and not op.get("downgrade"):
@@ -149,7 +149,7 @@ class Oracle:
                     return same
                 return self.to_adopted(state, wanted, choose)
             if isinstance(state.installed, str):
-                return Outcome({DONE, REFUSED}, None, loose="from an adopted generation")
+                return Outcome({DONE, REFUSED} | ({BUSY} if state.opened else set()), None, loose="from an adopted generation")
             if wanted is not None:
                 if wanted not in state.generations or wanted == state.installed:
                     return same
@@ -177,7 +177,8 @@ class Oracle:
         try:
             return Switch(self, state, index, op, choose, purpose).outcome()
         except Refused as why:
-            found = Outcome({REFUSED}, state, same=True)
+            # What is open may be found before what is refused.
+            found = Outcome({REFUSED, BUSY} if state.opened else {REFUSED}, state, same=True)
             found.why = str(why)
             return found
         except Busy:
@@ -187,7 +188,11 @@ class Oracle:
         after = state.copy()
         after.installed = name
         after.before.append((state.installed, name))
-        found = Outcome({DONE, REFUSED, BUSY} if state.opened else {DONE, REFUSED}, None, loose="back to an adopted file")
+        exits = {DONE, REFUSED} | ({BUSY} if state.opened else set())
+        if any(file.content is None for file in state.adopted[name].values()):
+            # What is no database cannot be brought back by every way.
+            exits.add(1)
+        found = Outcome(exits, None, loose="back to an adopted file")
         found.plain = state.adopted[name]
         found.leads_to = name
         return found
@@ -195,6 +200,8 @@ class Oracle:
     def reset(self, state, op):
         def predict(choose):
             name = op["db"]
+            if isinstance(state.installed, str):
+                return Outcome({DONE, REFUSED, 1, 64}, None, loose="reset of an adopted file")
             db = self.release(state.installed).databases.get(name) if isinstance(state.installed, int) else None
             if db is None or db["kind"] == "reference":
                 return Outcome({REFUSED, 1, 64}, state, same=True)
@@ -390,7 +397,7 @@ class Switch:
             return
         if db["path"] in self.state.opened:
             return
-        if (file.plain or file.content is None) and self.choose("a plain file at a cache", True, False):
+        if (file.plain or not before) and self.choose("a file at a cache", file.plain, not file.plain):
             self.adopt(db, file)
         else:
             self.kept.append(Kept(db["name"], "cache", db["path"], self.version(), {"unfit-cache"}, file))
