@@ -32,7 +32,11 @@ extension PlanContext {
             guard let before, before.holdsAppData, database.holdsAppData else { return .nothing }
             return .missing(before)
         case .link(let target):
-            return target.hasPrefix(".moult/") || target.contains("/.moult/") ? .generationLink : .link(to: target)
+            if target.hasPrefix(".moult/") || target.contains("/.moult/") { return .generationLink }
+            if let before, before.holdsAppData, before.kind != database.kind, database.kind != .user {
+                return .claimed(before)
+            }
+            return .link(to: target)
         case .directory, .other: return .obstacle
         case .file:
             guard let before, !before.kind.isSealed else {
@@ -60,7 +64,13 @@ extension PlanContext {
 
     /// Throws unless the operator lets the release take the file over.
     public func proveTakeOver(of database: Database, from before: Database) throws {
-        if policy.takeOver.contains(database.name) { return }
+        if policy.takeOver.contains(database.name) {
+            // A link can only be written through.
+            if database.kind != .shared, case .link(let target) = try store.look(path(of: database)) {
+                throw foreignLink(target, at: path(of: database), database)
+            }
+            return
+        }
         throw MoultError(
             .occupied, .refused,
             what:

@@ -193,6 +193,8 @@ public protocol StoreView: Sendable {
     func look(_ path: String) throws -> Found
     /// The digest of the release content by which a shared database at a path is marked; nil without a mark.
     func marker(_ path: String) throws -> String?
+    /// Whether a file is at a path, or where a link at it leads.
+    func leads(_ path: String) throws -> Bool
     /// Where a sealed file of a generation lies.
     func path(ofMember member: String, in generation: String) -> String
     /// Whether a kept generation's files are the very ones that were sealed; throws what is wrong with them.
@@ -216,6 +218,9 @@ public enum Found: Sendable, Equatable {
 extension StoreView {
     /// No mark: for views that look at names only.
     public func marker(_ path: String) throws -> String? { nil }
+
+    /// For views that look at names only.
+    public func leads(_ path: String) throws -> Bool { try look(path) != .nothing }
 
     /// The full path of a file of the store; a full path stays as it is.
     public func path(_ name: String) -> String { name.hasPrefix("/") ? name : "\(root)/\(name)" }

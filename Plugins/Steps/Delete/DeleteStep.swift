@@ -59,7 +59,9 @@ public struct DeleteStep: Step {
     /// Whatever is at the path: whether it can be opened makes no difference.
     private func reset(_ context: PlanContext) throws -> [Effect] {
         guard let database = context.only.flatMap(context.release.database) else { return [] }
-        if case .link(let target) = try context.occupant(of: database) {
+        if case .link(let target) = try context.occupant(of: database),
+            try context.store.leads(context.path(of: database))
+        {
             let path = context.store.path(context.path(of: database))
             throw MoultError(
                 .occupied, .refused, what: "\(path) is a symbolic link to \(target)",
@@ -129,9 +131,10 @@ public struct DeleteStep: Step {
                     return nil
                 }
                 throw context.foreignLink(target, at: path, database)
-            default:
-                if database.kind.isSealed { try refuseSidecars(path, database, context) }
+            case (.nothing, .reference), (.generationLink, .reference):
+                try refuseSidecars(path, database, context)
                 return nil
+            default: return nil
             }
         }
     }

@@ -22,9 +22,12 @@ struct ContentTransfer {
     let rules: [Preservation.Rule]
     let acceptsUnpreserved: Bool
 
+    /// Whether the file comes from before moult.
+    var isForeign: Bool { if case .foreign = old { true } else { false } }
+
     /// Whether the file is not a database at all, and comes from before moult.
     func isOfForeignFile(_ path: String) throws -> Bool {
-        guard case .foreign = old else { return false }
+        guard isForeign else { return false }
         do {
             _ = try Look.into(path) { try $0.int("PRAGMA schema_version") }
             return false

@@ -47,23 +47,27 @@ final class Exchange: WritableEffect {
     /// Drains the old file and carries its rows over: the last thing before the decision, because the lease is for
     /// moments only.
     func hold() throws {
-        if try transfer.isOfForeignFile(held) {
-            // What is not a database has no rows to carry; the same update keeps it as a generation.
-            try old.holdPlainFile()
-            displacement?.proveAdopted([])
-        } else {
+        do {
+            if try transfer.isOfForeignFile(held) { throw Self.notADatabase }
             try old.hold(
                 read: { [self] connection in
                     let staged = try lockStaged()
                     self.staged = staged
                     try transfer.run(from: connection, to: staged, displacement)
                 }, discard: { [self] in try discardStaged() })
+        } catch let error as MoultError where error.code == .databaseCorrupt && transfer.isForeign {
+            // What is not a sound database has no rows to carry; the same update keeps it as a generation.
+            if staged != nil { try discardStaged() }
+            try old.holdPlainFile()
+            displacement?.proveAdopted([])
         }
         if staged == nil { staged = try lockStaged() }
         try staged?.execute("COMMIT")
         try Files.copyAttributes(from: held, to: waiting)
         if displacement?.isKept == true { try displacement?.keepFile() }
     }
+
+    private static let notADatabase = MoultError(.databaseCorrupt, what: "not a database")
 
     private func lockStaged() throws -> Connection {
         let staged = try Connection(path: waiting, access: .readWrite)

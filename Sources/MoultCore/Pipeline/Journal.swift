@@ -10,6 +10,7 @@ struct Journal {
     let path: String
 
     private static let largest = 1 << 26
+    private static let page = 4096
 
     init(in directory: String) { path = "\(directory)/journal.jsonl" }
 
@@ -56,7 +57,8 @@ struct Journal {
         let members = inodes.sorted { $0.key < $1.key }.map {
             JSON.Member($0.key, .integer(Int64(bitPattern: $0.value)))
         }
-        try syncNames()
+        // A plan of several pages may be torn where the decision behind it is whole, and then nothing could be told.
+        if try (Files.facts(path)?.size ?? 0) > Self.page { try sync() } else { try syncNames() }
         let proofs = expendable.sorted { $0.key < $1.key }.map { JSON.Member($0.key, .string($0.value.rawValue)) }
         try append(
             .compact([
@@ -119,9 +121,8 @@ struct Journal {
             let json: JSON
             do { json = try JSON(parsing: Array(line), source: path) } catch {
                 // The disk writes pages in any order, so that a power cut may leave a later line and not an earlier one;
-                // but when a line was synced, all before it were. The last such line may not have been synced any more,
-                // and then nothing was done on the strength of it.
-                if lines.count(where: isSynced) <= 1 { break }
+                // but when a line was synced, all before it were.
+                if lines.allSatisfy({ !isSynced($0) }) { break }
                 throw error
             }
             try apply(json, to: &state)

@@ -1,6 +1,5 @@
 internal import MoultBasics
 internal import MoultFiles
-internal import MoultSQLite
 internal import StepKit
 
 /// Finishes or cleans away what a crash left: before the decision there is nothing to keep, after it the update goes on.
@@ -58,21 +57,7 @@ package struct Settler {
             tell(.settled(result))
             return result
         }
-        try rollBackJournals()
         return results
-    }
-
-    /// A transaction of one database that was killed, such as one that puts rows back from quarantine, is rolled back as
-    /// SQLite would do it at the app's next open.
-    private func rollBackJournals() throws {
-        guard let name = try Generation.currentName(layout), try Files.facts(layout.generation(name)) != nil else {
-            return
-        }
-        for database in try Generation.load(name, in: layout).manifest.databases where !database.kind.isSealed {
-            let path = try layout.place(of: database)
-            guard try Sidecars.of(path).journal != nil, try OpenFiles.holders(of: [path]).isEmpty else { continue }
-            try JournalModeRestore(path: path).restore()
-        }
     }
 
     private func settle(_ transaction: Transaction, patiently: Bool, back: Bool) throws -> Result {

@@ -32,6 +32,8 @@ final class RecordingView: StoreView, @unchecked Sendable {
         } catch let error as MoultError where error.code == .databaseCorrupt { return nil }
     }
 
+    func leads(_ path: String) throws -> Bool { try Files.factsThroughLinks(layout.file(path)) != nil }
+
     func path(ofMember member: String, in generation: String) -> String { "\(layout.generation(generation))/\(member)" }
 
     func proveSeal(of generation: String) throws {

@@ -135,7 +135,7 @@ import Testing
         let before = try Tree(store)
         let ended = try scratch.run("moult reset user --set-user-data-aside --dry-run")
         #expect(ended.status == 2)
-        #expect(ended.out.contains("user.db and all beside it to quarantine"))
+        #expect(ended.out.contains("user.db and its sidecar files go to quarantine"))
         #expect(try Tree(store) == before)
     }
 
