@@ -354,7 +354,8 @@ FLOWS = [
     *(lossy(wal) for wal in (False, True)),
     *(restored_user(wal) for wal in (False, True)),
     *(restored_pantry(wal) for wal in (False, True)),
-    *(restored_table(table, wal) for table in ("favorite", "food") for wal in (False, True)),
+    # In rollback mode a kill leaves SQLite's own journal, which the next open rolls back: not looked for here.
+    *(restored_table(table, True) for table in ("favorite", "food")),
     *(moved(wal) for wal in (False, True)),
     *(moved_pantry(wal) for wal in (False, True)),
     *(several(wal) for wal in (False, True)),
