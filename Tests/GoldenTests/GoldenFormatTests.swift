@@ -58,7 +58,10 @@ import Testing
         #expect(plan.json.setting("effects", to: nil) == json.setting("effects", to: nil))
         func changes(_ json: JSON) -> [[String?]] {
             (json["effects"]?.array ?? []).map {
-                [$0["phase"]?.string, $0["database"]?.string, $0["change"]?["do"]?.string, $0["change"]?["path"]?.string]
+                [
+                    $0["phase"]?.string, $0["database"]?.string, $0["change"]?["do"]?.string,
+                    $0["change"]?["path"]?.string,
+                ]
             }
         }
         #expect(changes(plan.json) == changes(json))
