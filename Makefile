@@ -63,13 +63,12 @@ test: test-deps proof-deps lint
 	swift test --skip-build
 	swift build -c release --build-tests $(RELEASE_TESTS)
 	swift test -c release --skip-build --skip DataTests $(RELEASE_TESTS)
-	scripts/proof/run .build/release-tests/release/moult --sample 20 $(foreach flow,$(SAMPLED_FLOWS),--flow $(flow))
+	scripts/proof/run .build/release-tests/release/moult --sample 20 \
+		--flow "first install" --flow "update" --flow "rollback" --flow "shared by exchange" --flow "shared by live" \
+		--flow "shared by live, WAL" --flow "user migration" --flow "patch" --flow "external step" --flow "feed fetch" \
+		--flow "chain of two releases" --flow "cache reset" --flow "adoption by exchange" \
+		--flow "rows left behind by exchange" --flow "migration that changes values"
 	scripts/ledger/run .build/release-tests/release/moult --stories 200 --save .build/ledger
-
-# The flows of which `make test` tries some points; `make proof` has all of them.
-SAMPLED_FLOWS := "first install" "update" "rollback" "shared by exchange" "shared by exchange, WAL" "shared by live" \
-	"shared by live, WAL" "user migration" "patch" "external step" "feed fetch" "chain of two releases" "cache reset" \
-	"adoption by exchange" "rows left behind by exchange" "migration that changes values"
 
 # In a directory of its own, because the installed command is built with other flags. DataTests run a command from outside,
 # and wait for its locks: once is enough.
