@@ -68,7 +68,7 @@ test: test-deps proof-deps lint
 		--flow "shared by live, WAL" --flow "user migration" --flow "patch" --flow "external step" --flow "feed fetch" \
 		--flow "chain of two releases" --flow "cache reset" --flow "adoption by exchange" \
 		--flow "rows left behind by exchange" --flow "migration that changes values"
-	scripts/ledger/run .build/release-tests/release/moult --stories 200 --save .build/ledger
+	scripts/ledger/run .build/release-tests/release/moult --stories 100 --save .build/ledger
 
 # In a directory of its own, because the installed command is built with other flags. DataTests run a command from outside,
 # and wait for its locks: once is enough.
