@@ -222,6 +222,11 @@ if Context.environment["MOULT_FUZZ"] != nil {
             ], path: "Fuzz", exclude: ["corpus"]))
 }
 
+// Some test targets only, named with commas between: MOULT_TESTS=DataTests,FeedTests swift test
+if let names = Context.environment["MOULT_TESTS"]?.split(separator: ",").map(String.init) {
+    package.targets.removeAll { $0.type == .test && !names.contains($0.name) }
+}
+
 // With a sanitizer, which needs what limits take away: `make test-sanitize`.
 if Context.environment["MOULT_SANITIZE"] != nil {
     for target in package.targets where target.name.hasPrefix("MoultExam") {
