@@ -97,16 +97,25 @@ import Testing
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
-    /// A cache goes although an idle app has it open: neither its rows nor its end may touch the fresh one.
-    @Test(arguments: [true, false])
-    func droppingACache(withRelease: Bool) throws {
+    /// A release waits until the app that has the cache open is gone.
+    @Test func droppingACache() throws {
         try lab.store.update(to: lab.cache("1.0.0", 1, 500, "first"))
         let app = try RunningApp(path, Self.pragmas + Self.fill)
-        if withRelease {
-            try lab.store.update(to: lab.cache("2.0.0", 2, 3, "new"))
-        } else {
-            #expect(try Store.cache(at: path, schema: Lab.cacheSchema(3, "new", 2)) != .ready)
-        }
+        let next = try lab.cache("2.0.0", 2, 3, "new")
+        let error = #expect(throws: MoultError.self) { try lab.store.update(to: next) }
+        #expect(error?.outcome == .busy)
+        #expect(try Lab.read(path) == "500|old|old\n")
+        try app.close()
+        try lab.store.update(to: next)
+        #expect(try Lab.read(path) == "3|new|new\n")
+    }
+
+    /// An app's own cache goes although another process of the app has it open: neither what that one writes nor its
+    /// end may touch the fresh one.
+    @Test func droppingAnAppsOwnCache() throws {
+        try lab.store.update(to: lab.cache("1.0.0", 1, 500, "first"))
+        let app = try RunningApp(path, Self.pragmas + Self.fill)
+        #expect(try Store.cache(at: path, schema: Lab.cacheSchema(3, "new", 2)) != .ready)
         #expect(try Lab.read(path) == "3|new|new\n")
         let next = try RunningApp(path, Self.pragmas)
         try next.run("INSERT INTO note(text) VALUES('newer')")

@@ -68,14 +68,24 @@ import Testing
     }
 
     /// The file is gone, and only its journal is left.
-    @Test(arguments: ["user", "cache"])
-    func makingAgain(kind: String) throws {
-        let release = kind == "user" ? lab.user : lab.cache
-        try lab.store.update(to: release("1.0.0", 1, 500, "old"))
+    @Test func makingACacheAgain() throws {
+        try lab.store.update(to: lab.cache("1.0.0", 1, 500, "old"))
         try die()
         try Files.remove(path)
-        try lab.store.update(to: release("2.0.0", 2, 3, "new"))
+        try lab.store.update(to: lab.cache("2.0.0", 2, 3, "new"))
         #expect(try Lab.read(path) == "3|new|new\n")
+    }
+
+    /// A user's database is made again only when the operator says so.
+    @Test func makingAUserDatabaseAgain() throws {
+        try lab.store.update(to: lab.user("1.0.0", 1, 500, "old"))
+        try die()
+        try Files.remove(path)
+        let next = try lab.user("2.0.0", 2, 3, "new")
+        #expect(throws: MoultError.self) { try lab.store.update(to: next) }
+        try lab.store.reset("note", settingUserDataAside: true)
+        #expect(try Lab.read(path) == "500|old|old\n")
+        #expect(try Lab.sidecars(of: path).isEmpty)
     }
 
     /// The set goes aside as a whole, and is still what it was.

@@ -47,7 +47,7 @@ import Testing
         let app = try writing(path)
         let layout = try StoreLayout(root: lab.store.directory)
         switch how {
-        case "plan": _ = try lab.store.plan(lab.shared("2.0.0", 2, 3, "new"))
+        case "plan": _ = try lab.store.plan(lab.user("2.0.0", 2, 3, "new"))
         case "verify": _ = try Verifier(layout).verify(deep: true)
         case "doctor": _ = try Doctor(layout).examine()
         case "who": _ = try Holders(of: layout)
