@@ -1,5 +1,5 @@
 # The commands of this project. `make demo` shows it at work, `make test` proves it; each installs what it needs.
-.PHONY: demo test ledger test-sanitize model fuzz docs proof proof-deps load soak limits deps test-deps build release lint install put deb deb-test ansible-test bench bench-report bench-deps clean
+.PHONY: demo test test-all ledger test-sanitize model fuzz docs proof proof-deps load soak limits deps test-deps build release lint install put deb deb-test ansible-test bench bench-report bench-deps clean
 
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PREFIX ?= /usr/local
@@ -55,24 +55,25 @@ lint:
 docs: build
 	scripts/docs .build/docs
 
-# Everything twice: with the checks of a debug build, and optimised; and samples of the proof and of the ledger.
-test: test-deps proof-deps lint
+# What a change must pass, in minutes: every test but the heavy ones, with the checks of a debug build.
+test: test-deps lint
 	swift build --build-tests $(SWIFT_FLAGS)
 	scripts/docs .build/docs
+	scripts/test --skip '$(HEAVY)'
+
+# The rest: what builds other packages, power cuts, and the command as it is installed, struck at its system calls and
+# told random stories. `make test` is expected to have passed.
+HEAVY := ^ExampleTests.(BuildDatabaseTests|ExampleAppTests)|^ModelTests
+test-all: test-deps proof-deps release
+	swift build --build-tests $(SWIFT_FLAGS)
 	swift build --package-path Examples --scratch-path .build/examples
-	swift test --skip-build
-	swift build -c release --build-tests $(RELEASE_TESTS)
-	swift test -c release --skip-build --skip DataTests $(RELEASE_TESTS)
-	scripts/proof/run .build/release-tests/release/moult --sample 20 \
+	scripts/test --only '$(HEAVY)'
+	scripts/proof/run .build/release/moult --sample 20 \
 		--flow "first install" --flow "update" --flow "rollback" --flow "shared by exchange" --flow "shared by live" \
 		--flow "shared by live, WAL" --flow "user migration" --flow "patch" --flow "external step" --flow "feed fetch" \
 		--flow "chain of two releases" --flow "cache reset" --flow "adoption by exchange" \
 		--flow "rows left behind by exchange" --flow "migration that changes values"
-	scripts/ledger/run .build/release-tests/release/moult --stories 100 --save .build/ledger
-
-# In a directory of its own, because the installed command is built with other flags. DataTests run a command from outside,
-# and wait for its locks: once is enough.
-RELEASE_TESTS := -Xswiftc -enable-testing --scratch-path .build/release-tests $(SWIFT_FLAGS)
+	scripts/ledger/run .build/release/moult --stories 100 --save .build/ledger
 
 # The whole test suite with the address sanitizer and with the thread sanitizer, and two updates under valgrind: more
 # than an hour on two quiet cores, so it is no part of `make test`. Every finding of any process that a test starts is a file, and fails.

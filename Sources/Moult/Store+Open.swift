@@ -46,7 +46,8 @@ extension Store {
     }
 
     private func fault(_ database: Database, _ lease: StoreLease) throws -> String? {
-        try LivingFault(layout: StoreLayout(root: directory), generation: lease.installed).find(in: database)
+        let assessment = try Assessment(of: lease.installed, in: StoreLayout(root: directory))
+        return try assessment.finding(of: database, .glance).fault
     }
 
     /// Whether the database was begun anew within the last minute: then something else is wrong.

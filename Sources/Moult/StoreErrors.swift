@@ -27,14 +27,3 @@ extension MoultError.Code {
     /// A living database cannot be opened, and was not begun anew.
     static let willNotLoad = Self(820)
 }
-
-extension Generation {
-    /// A database of the installed release, by its name.
-    func database(_ name: String) throws -> Database {
-        if let database = manifest.database(name) { return database }
-        throw MoultError(
-            .store, what: "release \(manifest.version) has no database \"\(name)\"",
-            why: "it has \(manifest.databases.map(\.name).joined(separator: ", "))",
-            now: didYouMean(name, among: manifest.databases.map(\.name)))
-    }
-}

@@ -249,6 +249,8 @@ package struct Orchestrator: Sendable {
             try record(plan, stopwatch, failure: nil, result)
             isRecorded = true
         }
+        // It only saves work later.
+        warning { try remember(plan) }
         tidy(.done, made, transaction)
         let failures = calls.reload(.installed, everybody: true)
         // What could not be recorded now, the next command makes good: it needs the journal for that.
@@ -263,6 +265,18 @@ package struct Orchestrator: Sendable {
             result.kept.removeAll { kept in result.quarantine.removed.contains { $0.id == kept.id } }
         }
         return result
+    }
+
+    /// What was made from the release, or got its content, was read and checked on the way.
+    private func remember(_ plan: Plan) throws {
+        guard let generation = try Generation.current(layout) else { return }
+        let checked = plan.effects.filter { effect in
+            switch effect.change {
+            case .create, .replace: true
+            default: false
+            }
+        }
+        try Assessment(of: generation, in: layout).remember(checked: Set(checked.compactMap(\.database)))
     }
 
     /// Lets steps that are not built in tidy up.

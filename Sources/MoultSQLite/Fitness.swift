@@ -12,9 +12,20 @@ package enum Fitness: Sendable {
     /// What keeps it from being told may pass: a lock, a full table of open files, a disk that fails.
     case untold(MoultError)
 
+    /// Which pages are read besides those of the schema.
+    package enum Pages: Sendable {
+        case none
+        /// All of them if a process was killed while it had the database open: what it left may be of another file.
+        case ifLeftOpen
+        /// All of them, by SQLite's quick_check.
+        case quick
+        /// All of them, by integrity_check.
+        case full
+    }
+
     /// Looks at the database; `judge` says what is wrong with it, nil if nothing is.
     package static func of(
-        _ path: String, deadline: Double = 60, judge: (Connection) throws -> String?
+        _ path: String, deadline: Double = 60, pages: Pages = .ifLeftOpen, judge: (Connection) throws -> String?
     ) throws -> Fitness {
         guard let facts = try Files.factsThroughLinks(path) else {
             if try Files.facts(path) != nil { return .unfit("it is a link that leads nowhere") }
@@ -27,7 +38,7 @@ package enum Fitness: Sendable {
         case .link, .other: return .unfit("it is no regular file")
         }
         if facts.size == 0 { return .unfit("it has 0 bytes") }
-        let wasLeft = try wasLeftOpen(path)
+        let isWhole = try pages == .full || pages == .ifLeftOpen && wasLeftOpen(path)
         do {
             let found = try Look.into(path, deadline: deadline) {
                 connection -> (fault: String?, notChecked: [String]) in
@@ -35,9 +46,8 @@ package enum Fitness: Sendable {
                 let header = try connection.header()
                 if !header.isWAL { try header.requireSize(connection.fileSize(), path: path) }
                 if let fault = try judge(connection) { return (fault, []) }
-                // What a killed process left beside the file may belong to another one: then the pages do not fit.
-                guard wasLeft else { return (nil, []) }
-                let soundness = try connection.soundness(full: true)
+                guard isWhole || pages == .quick else { return (nil, []) }
+                let soundness = try connection.soundness(full: isWhole)
                 return (soundness.damage.first, soundness.notChecked)
             }
             return found.fault.map { .unfit($0) } ?? .fits(notChecked: found.notChecked)

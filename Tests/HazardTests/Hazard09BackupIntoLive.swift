@@ -55,18 +55,13 @@ import Testing
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
-    /// Waits until an update has been decided and has the database open again: then it only waits for the lock.
+    /// Waits until an update has staged its files and has the database open: then it only waits for the lock.
     private func waitUntilItWants(_ update: Program) throws {
         let transactions = lab.path(".moult/transactions")
-        func isDecided() throws -> Bool {
-            try Files.list(transactions).filter { $0 != "CACHEDIR.TAG" }.contains { name in
-                let journal = try Files.read("\(transactions)/\(name)/journal.jsonl", limit: 1 << 20) ?? []
-                return String(decoding: journal, as: UTF8.self).contains("\"decided\"")
-            }
+        func isStaged() throws -> Bool {
+            try Files.list(transactions).contains { try Files.facts("\(transactions)/\($0)/waiting/note.db") != nil }
         }
-        while try !isDecided() || !OpenFiles.isOpen([path], in: update.pid) {
-            try #require(ProcessFacts(pid: update.pid).started != nil)
-        }
+        while try !isStaged() || !OpenFiles.isOpen([path], in: update.pid) { try #require(update.isRunning) }
     }
 
     /// A writer in the middle of a transaction when the update begins to wait: neither keeps the other from its end.
@@ -134,7 +129,7 @@ import Testing
             BuiltMoult.path(), "apply", "--store", lab.store.directory, lab.shared("2.0.0", 2, 3, "new", .live),
         ])
         while try writer.run("SELECT max(text) FROM note") != "new\n" {
-            try #require(ProcessFacts(pid: update.pid).started != nil)
+            try #require(update.isRunning)
         }
         // It has a busy timeout of five seconds.
         #expect(try writer.run("INSERT INTO note VALUES(9000, 'mine', 1)") == "")

@@ -106,23 +106,26 @@ import Testing
     @Test func aMessageCostsLittle() throws {
         let scratch = try Scratch()
         let world = try StepWorld(Programs.c(scratch, Programs.nothing))
-        func best() throws -> Duration {
+        func best(_ command: [String]) throws -> Duration {
             try (0..<10).map { _ throws in
                 let start = ContinuousClock.now
-                let ended = try Shell.run([BuiltMoult.path(), "steps", "--store", world.store])
+                let ended = try Shell.run(command)
                 #expect(ended.status == 0, "\(ended)")
                 return ContinuousClock.now - start
             }.min() ?? .zero
         }
-        let one = try best()
+        let steps = [try BuiltMoult.path(), "steps", "--store", world.store]
+        let one = try best(steps)
         let path = "\(world.store)/moult.json"
         let json = try JSON(parsing: Files.read(path, limit: 1 << 20) ?? [], as: .draft, source: path)
         let step = try #require(json["steps"]?[world.name])
-        let steps = (0...20).map { JSON.Member($0 == 0 ? world.name : "test.step\($0)", step) }
-        try Files.replace(path, with: Array(json.setting("steps", to: .object(steps)).pretty.utf8))
-        let message = try (best() - one) / 20
-        print("a message to a step: \(message)")
-        #expect(message < .milliseconds(15))
+        let parts = (0...20).map { JSON.Member($0 == 0 ? world.name : "test.step\($0)", step) }
+        try Files.replace(path, with: Array(json.setting("steps", to: .object(parts)).pretty.utf8))
+        let message = try (best(steps) - one) / 20
+        // As the machine is at this moment.
+        let process = try best(["true"])
+        print("a message to a step: \(message), a process: \(process)")
+        #expect(message < process * 5)
         #expect(message > .microseconds(100), "none was started")
     }
 

@@ -30,13 +30,14 @@ package final class Program {
         sigemptyset(&signals)
         posix_spawnattr_setsigmask(&attributes, &signals)
         posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP))
-        let argv = arguments.map { strdup($0) } + [nil]
+        // By `env`, which looks for the program where the program itself looks.
+        let argv = (["/usr/bin/env"] + arguments).map { strdup($0) } + [nil]
         let all = ["PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"].merging(Sanitizer.environment) { $1 }
             .merging(environment) { $1 }
         let envp = all.map { strdup("\($0)=\($1)") } + [nil]
         defer { for word in argv + envp { free(word) } }
         var pid: pid_t = 0
-        let code = posix_spawnp(&pid, arguments[0], &actions, &attributes, argv, envp)
+        let code = posix_spawn(&pid, "/usr/bin/env", &actions, &attributes, argv, envp)
         close(toChild[0])
         close(fromChild[1])
         (self.pid, input, output) = (pid, toChild[1], fromChild[0])
@@ -89,14 +90,26 @@ package final class Program {
 
     package func signal(_ number: Int32) { kill(pid, number) }
 
+    /// Whether it has not ended yet; for tests that wait for something that it does.
+    package var isRunning: Bool {
+        var status: Int32 = 0
+        guard ended == nil, waitpid(pid, &status, WNOHANG) == pid else { return ended == nil }
+        ended = Self.code(status)
+        return false
+    }
+
     /// Waits for its end: the exit status, or 128 plus the signal.
     @discardableResult
     package func wait() -> Int32 {
         if let ended { return ended }
         var status: Int32 = 0
         while waitpid(pid, &status, 0) < 0 && moult_errno() == EINTR {}
-        let code = moult_exited(status) != 0 ? moult_exit_status(status) : 128 + moult_term_signal(status)
+        let code = Self.code(status)
         ended = code
         return code
+    }
+
+    private static func code(_ status: Int32) -> Int32 {
+        moult_exited(status) != 0 ? moult_exit_status(status) : 128 + moult_term_signal(status)
     }
 }

@@ -92,6 +92,16 @@ public struct CopyStep: Step {
         }
     }
 
+    /// Whether a user database stays as it is; one that is moved keeps its content, too.
+    private func isKept(_ database: Database, _ effects: [Effect]) -> Bool {
+        effects.contains { effect in
+            guard database.kind == .user, effect.database == database.name, case .keep = effect.change else {
+                return false
+            }
+            return true
+        }
+    }
+
     public func prepare(_ effects: [Effect], _ context: PrepareContext) throws {
         for effect in effects {
             switch effect.change {
@@ -100,6 +110,10 @@ public struct CopyStep: Step {
                 try Files.rename(context.unpacked(member), to: staged)
                 if let database = effect.database.flatMap(context.plan.release.database) {
                     try PreserveRules(database: database, release: context.plan.release.version).prove(staged)
+                    if isKept(database, effects) {
+                        let place = context.plan.movedFrom(database)
+                        try UserSchema(database: database, context: context.plan, path: place).prove(staged)
+                    }
                 }
             case .refer(let target, _):
                 guard let database = effect.database.flatMap(context.plan.release.database) else { continue }

@@ -11,6 +11,8 @@ struct UserSchema {
 
     func change() throws -> Change {
         let kept = "exists: never replaced"
+        try proveUsable()
+        try proveInstalled()
         // A release that says nothing about versions leaves them to the app.
         guard let known = database.knownUserVersion, let version = try version() else { return .keep(why: kept) }
         guard version <= known else {
@@ -26,6 +28,34 @@ struct UserSchema {
         return .migrate(path: database.path, members: pending.map(\.member), from: version, to: last.number)
     }
 
+    /// What SQLite cannot open is nothing to install a release beside.
+    private func proveUsable() throws {
+        if case .unfit(let why) = try Fitness.of(place, judge: { _ in nil }) { throw unusable(why, cause: nil) }
+    }
+
+    /// A release that is installed already has its template at hand; else `prove(_:)` gets it from the bundle.
+    private func proveInstalled() throws {
+        guard context.purpose == .update, context.generation == context.installedGeneration else { return }
+        try prove(context.store.path(ofMember: database.member, in: context.generation))
+    }
+
+    /// Refuses a database that lacks what the app of this release will ask for.
+    func prove(_ template: String) throws {
+        guard database.schema == .release, context.purpose == .update else { return }
+        let expected = try SchemaShape(of: Connection(path: template, access: .immutable))
+        do {
+            guard let lack = try Look.into(place, { try SchemaShape(of: $0) }).lacks(of: expected).first else { return }
+            throw MoultError(
+                Template.code, .refused,
+                what: "the user database \(place) does not fit release \(context.release.version): \(lack)",
+                why: "the release has no migration that brings it there, and its app would fail",
+                now: "Nothing was changed. The publisher must add a migration, or say \"schema\": \"app\" "
+                    + "if the app changes the schema by itself.")
+        } catch let error as MoultError where error.outcome == .busy {
+            // Whoever has it locked works with it.
+        }
+    }
+
     private var place: String { context.store.path(path ?? database.path) }
 
     /// Nil if it cannot be read and the release has no need to.
@@ -33,12 +63,14 @@ struct UserSchema {
         do { return Int(try Look.into(place) { try $0.int("PRAGMA user_version") }) } catch let error as MoultError {
             if error.outcome == .busy { throw error }
             if database.migrations.isEmpty || context.purpose != .update { return nil }
-            throw MoultError(
-                Template.code, .refused, what: "the user's database \(place) cannot be read",
-                why: "\(error.what): \(error.why ?? "no reason was given")",
-                now: "Nothing was changed. To set it aside and begin with an empty one: moult reset \(database.name) "
-                    + "--set-user-data-aside",
-                cause: error)
+            throw unusable("\(error.what): \(error.why ?? "no reason was given")", cause: error)
         }
+    }
+
+    private func unusable(_ why: String, cause: (any Error)?) -> MoultError {
+        MoultError(
+            Template.code, .refused, what: "the user database \(place) cannot be used", why: why,
+            now: "Nothing was changed. To set it aside and begin with an empty one: moult reset \(database.name) "
+                + "--set-user-data-aside", cause: cause)
     }
 }

@@ -35,6 +35,10 @@ extension Status.File {
         .compact([
             "name": .string(name), "kind": .string(kind.rawValue), "path": .string(path),
             "size": size.map { .size($0) }, "state": .string(state.rawValue), "note": .optional(note),
+            "checked": (finding?.depth).map { .string($0.rawValue) },
+            "since": .optional(finding?.time?.description),
+            "notChecked": (finding?.notChecked.isEmpty ?? true)
+                ? nil : .array((finding?.notChecked ?? []).map { .string($0) }),
         ])
     }
 }

@@ -104,11 +104,28 @@ struct StatusReport: Report {
         var table = Table(.left(gap: 1), .left, .left, .right, .left, indent: 2)
         for file in status.databases {
             table.row(
-                file.state.isSound ? "\(terminal.symbols.tick, .good)" : "\(terminal.symbols.cross, .bad)",
-                "\(file.name)", "\(file.kind.rawValue)", "\(file.size.map { "\(ByteCount($0))" } ?? "-")",
-                "\(file.state.words)\(file.note.map { ": \($0)" } ?? "")")
+                mark(file, terminal), "\(file.name)", "\(file.kind.rawValue)",
+                "\(file.size.map { "\(ByteCount($0))" } ?? "-")",
+                "\(words(file, terminal))\(file.note.map { ": \($0)" } ?? "")")
+            for why in file.finding?.notChecked ?? [] { table.row(" ", "", "", "", "not checked: \(why)") }
         }
         return table
+    }
+
+    /// A tick is only for what was read and has not changed since.
+    private func mark(_ file: Status.File, _ terminal: Terminal) -> StyledText {
+        if !file.state.isSound { return "\(terminal.symbols.cross, .bad)" }
+        if let finding = file.finding, finding.depth == .glance { return "\(terminal.symbols.dot, .dim)" }
+        return "\(terminal.symbols.tick, .good)"
+    }
+
+    private func words(_ file: Status.File, _ terminal: Terminal) -> StyledText {
+        guard file.state == .living, let finding = file.finding else { return "\(file.state.words)" }
+        if !finding.notChecked.isEmpty { return "there" }
+        guard finding.depth != .glance, let time = finding.time else {
+            return "opens, and its schema fits; to read its pages: \(command("verify", file.name))"
+        }
+        return "sound on \(time.text(for: terminal)), and not changed since"
     }
 
     private var generations: Table {
@@ -142,6 +159,7 @@ extension Status.File.State {
         case .living: "there, the app writes to it"
         case .missing: "missing"
         case .changed: "changed"
+        case .damaged: "cannot be used"
         }
     }
 }

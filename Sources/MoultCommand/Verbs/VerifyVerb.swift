@@ -3,7 +3,8 @@ internal import MoultCore
 
 /// `moult verify`: whether a store is what its records say.
 enum VerifyVerb {
-    static let deep = Option("deep", "Also read every sealed database: its digest, and SQLite's integrity_check")
+    static let names = Argument(.text("NAME"), presence: .repeated, "Only these databases; else all of them")
+    static let deep = Option("deep", "Read every page: digests of sealed databases, and SQLite's integrity_check")
 
     static let command = Command(
         "verify", .operators, "check that what is installed is what was proven",
@@ -11,13 +12,15 @@ enum VerifyVerb {
             """
             For each sealed database: its path leads to the generation in service (path), it is the very file that \
             was proven (seal), and nothing lies beside it that would change what is read (sidecars). A database \
-            that apps write to must be there (path) and load (opens). Nothing is changed or repaired: apply the \
-            release again to replace what is damaged, and begin a living database anew with "moult reset".
+            that apps write to must be there (path), have the schema and the content of the release, and pass \
+            SQLite's quick_check. Nothing is changed or repaired: apply the release again to replace what is damaged, \
+            and begin a writable database anew with "moult reset".
             """
         ],
-        options: [deep],
+        arguments: [names], options: [deep],
         examples: [
-            .init("A quick look, at any size:", "moult verify"), .init("Read everything:", "moult verify --deep"),
+            .init("Check what is installed:", "moult verify"), .init("Read everything:", "moult verify --deep"),
+            .init("One database:", "moult verify diary"),
         ],
         exits: [.init(.done, "everything is sound"), .init(.failure(.failed), "something is not")],
         run: run)
@@ -25,7 +28,7 @@ enum VerifyVerb {
     static func run(_ call: Call) throws -> ExitCode {
         let layout = try call.layout()
         _ = try Settings.read(layout)
-        let report = VerifyReport(checks: try Verifier(layout).verify(deep: call.has(deep)))
+        let report = VerifyReport(checks: try Verifier(layout).verify(call.values(names), deep: call.has(deep)))
         call.output.print(report)
         return report.isSound ? .done : .failure(.failed)
     }

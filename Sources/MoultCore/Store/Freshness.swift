@@ -15,6 +15,7 @@ package enum Freshness {
     /// Whether every path of a generation is there, and its files are the ones that were proven.
     static func isWhole(_ generation: Generation, in layout: StoreLayout) throws -> Bool {
         let seal = try generation.seal()
+        let assessment = try Assessment(of: generation, in: layout)
         for database in generation.manifest.databases {
             guard let entry = seal.entry(database.member),
                 entry.difference(to: try Files.factsThroughLinks(generation.path(database.member))) == nil
@@ -23,7 +24,7 @@ package enum Freshness {
             let isThere =
                 database.kind.isSealed
                 ? try Files.target(ofLink: path) == StoreLayout.link(to: database.member)
-                : try Files.factsThroughLinks(path) != nil
+                : try assessment.finding(of: database, .glance).fault == nil
             if !isThere { return false }
         }
         return true

@@ -79,6 +79,15 @@ package struct Generation: Sendable {
 
     package static func names(_ layout: StoreLayout) throws -> [String] { try Files.list(layout.generations) }
 
+    /// A database of the release, by its name.
+    package func database(_ name: String) throws -> Database {
+        if let database = manifest.database(name) { return database }
+        throw MoultError(
+            .store, what: "release \(manifest.version) has no database \"\(name)\"",
+            why: "it has \(manifest.databases.map(\.name).joined(separator: ", "))",
+            now: didYouMean(name, among: manifest.databases.map(\.name)))
+    }
+
     package func path(_ member: String) -> String { "\(directory)/\(member)" }
 
     package func seal() throws -> Seal {

@@ -16,7 +16,7 @@ package struct Status: Sendable {
     }
     package struct File: Sendable {
         package enum State: String, Sendable {
-            case sound, missing, changed, living
+            case sound, missing, changed, living, damaged
         }
         package let name: String
         package let kind: Database.Kind
@@ -24,6 +24,8 @@ package struct Status: Sendable {
         package let size: Int?
         package let state: State
         package let note: String?
+        /// What is known of a database that apps write to.
+        package var finding: Assessment.Finding?
     }
 
     package let root: String
@@ -96,14 +98,22 @@ package struct Status: Sendable {
 
     private static func files(_ generation: Generation, _ layout: StoreLayout) throws -> [File] {
         let seal = try generation.seal()
+        let assessment = try Assessment(of: generation, in: layout)
         return try generation.manifest.databases.map { database in
             let path = try layout.place(of: database)
             let facts = try Files.factsThroughLinks(path)
             func file(_ state: File.State, _ note: String? = nil) -> File {
                 File(name: database.name, kind: database.kind, path: path, size: facts?.size, state: state, note: note)
             }
+            guard database.kind.isSealed else {
+                let finding = try assessment.finding(of: database, .glance)
+                let state: File.State =
+                    finding.isMissing ? .missing : finding.fault == nil ? .living : .damaged
+                var file = file(state, finding.isMissing ? "nothing at \(path)" : finding.fault)
+                file.finding = finding
+                return file
+            }
             guard let facts else { return file(.missing, "nothing at \(path)") }
-            guard database.kind.isSealed else { return file(.living) }
             guard try Files.target(ofLink: path) == StoreLayout.link(to: database.member) else {
                 return file(.changed, "\(path) is no link through current")
             }

@@ -26,8 +26,10 @@ package struct StoreLayout: Sendable, Equatable {
     package var lock: String { "\(hidden)/lock" }
     /// What is known of files that several generations have in common.
     var links: String { "\(hidden)/links.json" }
+    /// What is known of databases that apps write to.
+    var checks: String { "\(hidden)/checks.json" }
     /// Everything that moult itself puts into its directory.
-    var own: [String] { [current, generations, transactions, downloads, feed, quarantine, history, lock, links] }
+    var own: [String] { [current, generations, transactions, downloads, feed, quarantine, history, lock, links, checks] }
 
     package func generation(_ name: String) -> String { "\(generations)/\(name)" }
     package func transaction(_ id: String) -> String { "\(transactions)/\(id)" }

@@ -28,10 +28,11 @@ package struct Verifier: Sendable {
     }
 
     /// Checks the pointer, every path and seal, and that living databases load; `deep` also reads every sealed file: digest and integrity.
-    package func verify(deep: Bool) throws -> [Check] {
+    package func verify(_ names: [String] = [], deep: Bool) throws -> [Check] {
         guard let generation = try Generation.current(layout) else {
             return [Check(subject: "store", method: "current", finding: "nothing is installed")]
         }
+        for name in names { _ = try generation.database(name) }
         var checks: [Check] = []
         for transaction in try Transaction.all(layout) where !transaction.isTrash {
             checks.append(
@@ -39,10 +40,10 @@ package struct Verifier: Sendable {
                     subject: transaction.id, method: "finished",
                     finding: "an update is unfinished; settle it with: moult recover"))
         }
-        for database in generation.manifest.databases {
+        for database in generation.manifest.databases where names.isEmpty || names.contains(database.name) {
             checks +=
                 try database.kind.isSealed
-                ? sealed(database, generation, deep: deep) : living(database, generation)
+                ? sealed(database, generation, deep: deep) : living(database, generation, deep: deep)
         }
         return checks
     }
@@ -102,26 +103,17 @@ package struct Verifier: Sendable {
         } catch { return "\(error)" }
     }
 
-    private func living(_ database: Database, _ generation: Generation) throws -> [Check] {
+    private func living(_ database: Database, _ generation: Generation, deep: Bool) throws -> [Check] {
         let path = try layout.place(of: database)
-        let isThere = try Files.factsThroughLinks(path) != nil
-        let place = Check(
-            subject: database.name, method: "path", finding: isThere ? nil : "there is no file at \(path)")
-        return isThere ? [place, opens(database, path, generation)] : [place]
-    }
-
-    private func opens(_ database: Database, _ path: String, _ generation: Generation) -> Check {
-        func check(_ finding: String?) -> Check { Check(subject: database.name, method: "opens", finding: finding) }
-        if !Files.isReadable(path) { return check("this user may not read \(path)") }
-        do {
-            let found = try LivingFault(layout: layout, generation: generation).look(into: database)
-            var result = check(
-                found.fault.map { "\(path) will not load: \($0); begin it anew with: moult reset \(database.name)" })
-            result.notChecked = found.notChecked
-            return result
-        } catch let error as MoultError where error.outcome == .busy {
-            // Whoever has it locked could open it.
-            return check(nil)
-        } catch { return check("\(error)") }
+        let found = try Assessment(of: generation, in: layout).finding(of: database, deep ? .deep : .check)
+        let place = Check(subject: database.name, method: "path", finding: found.isMissing ? found.fault : nil)
+        if found.isMissing { return [place] }
+        let remedy = database.kind == .cache ? "" : " --set-user-data-aside"
+        let check = Check(
+            subject: database.name, method: deep ? "integrity_check" : "quick_check",
+            finding: found.fault.map {
+                "\(path): \($0); begin it anew with: moult reset \(database.name)\(remedy)"
+            }, notChecked: found.notChecked)
+        return [place, check]
     }
 }

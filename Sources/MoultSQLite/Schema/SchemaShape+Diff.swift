@@ -23,12 +23,14 @@ extension SchemaShape {
         return words
     }
 
-    /// What this schema lacks or has otherwise than the expected one; what it has besides does not matter.
+    /// What this schema lacks or has otherwise than the expected one; what it has besides does not matter: tables,
+    /// columns, indexes.
     package func lacks(of expected: SchemaShape) -> [String] {
-        let tableNames = Set(expected.tables.map(\.name))
         let itemNames = Set(expected.items.map { "\($0.kind) \($0.name)" })
         let wanted = SchemaShape(
-            tables: tables.filter { tableNames.contains($0.name) },
+            tables: tables.compactMap { table in
+                expected.tables.first { $0.name == table.name }.map { table.part(that: $0) }
+            },
             items: items.filter { itemNames.contains("\($0.kind) \($0.name)") })
         return wanted.diff(against: expected)
     }
@@ -45,6 +47,14 @@ extension SchemaShape {
 }
 
 extension SchemaShape.Table {
+    /// The part of the table that another one has, too.
+    fileprivate func part(that other: SchemaShape.Table) -> SchemaShape.Table {
+        var part = self
+        part.columns = columns.filter { column in other.columns.contains { $0.name == column.name } }
+        part.constraints = constraints.filter(other.constraints.contains)
+        return part
+    }
+
     fileprivate func diff(against expected: SchemaShape.Table) -> [String] {
         var words: [String] = []
         if options != expected.options {

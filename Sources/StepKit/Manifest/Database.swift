@@ -47,6 +47,14 @@ public struct Database: Sendable, Equatable {
         case keep
     }
 
+    /// Whose business the schema of a user database is.
+    public enum Schema: String, Sendable, CaseIterable {
+        /// The release's: its template and its migrations say what the database must have.
+        case release
+        /// The app's, which changes the schema by itself when it opens the database.
+        case app
+    }
+
     /// What the manifest calls it.
     public var name: String
     /// Who writes to it.
@@ -73,6 +81,8 @@ public struct Database: Sendable, Equatable {
     public var unpreserved: Unpreserved
     /// The changes of a user database, by their numbers.
     public var migrations: [Migration]
+    /// Whose business the schema of a user database is.
+    public var schema: Schema
     /// How new content comes in; nil where the facts decide.
     public var replace: Replacement?
     /// Whether a row in it says which release it is of.

@@ -22,6 +22,7 @@ extension ManifestReader {
             preserve: try preserve(fields),
             unpreserved: try fields.word("unpreserved", Database.Unpreserved.self) ?? .refuse,
             migrations: try migrations(fields),
+            schema: try fields.word("schema", Database.Schema.self) ?? .release,
             replace: try fields.word("replace", Database.Replacement.self),
             marker: try fields.optionalBool("marker") ?? true,
             compatible: try compatible(fields),
@@ -36,7 +37,7 @@ extension ManifestReader {
         let owners: KeyValuePairs<String, Set<Database.Kind>> = [
             "place": [.reference], "preserve": [.shared], "unpreserved": [.shared], "replace": [.shared],
             "marker": [.shared],
-            "migrations": [.user], "compatible": [.cache],
+            "migrations": [.user], "schema": [.user], "compatible": [.cache],
         ]
         for (name, kinds) in owners where fields.json(name) != nil && !kinds.contains(kind) {
             let owner = kinds.map(\.rawValue).joined(separator: ", ")

@@ -1,0 +1,121 @@
+package import MoultBasics
+internal import MoultFiles
+internal import MoultSQLite
+package import StepKit
+
+/// Whether the writable databases of a generation are what they must be. Every command asks here, and none has a rule
+/// of its own.
+package struct Assessment {
+    /// How much is read.
+    package enum Depth: String, Sendable, Comparable {
+        /// The file's facts, its header, its schema and its marker; nothing at all if the file is as it was last time.
+        case glance
+        /// Also each page, by SQLite's quick_check.
+        case check
+        /// Also that tables and indexes agree, by integrity_check.
+        case deep
+
+        package static func < (a: Self, b: Self) -> Bool { a.rank < b.rank }
+        private var rank: Int { self == .glance ? 0 : self == .check ? 1 : 2 }
+    }
+
+    /// What was found about one database.
+    package struct Finding: Sendable {
+        /// What is wrong; nil if nothing was found.
+        package var fault: String?
+        /// Whether nothing is at the path.
+        package var isMissing = false
+        /// What could not be looked at, each with the reason.
+        package var notChecked: [String] = []
+        /// How much is known about the file as it is now.
+        package var depth: Depth
+        /// When that was found out.
+        package var time: Timestamp?
+    }
+
+    private let layout: StoreLayout
+    private let generation: Generation
+    private let checks: CheckRecord
+
+    package init(of generation: Generation, in layout: StoreLayout) throws {
+        (self.layout, self.generation) = (layout, generation)
+        checks = try CheckRecord(layout)
+    }
+
+    /// Looks at a database that apps write to, and changes nothing.
+    package func finding(of database: Database, _ depth: Depth) throws -> Finding {
+        let place = try layout.place(of: database)
+        // Whoever asks for more than a glance wants the file to be read now.
+        if depth == .glance, let known = try checks.known(database, at: place, generation.name) {
+            return Finding(depth: known.depth, time: known.time)
+        }
+        if try Files.factsThroughLinks(place) != nil, !Files.isReadable(place) {
+            return Finding(notChecked: ["this user may not read \(place)"], depth: .glance)
+        }
+        let template = try SchemaShape(of: Connection(path: generation.path(database.member), access: .immutable))
+        let pages: Fitness.Pages = depth == .glance ? .none : depth == .check ? .quick : .full
+        let fitness = try Fitness.of(place, deadline: 600, pages: pages) { try fault($0, database, template) }
+        switch fitness {
+        case .fits(let notChecked): return Finding(notChecked: notChecked, depth: depth)
+        case .missing: return Finding(fault: "there is no file at \(place)", isMissing: true, depth: depth)
+        case .unfit(let why): return Finding(fault: why, depth: depth)
+        case .untold(let error):
+            // Whoever has it locked could open it.
+            if error.outcome == .busy {
+                return Finding(notChecked: ["\(error.what): \(error.why ?? "it is locked")"], depth: .glance)
+            }
+            return Finding(fault: error.why ?? error.what, depth: depth)
+        }
+    }
+
+    private func fault(_ connection: Connection, _ database: Database, _ template: SchemaShape) throws -> String? {
+        // A file from before moult has no release that could say what is in it.
+        if generation.name.hasPrefix(Generation.adopted) { return nil }
+        let shape = try SchemaShape(of: connection, ignoring: database.kind == .shared ? ReleaseMarker.tables : [])
+        switch database.kind {
+        case .reference: return nil
+        case .cache:
+            if let difference = shape.diff(against: template).first { return difference }
+            return database.compatible?.fault(
+                applicationID: Int(try connection.int("PRAGMA application_id")),
+                userVersion: Int(try connection.int("PRAGMA user_version")))
+        case .user: return database.schema == .app ? nil : shape.lacks(of: template).first
+        case .shared: return try markerFault(connection, database) ?? shape.lacks(of: template).first
+        }
+    }
+
+    private func markerFault(_ connection: Connection, _ database: Database) throws -> String? {
+        guard database.marker else { return nil }
+        guard try connection.int(ReleaseMarker.isThere) == 1 else {
+            return "it has no table \(ReleaseMarker.table), so its content is of no release"
+        }
+        guard try connection.scalar(ReleaseMarker.digest) != .text(database.sha256) else { return nil }
+        guard case .text(let release)? = try connection.scalar("SELECT release FROM \(ReleaseMarker.table)") else {
+            return "its table \(ReleaseMarker.table) is empty, so its content is of no release"
+        }
+        return "its content is of release \(release)"
+    }
+
+    // MARK: remembering
+
+    /// Looks again at what has changed since, and remembers what was found; for commands that write.
+    func remember(checked: Set<String> = []) throws {
+        var record = checks
+        for database in generation.manifest.databases where !database.kind.isSealed {
+            let place = try layout.place(of: database)
+            let facts = try CheckRecord.facts(of: place)
+            let known = try checks.known(database, at: place, generation.name)
+            if known != nil, !checked.contains(database.name) { continue }
+            let found = try finding(of: database, .glance)
+            // It must be the file that was looked at.
+            guard found.fault == nil, found.notChecked.isEmpty, let facts, try CheckRecord.facts(of: place) == facts
+            else {
+                record.forget(database, at: place)
+                continue
+            }
+            let depth = checked.contains(database.name) ? Depth.check : found.depth
+            record.note(database, at: place, generation.name, facts, depth)
+        }
+        try record.write()
+    }
+}

@@ -1,0 +1,94 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultSQLite
+internal import StepKit
+
+/// What was found about writable databases when they were last looked at, so that a file which has not changed since
+/// need not be opened again.
+///
+/// Only what was found sound is recorded. It is known again by the facts of the file and of what lies beside it; a copy
+/// of a store has other facts, and is looked at once.
+struct CheckRecord {
+    struct Entry: Equatable {
+        let database: String
+        let path: String
+        let generation: String
+        let facts: String
+        let depth: Assessment.Depth
+        let time: Timestamp
+    }
+
+    private let path: String
+    private let before: [Entry]
+    private var entries: [Entry]
+
+    /// A record that cannot be read counts as none: it only saves work.
+    init(_ layout: StoreLayout) throws {
+        path = layout.checks
+        let bytes = try Files.read(path, limit: 1 << 22) ?? []
+        let json = bytes.isEmpty ? nil : try? JSON(parsing: bytes, source: path)
+        before = (json?["databases"]?.array ?? []).compactMap(Self.entry)
+        entries = before
+    }
+
+    private static func entry(_ json: JSON) -> Entry? {
+        guard let database = json["database"]?.string, let path = json["path"]?.string,
+            let generation = json["generation"]?.string, let facts = json["facts"]?.string,
+            let depth = json["depth"]?.string.flatMap(Assessment.Depth.init),
+            let time = json["time"]?.string.flatMap({ Timestamp($0) })
+        else { return nil }
+        return Entry(database: database, path: path, generation: generation, facts: facts, depth: depth, time: time)
+    }
+
+    /// What is known about the file that is there now; nil if it has changed.
+    func known(_ database: Database, at place: String, _ generation: String) throws -> Entry? {
+        guard
+            let entry = entries.first(where: {
+                $0.database == database.name && $0.path == place && $0.generation == generation
+            }), try Self.facts(of: place) == entry.facts
+        else { return nil }
+        return entry
+    }
+
+    /// By which a file and what lies beside it are known again; nil if there is no file.
+    static func facts(of place: String) throws -> String? {
+        guard let file = try Files.factsThroughLinks(place), file.kind == .file else { return nil }
+        let sidecars = try Sidecars.of(place)
+        return ([file] + [sidecars.wal?.facts, sidecars.journal?.facts].compactMap(\.self)).map { facts in
+            "\(facts.device):\(facts.inode):\(facts.size):\(facts.modified.text):\(facts.changed.text)"
+        }.joined(separator: " ")
+    }
+
+    mutating func note(
+        _ database: Database, at place: String, _ generation: String, _ facts: String, _ depth: Assessment.Depth
+    ) {
+        forget(database, at: place)
+        entries.append(
+            Entry(
+                database: database.name, path: place, generation: generation, facts: facts, depth: depth, time: .now))
+    }
+
+    mutating func forget(_ database: Database, at place: String) {
+        entries.removeAll { $0.database == database.name || $0.path == place }
+    }
+
+    func write() throws {
+        if entries == before { return }
+        let json: JSON = [
+            "checks": 1,
+            "databases": .array(
+                entries.map {
+                    [
+                        "database": .string($0.database), "path": .string($0.path),
+                        "generation": .string($0.generation), "facts": .string($0.facts),
+                        "depth": .string($0.depth.rawValue), "time": .string($0.time.description),
+                    ]
+                }),
+        ]
+        try Files.replace(path, with: Array(json.line.utf8))
+    }
+}
+
+extension FileFacts.Moment {
+    fileprivate var text: String { "\(seconds).\(nanoseconds)" }
+}
