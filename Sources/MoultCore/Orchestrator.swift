@@ -81,6 +81,7 @@ package struct Orchestrator: Sendable {
         if let bytes = try Files.read(request.manifest, limit: Manifest.largest),
             try Freshness.isCurrent(bytes, in: layout)
         {
+            try rememberIfIdle()
             return Result(generation: try Generation.currentName(layout))
         }
         return try avoidingUnfitPatches { planner in
@@ -265,6 +266,18 @@ package struct Orchestrator: Sendable {
             result.kept.removeAll { kept in result.quarantine.removed.contains { $0.id == kept.id } }
         }
         return result
+    }
+
+    /// After a look at databases that have changed, so that the next one need not open them. Whoever may not write, or
+    /// finds somebody at work, goes without.
+    func rememberIfIdle() throws {
+        guard let generation = try Generation.current(layout) else { return }
+        do {
+            guard try Assessment(of: generation, in: layout).isOutdated(),
+                let lock = try FileLock.take(layout.lock, .exclusive)
+            else { return }
+            try withExtendedLifetime(lock) { try Assessment(of: generation, in: layout).remember() }
+        } catch { if !Files.isDenied(error) { warning { throw error } } }
     }
 
     /// What was made from the release, or got its content, was read and checked on the way.

@@ -173,8 +173,8 @@ import Testing
         #expect(text.contains(line), "\(text)")
     }
 
-    /// Who holds a lock for good does not keep the app from having a cache.
-    @Test func aLockThatNobodyLetsGoOfIsNoObstacle() throws {
+    /// Who holds a lock works with the cache, and is named; when it is gone the update works.
+    @Test func aLockedCacheIsReplacedLater() throws {
         try store.update(to: release("1.0.0", 1, Self.one))
         let stuck = try Background([
             "python3", "-c",
@@ -187,9 +187,14 @@ import Testing
             """, path, scratch.path("ready"),
         ])
         try stuck.wait { try Files.facts(scratch.path("ready")) != nil }
-        try store.update(to: release("2.0.0", 2, Self.two))
-        #expect(try fresh == "0|id,image,width\n")
+        let next = try release("2.0.0", 2, Self.two)
+        let error = #expect(throws: MoultError.self) { try store.update(to: next) }
+        #expect(error?.outcome == .busy)
+        #expect(error?.why?.contains("pid \(stuck.pid) (") == true)
         stuck.signal(SIGKILL)
+        stuck.wait()
+        try store.update(to: next)
+        #expect(try fresh == "0|id,image,width\n")
     }
 
     @Test func aCacheWithoutAFingerprintIsRefusedByName() throws {

@@ -18,6 +18,7 @@ struct StatusReport: Report {
         if !status.databases.isEmpty {
             page.heading("Databases")
             page.table(databases(page.terminal))
+            for line in remedies { page.line(line) }
         }
         if !status.generations.isEmpty {
             page.heading("Generations")
@@ -112,6 +113,25 @@ struct StatusReport: Report {
         return table
     }
 
+    /// One line for each command that helps.
+    private var remedies: [StyledText] {
+        let faulty = status.databases.filter { !$0.state.isSound }
+        let applied = faulty.filter { $0.finding.map { $0.remedy == .apply } ?? true }
+        var lines: [StyledText] = []
+        if !applied.isEmpty {
+            let names = applied.map(\.name).joined(separator: ", ")
+            lines.append(
+                "repair \(names) with: \(command("apply", status.feed == nil ? "MANIFEST" : nil), .heading)")
+        }
+        for file in faulty where file.finding?.remedy == .reset {
+            let words = shellLine(
+                ["moult", "reset", file.name, "--set-user-data-aside"] + storeWords)
+            let first = file.state == .missing ? "bring \(file.name) back, or begin" : "keep \(file.name) aside and begin"
+            lines.append("\(first) with an empty one: \(words, .heading)")
+        }
+        return lines
+    }
+
     /// A tick is only for what was read and has not changed since.
     private func mark(_ file: Status.File, _ terminal: Terminal) -> StyledText {
         if !file.state.isSound { return "\(terminal.symbols.cross, .bad)" }
@@ -159,7 +179,7 @@ extension Status.File.State {
         case .living: "there, the app writes to it"
         case .missing: "missing"
         case .changed: "changed"
-        case .damaged: "cannot be used"
+        case .damaged: "needs repair"
         }
     }
 }

@@ -27,8 +27,10 @@ enum VerifyVerb {
 
     static func run(_ call: Call) throws -> ExitCode {
         let layout = try call.layout()
-        _ = try Settings.read(layout)
-        let report = VerifyReport(checks: try Verifier(layout).verify(call.values(names), deep: call.has(deep)))
+        let settings = try Settings.read(layout)
+        let report = VerifyReport(
+            checks: try Verifier(layout).verify(call.values(names), deep: call.has(deep)),
+            storeWords: call.storeWords, hasFeed: settings.feed != nil)
         call.output.print(report)
         return report.isSound ? .done : .failure(.failed)
     }
@@ -36,6 +38,8 @@ enum VerifyVerb {
 
 private struct VerifyReport: Report {
     let checks: [Verifier.Check]
+    let storeWords: [String]
+    let hasFeed: Bool
 
     var findings: Int { checks.count { $0.finding != nil } }
     var isSound: Bool { findings == 0 }
@@ -56,6 +60,12 @@ private struct VerifyReport: Report {
             isSound
                 ? "\("\(counted(checks.count, "check")): all sound", .good)"
                 : "\("\(counted(checks.count, "check")): \(findings) found something wrong", .bad)")
+        var said: [[String]] = []
+        for remedy in checks.compactMap(\.remedy) where !said.contains(remedy) {
+            said.append(remedy)
+            let words = remedy == ["moult", "apply"] && !hasFeed ? remedy + ["MANIFEST"] : remedy
+            page.line("repair it with: \(shellLine(words + storeWords), .heading)")
+        }
     }
 
     var json: JSON { ["sound": .bool(isSound), "checks": .array(checks.map(\.json))] }

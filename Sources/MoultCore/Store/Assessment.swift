@@ -19,10 +19,31 @@ package struct Assessment {
         private var rank: Int { self == .glance ? 0 : self == .check ? 1 : 2 }
     }
 
+    /// What helps a database that is not what it must be.
+    package enum Remedy: Sendable {
+        /// The release has all that is needed.
+        case apply
+        /// Only the operator can let what is there go out of service.
+        case reset
+        /// The app, or a release with a migration.
+        case migrate
+
+        /// The command, without the store; nil if none helps.
+        package func command(for database: Database) -> [String]? {
+            switch self {
+            case .apply: ["moult", "apply"]
+            case .reset: ["moult", "reset", database.name, "--set-user-data-aside"]
+            case .migrate: nil
+            }
+        }
+    }
+
     /// What was found about one database.
     package struct Finding: Sendable {
         /// What is wrong; nil if nothing was found.
         package var fault: String?
+        /// What helps; nil if nothing is wrong.
+        package var remedy: Remedy?
         /// Whether nothing is at the path.
         package var isMissing = false
         /// What could not be looked at, each with the reason.
@@ -54,21 +75,31 @@ package struct Assessment {
         }
         let template = try SchemaShape(of: Connection(path: generation.path(database.member), access: .immutable))
         let pages: Fitness.Pages = depth == .glance ? .none : depth == .check ? .quick : .full
-        let fitness = try Fitness.of(place, deadline: 600, pages: pages) { try fault($0, database, template) }
+        var remedy: Remedy?
+        let fitness = try Fitness.of(place, deadline: 600, pages: pages) {
+            try fault($0, database, template, &remedy)
+        }
         switch fitness {
         case .fits(let notChecked): return Finding(notChecked: notChecked, depth: depth)
-        case .missing: return Finding(fault: "there is no file at \(place)", isMissing: true, depth: depth)
-        case .unfit(let why): return Finding(fault: why, depth: depth)
+        case .missing:
+            return Finding(
+                fault: "there is no file at \(place)", remedy: database.kind == .cache ? .apply : .reset,
+                isMissing: true, depth: depth)
+        case .unfit(let why): return Finding(fault: why, remedy: remedy ?? unfit(database), depth: depth)
         case .untold(let error):
             // Whoever has it locked could open it.
             if error.outcome == .busy {
                 return Finding(notChecked: ["\(error.what): \(error.why ?? "it is locked")"], depth: .glance)
             }
-            return Finding(fault: error.why ?? error.what, depth: depth)
+            return Finding(fault: error.why ?? error.what, remedy: unfit(database), depth: depth)
         }
     }
 
-    private func fault(_ connection: Connection, _ database: Database, _ template: SchemaShape) throws -> String? {
+    private func unfit(_ database: Database) -> Remedy { database.kind == .cache ? .apply : .reset }
+
+    private func fault(
+        _ connection: Connection, _ database: Database, _ template: SchemaShape, _ remedy: inout Remedy?
+    ) throws -> String? {
         // A file from before moult has no release that could say what is in it.
         if generation.name.hasPrefix(Generation.adopted) { return nil }
         let shape = try SchemaShape(of: connection, ignoring: database.kind == .shared ? ReleaseMarker.tables : [])
@@ -79,8 +110,14 @@ package struct Assessment {
             return database.compatible?.fault(
                 applicationID: Int(try connection.int("PRAGMA application_id")),
                 userVersion: Int(try connection.int("PRAGMA user_version")))
-        case .user: return database.schema == .app ? nil : shape.lacks(of: template).first
-        case .shared: return try markerFault(connection, database) ?? shape.lacks(of: template).first
+        case .user:
+            remedy = .migrate
+            return database.schema == .app ? nil : shape.lacks(of: template).first
+        case .shared:
+            remedy = .apply
+            if let fault = try markerFault(connection, database) { return fault }
+            remedy = .reset
+            return shape.lacks(of: template).first
         }
     }
 
@@ -98,6 +135,13 @@ package struct Assessment {
 
     // MARK: remembering
 
+    /// Whether a database has changed since it was last looked at.
+    func isOutdated() throws -> Bool {
+        try generation.manifest.databases.contains {
+            try !$0.kind.isSealed && checks.known($0, at: layout.place(of: $0), generation.name) == nil
+        }
+    }
+
     /// Looks again at what has changed since, and remembers what was found; for commands that write.
     func remember(checked: Set<String> = []) throws {
         var record = checks
@@ -113,8 +157,12 @@ package struct Assessment {
                 record.forget(database, at: place)
                 continue
             }
-            let depth = checked.contains(database.name) ? Depth.check : found.depth
-            record.note(database, at: place, generation.name, facts, depth)
+            // Pages that were read under another release are the same ones.
+            let read = checks.entries.first { $0.path == place && $0.facts == facts && $0.depth != .glance }
+            let isRead = checked.contains(database.name)
+            record.note(
+                database, at: place, generation.name, facts, isRead ? .check : read?.depth ?? found.depth,
+                since: isRead ? .now : read?.time ?? .now)
         }
         try record.write()
     }

@@ -20,7 +20,7 @@ struct CheckRecord {
 
     private let path: String
     private let before: [Entry]
-    private var entries: [Entry]
+    private(set) var entries: [Entry]
 
     /// A record that cannot be read counts as none: it only saves work.
     init(_ layout: StoreLayout) throws {
@@ -60,12 +60,13 @@ struct CheckRecord {
     }
 
     mutating func note(
-        _ database: Database, at place: String, _ generation: String, _ facts: String, _ depth: Assessment.Depth
+        _ database: Database, at place: String, _ generation: String, _ facts: String, _ depth: Assessment.Depth,
+        since time: Timestamp
     ) {
         forget(database, at: place)
         entries.append(
             Entry(
-                database: database.name, path: place, generation: generation, facts: facts, depth: depth, time: .now))
+                database: database.name, path: place, generation: generation, facts: facts, depth: depth, time: time))
     }
 
     mutating func forget(_ database: Database, at place: String) {

@@ -17,6 +17,8 @@ package struct Verifier: Sendable {
         package let finding: String?
         /// What could not be checked, with the reason.
         package var notChecked: [String] = []
+        /// The command that helps, without the store.
+        package var remedy: [String]?
 
         package var json: JSON {
             .compact([
@@ -37,8 +39,8 @@ package struct Verifier: Sendable {
         for transaction in try Transaction.all(layout) where !transaction.isTrash {
             checks.append(
                 Check(
-                    subject: transaction.id, method: "finished",
-                    finding: "an update is unfinished; settle it with: moult recover"))
+                    subject: transaction.id, method: "finished", finding: "an update is unfinished",
+                    remedy: ["moult", "recover"]))
         }
         for database in generation.manifest.databases where names.isEmpty || names.contains(database.name) {
             checks +=
@@ -64,6 +66,7 @@ package struct Verifier: Sendable {
             Check(subject: database.name, method: "sidecars", finding: try sidecar(path, file)),
         ]
         if deep, facts != nil { checks += try read(database, file, sealed: entry?.sha256) }
+        for index in checks.indices where checks[index].finding != nil { checks[index].remedy = ["moult", "apply"] }
         return checks
     }
 
@@ -106,14 +109,13 @@ package struct Verifier: Sendable {
     private func living(_ database: Database, _ generation: Generation, deep: Bool) throws -> [Check] {
         let path = try layout.place(of: database)
         let found = try Assessment(of: generation, in: layout).finding(of: database, deep ? .deep : .check)
-        let place = Check(subject: database.name, method: "path", finding: found.isMissing ? found.fault : nil)
+        var place = Check(subject: database.name, method: "path", finding: found.isMissing ? found.fault : nil)
+        place.remedy = found.isMissing ? found.remedy?.command(for: database) : nil
         if found.isMissing { return [place] }
-        let remedy = database.kind == .cache ? "" : " --set-user-data-aside"
-        let check = Check(
+        var check = Check(
             subject: database.name, method: deep ? "integrity_check" : "quick_check",
-            finding: found.fault.map {
-                "\(path): \($0); begin it anew with: moult reset \(database.name)\(remedy)"
-            }, notChecked: found.notChecked)
+            finding: found.fault.map { "\(path): \($0)" }, notChecked: found.notChecked)
+        check.remedy = found.remedy?.command(for: database)
         return [place, check]
     }
 }

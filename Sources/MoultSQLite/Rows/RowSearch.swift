@@ -67,8 +67,12 @@ final class RowSearch {
         let conditions = key.enumerated().map {
             "\(quoteIdentifier(other.layout.columns[$1].name)) IS ?\($0 + 1)"
         }
-        otherByKey = try other.connection.statement(
-            keyColumns.isEmpty ? none : "\(other.selectSQL) WHERE \(conditions.joined(separator: " AND "))")
+        let byKey = keyColumns.isEmpty ? none : "\(other.selectSQL) WHERE \(conditions.joined(separator: " AND "))"
+        do { otherByKey = try other.connection.statement(byKey) } catch {
+            // A key in an order that only the app knows cannot be looked up: then no other row counts as the same one.
+            guard error.sqlite?.resultCode == .error else { throw error }
+            otherByKey = try other.connection.statement(none)
+        }
     }
 
     func forEachUnmatched(_ tell: Tell) throws {
