@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Which tables a consumer is told to read again.
-@Suite(.timeLimit(.minutes(60))) struct ChangedTablesTests {
+@Suite struct ChangedTablesTests {
     /// Two contents of a database, and the tables that differ; nil where that is not known.
     struct Case: Sendable, CustomTestStringConvertible {
         let testDescription: String

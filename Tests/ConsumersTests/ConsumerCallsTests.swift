@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Consumers of the settings: who is called, in which order, and with what.
-@Suite(.timeLimit(.minutes(60))) struct ConsumerCallsTests {
+@Suite struct ConsumerCallsTests {
     let shop: Shop
 
     init() throws {

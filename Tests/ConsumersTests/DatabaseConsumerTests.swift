@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Consumers inside of the app that makes the update.
-@Suite(.timeLimit(.minutes(60))) struct DatabaseConsumerTests {
+@Suite struct DatabaseConsumerTests {
     let shop: Shop
 
     init() throws {

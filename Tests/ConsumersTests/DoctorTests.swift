@@ -9,7 +9,7 @@ import Testing
 @testable import MoultSQLite
 
 /// What `moult doctor` finds in stores that were really harmed, and that it changes nothing.
-@Suite(.timeLimit(.minutes(60))) struct DoctorTests {
+@Suite struct DoctorTests {
     let shop: Shop
 
     init() throws {

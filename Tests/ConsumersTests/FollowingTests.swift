@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// How another process, or another task, notices a release.
-@Suite(.timeLimit(.minutes(60))) struct FollowingTests {
+@Suite struct FollowingTests {
     let shop: Shop
 
     init() throws {

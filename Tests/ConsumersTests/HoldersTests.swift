@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Who has what of a store, as real processes hold it.
-@Suite(.timeLimit(.minutes(60))) struct HoldersTests {
+@Suite struct HoldersTests {
     let shop: Shop
 
     init() throws {

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Consumers that let go, and such that do not.
-@Suite(.timeLimit(.minutes(60))) struct LettingGoTests {
+@Suite struct LettingGoTests {
     let shop: Shop
 
     init() throws {
@@ -200,7 +200,7 @@ import Testing
 }
 
 /// Killed while consumers have let go, before the decision and after it: the next command tells them what came of it.
-@Suite(.timeLimit(.minutes(60))) struct KilledWhileReleasedTests {
+@Suite struct KilledWhileReleasedTests {
     @Test func theNextCommandTellsThem() throws {
         var outcomes: Set<String> = []
         for number in 1...8 {

@@ -9,7 +9,7 @@ import Testing
 /// Releases of a shared database one after the other, while eight processes read it and two write to it.
 ///
 /// One after the other, because each needs the machine. `make load` runs as many as are promised.
-@Suite(.serialized, .timeLimit(.minutes(60))) struct LoadTests {
+@Suite(.serialized) struct LoadTests {
     /// Everybody keeps the database open, and nobody is told anything.
     @Test(arguments: ["wal", "delete"])
     func live(_ mode: String) throws {

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// What becomes of an update whose consumers do not reload, and how readers with a lease acknowledge.
-@Suite(.timeLimit(.minutes(60))) struct ReloadingTests {
+@Suite struct ReloadingTests {
     let shop: Shop
 
     init() throws {

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// A consumer that is a unit, with systemd itself: a manager of units of its own, where nobody else sees it.
-@Suite(.timeLimit(.minutes(60))) struct SystemdTests {
+@Suite struct SystemdTests {
     let shop: Shop
 
     init() throws {

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// A file that moult did not create, or that belongs to the user, is kept before a release takes its path.
-@Suite(.timeLimit(.minutes(60))) struct AdoptionTests {
+@Suite struct AdoptionTests {
     let shop: Shop
     init() throws { shop = try Shop() }
 

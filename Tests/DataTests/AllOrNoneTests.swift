@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// An update that is refused, fails or is killed has changed all writable databases or none, down to the journal mode.
-@Suite(.timeLimit(.minutes(60))) struct AllOrNoneTests {
+@Suite struct AllOrNoneTests {
     let shop: Shop
     init() throws { shop = try Shop() }
 

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Rows are carried one to one and byte for byte, and carrying them has no effect on other rows.
-@Suite(.timeLimit(.minutes(60))) struct CarriedValuesTests {
+@Suite struct CarriedValuesTests {
     let shop: Shop
     init() throws { shop = try Shop() }
 

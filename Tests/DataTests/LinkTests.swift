@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Databases behind symbolic links, and files beside the links of sealed databases.
-@Suite(.timeLimit(.minutes(60))) struct LinkTests {
+@Suite struct LinkTests {
     let shop: Shop
     private var data: String { shop.scratch.path("data") }
 

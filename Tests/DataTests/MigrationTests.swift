@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Migrations of a user's database keep what they drop, and follow a database whatever the app has put into it.
-@Suite(.timeLimit(.minutes(60))) struct MigrationTests {
+@Suite struct MigrationTests {
     let shop: Shop
     init() throws { shop = try Shop() }
 

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// A release that gives a writable database another path takes its data along.
-@Suite(.timeLimit(.minutes(60))) struct MovedPathTests {
+@Suite struct MovedPathTests {
     let shop: Shop
     init() throws { shop = try Shop() }
 

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Owner, group, mode, ACL and extended attributes of a writable database survive whatever replaces its content.
-@Suite(.timeLimit(.minutes(60))) struct OwnershipTests {
+@Suite struct OwnershipTests {
     let shop: Shop
 
     static let item = "CREATE TABLE item(name TEXT PRIMARY KEY, mine INT DEFAULT 0);"

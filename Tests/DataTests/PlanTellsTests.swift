@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// A plan, a deep plan and a comparison say what an update will drop of what the app wrote.
-@Suite(.timeLimit(.minutes(60))) struct PlanTellsTests {
+@Suite struct PlanTellsTests {
     let shop: Shop
     init() throws { shop = try Shop() }
 

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `preserve` is checked when a release is packed and when it is installed: a misspelled name must not cost a row.
-@Suite(.timeLimit(.minutes(60))) struct PreserveCheckTests {
+@Suite struct PreserveCheckTests {
     let shop: Shop
     init() throws { shop = try Shop() }
 

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Which rows of a shared database an update and a rollback carry, and what becomes of the others.
-@Suite(.timeLimit(.minutes(60))) struct PreserveTests {
+@Suite struct PreserveTests {
     let shop: Shop
     init() throws { shop = try Shop() }
 

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Quarantine is part of every backup, keeps user data until the operator names it, and can be restored.
-@Suite(.timeLimit(.minutes(60))) struct QuarantineTests {
+@Suite struct QuarantineTests {
     let shop: Shop
     init() throws { shop = try Shop() }
 

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `moult_rejected` has the rows that an update could not place, whole, and every later release keeps them.
-@Suite(.timeLimit(.minutes(60))) struct RejectedRowsTests {
+@Suite struct RejectedRowsTests {
     let shop: Shop
     init() throws { shop = try Shop() }
 

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// A saved plan is untrusted: whatever its names say, only the transaction of the run is made and removed.
-@Suite(.timeLimit(.minutes(60))) struct SavedPlanTests {
+@Suite struct SavedPlanTests {
     let shop: Shop
     private var precious: String { shop.scratch.path("precious") }
     private var plan: String { shop.scratch.path("saved.plan") }

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// An app whose database is made by its own build. One after the other, because both use the same resources.
-@Suite(.serialized, .timeLimit(.minutes(60))) struct BuildDatabaseTests {
+@Suite(.serialized) struct BuildDatabaseTests {
     let scratch: Scratch
 
     init() throws { scratch = try Scratch() }

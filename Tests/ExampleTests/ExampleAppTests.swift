@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// Apps as their authors write them, with the library.
-@Suite(.timeLimit(.minutes(60))) struct ExampleAppTests {
+@Suite struct ExampleAppTests {
     let scratch: Scratch
 
     init() throws {

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// A command with a step in Swift, from a package of its own.
-@Suite(.timeLimit(.minutes(60))) struct OwnStepTests {
+@Suite struct OwnStepTests {
     static let people =
         "CREATE TABLE person(name TEXT, email TEXT); INSERT INTO person VALUES('Ada', 'ada@example.org');"
     static let with: JSON = ["database": "food", "table": "person", "column": "email"]

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// What the documents show and name is so.
-@Suite(.timeLimit(.minutes(60))) struct ReadmeTests {
+@Suite struct ReadmeTests {
     /// Every terminal that a page shows is run, and must print what stands there.
     @Test(arguments: try Project.pages().filter { try Project.text($0).contains("```console") })
     func itsCommandsPrintWhatItShows(_ document: String) throws {

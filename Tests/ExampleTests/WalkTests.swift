@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The demo and the walks through the stories, as people run them.
-@Suite(.timeLimit(.minutes(60))) struct WalkTests {
+@Suite struct WalkTests {
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
 

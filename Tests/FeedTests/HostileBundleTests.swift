@@ -6,7 +6,7 @@ import Testing
 
 /// Archives that mean harm, by the whole way of an update: refused, and nothing is written anywhere but in the
 /// transaction, which is gone afterwards.
-@Suite(.timeLimit(.minutes(60))) struct HostileBundleTests {
+@Suite struct HostileBundleTests {
     /// Puts an archive made by a script of Python in the place of the bundle of release 2.0.0, with a manifest that has
     /// its size and digest: whoever made it signs for it.
     private func refusal(_ ending: String, _ script: String, outcome: Int32 = 1) throws -> String {

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Databases that mean harm, by the whole way of an update: refused with the reason, and the store is as it was.
-@Suite(.timeLimit(.minutes(60))) struct HostileDatabaseTests {
+@Suite struct HostileDatabaseTests {
     /// A store with release 1.0.0, and 2.0.0 of which a script spoils the file before it is sealed.
     private struct Case {
         let bench: Bench

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Updates by patches: the smallest way is taken, and whatever is wrong with it, the bundle brings the release.
-@Suite(.timeLimit(.minutes(60))) struct PatchTests {
+@Suite struct PatchTests {
     let patches: PatchBench
     var bench: Bench { patches.bench }
 

@@ -5,7 +5,6 @@ import Testing
 
 /// The units that are installed, as systemd itself reads them.
 @Suite(
-    .timeLimit(.minutes(60)),
     .enabled(if: (try? Files.factsThroughLinks("/usr/bin/systemd-analyze")) != nil, "systemd is not installed"))
 struct SystemdUnitTests {
     private let scratch: Scratch

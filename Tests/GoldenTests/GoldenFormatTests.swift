@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Files of format 1 are understood as they were.
-@Suite(.timeLimit(.minutes(60))) struct GoldenFormatTests {
+@Suite struct GoldenFormatTests {
     let golden = Golden()
 
     @Test(arguments: [1, 2, 3])

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Stores of an older moult go on working: looked at, settled, updated, rolled back.
-@Suite(.timeLimit(.minutes(60))) struct GoldenStoreTests {
+@Suite struct GoldenStoreTests {
     static let interrupted: [(name: String, ending: Settler.Result.Ending, found: [String])] = [
         ("interrupted-staging", .cleaned, GoldenStore.first),
         ("interrupted-decided", .finished, GoldenStore.second),

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Hazard 1: a `-wal` beside a new main file is replayed into it, and `integrity_check` says "ok".
-@Suite(.timeLimit(.minutes(60))) struct Hazard01StaleWAL {
+@Suite struct Hazard01StaleWAL {
     let lab: Lab
     let path: String
 

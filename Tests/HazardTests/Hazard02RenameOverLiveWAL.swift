@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Hazard 2: after a rename over a database that somebody has open in WAL mode, the next opener replays the old rows.
-@Suite(.timeLimit(.minutes(60))) struct Hazard02RenameOverLiveWAL {
+@Suite struct Hazard02RenameOverLiveWAL {
     let lab: Lab
     let path: String
 

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Hazard 3: a hot journal beside another main file is rolled back into it.
-@Suite(.timeLimit(.minutes(60))) struct Hazard03ForeignJournal {
+@Suite struct Hazard03ForeignJournal {
     let lab: Lab
     let path: String
 

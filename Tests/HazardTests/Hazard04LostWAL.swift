@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Hazard 4: rows that were committed are in the `-wal` only, and go with it.
-@Suite(.timeLimit(.minutes(60))) struct Hazard04LostWAL {
+@Suite struct Hazard04LostWAL {
     let lab: Lab
     let path: String
 

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Hazard 7: who reads a database's file himself and closes it drops every lock that his process has on it.
-@Suite(.timeLimit(.minutes(60))) struct Hazard07LostLocks {
+@Suite struct Hazard07LostLocks {
     let lab: Lab
     let path: String
 

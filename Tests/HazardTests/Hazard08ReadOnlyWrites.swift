@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// Hazard 8: reading a database in WAL mode writes beside it, and `immutable=1` does not see what its `-wal` has.
-@Suite(.timeLimit(.minutes(60))) struct Hazard08ReadOnlyWrites {
+@Suite struct Hazard08ReadOnlyWrites {
     let lab: Lab
     let path: String
 

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Hazard 9: SQLite's backup into a file that others have open works only under conditions, and leaves a large WAL.
-@Suite(.timeLimit(.minutes(60))) struct Hazard09BackupIntoLive {
+@Suite struct Hazard09BackupIntoLive {
     let lab: Lab
     let path: String
 

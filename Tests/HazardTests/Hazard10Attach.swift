@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Hazard 10: ATTACH makes an empty database of a wrong path, does not take every name, and ends at ten.
-@Suite(.timeLimit(.minutes(60))) struct Hazard10Attach {
+@Suite struct Hazard10Attach {
     let lab: Lab
 
     init() throws { lab = try Lab() }

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Hazard 11: a transaction over several databases in WAL mode commits one file after the other.
-@Suite(.timeLimit(.minutes(60))) struct Hazard11OneFileAtATime {
+@Suite struct Hazard11OneFileAtATime {
     let lab: Lab
 
     init() throws { lab = try Lab() }

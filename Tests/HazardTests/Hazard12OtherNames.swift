@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// Hazard 12: a database with two names, links on the way to it, a fork with it open, two copies of SQLite.
-@Suite(.timeLimit(.minutes(60))) struct Hazard12OtherNames {
+@Suite struct Hazard12OtherNames {
     let lab: Lab
     let path: String
 

@@ -5,7 +5,7 @@ import Testing
 /// What a power cut may leave of what was not synced, at every call of an update: settled, every database is old or new.
 ///
 /// `MOULT_MODEL=all` tries every state; otherwise it is a sample, the same in every run.
-@Suite(.timeLimit(.minutes(60)), .enabled(if: access("/dev/shm", W_OK) == 0, "needs a file system in memory"))
+@Suite(.enabled(if: access("/dev/shm", W_OK) == 0, "needs a file system in memory"))
 struct PowerCutTests {
     private static let isWhole = getenv("MOULT_MODEL").map { String(cString: $0) } == "all"
 

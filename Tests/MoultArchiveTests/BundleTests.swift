@@ -4,7 +4,7 @@ import MoultFiles
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(60))) struct BundleTests {
+@Suite struct BundleTests {
     @Test func givesTheSameBytesWithAnyNumberOfThreads() throws {
         let scratch = try Scratch()
         let frames = try BundleSample.write(to: scratch.path("1"), threads: 1)

@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 /// Patches: what one file has to become another.
-@Suite(.timeLimit(.minutes(60))) struct PatchTests {
+@Suite struct PatchTests {
     let scratch: Scratch
 
     init() throws { scratch = try Scratch() }

@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 /// Bundles of ours that somebody spoiled, and sources and sinks that fail.
-@Suite(.timeLimit(.minutes(60))) struct RefusedBundlesTests {
+@Suite struct RefusedBundlesTests {
     private func packed() throws -> (scratch: Scratch, frames: [Frame], bytes: [UInt8]) {
         let scratch = try Scratch()
         let frames = try BundleSample.write(to: scratch.path("a"))

@@ -3,7 +3,7 @@ import MoultBasics
 import Testing
 
 /// Entries that are not exactly the declared plain files.
-@Suite(.timeLimit(.minutes(60))) struct RefusedEntriesTests {
+@Suite struct RefusedEntriesTests {
     private let members = ["food.db": 4, "user.db": 2]
     private let food = TarBytes.file("food.db", Array("food".utf8))
     private let user = TarBytes.file("user.db", Array("me".utf8))

@@ -3,7 +3,7 @@ import MoultBasics
 import Testing
 
 /// Zip and 7z files whose directory does not tell the whole truth.
-@Suite(.timeLimit(.minutes(60))) struct RefusedLayoutsTests {
+@Suite struct RefusedLayoutsTests {
     private let members = ["food.db": 4, "user.db": 2]
 
     /// Two stored files, so that every byte of the archive is known: food.db at 0, user.db at 41.

@@ -4,7 +4,7 @@ import MoultBasics
 import MoultFiles
 import Testing
 
-@Suite(.timeLimit(.minutes(60))) struct WriterTests {
+@Suite struct WriterTests {
     private let members = Dictionary(uniqueKeysWithValues: BundleSample.sizes)
     private let contents = Dictionary(uniqueKeysWithValues: BundleSample.members.map { ($0.name, $0.bytes) })
 

@@ -114,7 +114,7 @@ import Testing
         #expect(terminal.read() == "\rcheck food  1:15\u{1B}[K")
     }
 
-    @Test(.timeLimit(.minutes(60))) func itIsDrawnAgainThoughNothingIsTold() throws {
+    @Test func itIsDrawnAgainThoughNothingIsTold() throws {
         let terminal = try PseudoTerminal(columns: 80)
         let console = Console(
             environment: Environment(environment), out: terminal.descriptor, err: terminal.descriptor)

@@ -2,7 +2,7 @@ import MoultBasics
 import Testing
 
 /// `moult diff` and `moult inspect`, as a shell runs them.
-@Suite(.timeLimit(.minutes(60))) struct PublishDiffTests {
+@Suite struct PublishDiffTests {
     private let scratch: Scratch
 
     init() throws {

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// A step fails in each phase of each pass: before the decision nothing visible changed, after it everything is undone.
-@Suite(.timeLimit(.minutes(60))) struct FailureTests {
+@Suite struct FailureTests {
     @Test(arguments: FailingStep.Pass.allCases, Phase.allCases)
     func leavesTheStoreAsItWas(pass: FailingStep.Pass, phase: Phase) throws {
         for inPlace in [true, false] {

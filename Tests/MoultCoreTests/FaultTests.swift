@@ -9,7 +9,7 @@ import Testing
 
 #if DEBUG
     /// The whole update with the first, second, … system call failing: once, and from then on.
-    @Suite(.timeLimit(.minutes(60))) struct FaultTests {
+    @Suite struct FaultTests {
         @Test(arguments: [(false, EIO), (true, ENOSPC)])
         func everySystemCallMayFail(goesOn: Bool, code: Int32) throws {
             for releases in [try Releases(inPlace: true), try Releases(), try Releases(format: .frames)] {
@@ -41,7 +41,7 @@ import Testing
                     _ = try world.orchestrator().update(UpdateRequest(manifest: world.second))
                     #expect(try world.versions() == ["2.0.0"], note)
                     #expect(try !world.orchestrator().isUnfinished(), note)
-                    number += 1
+                    number += FaultPoints.step
                 }
                 #expect(number > 20)
             }

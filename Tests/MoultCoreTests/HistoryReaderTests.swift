@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// The history, read from its end a block at a time.
-@Suite(.timeLimit(.minutes(60))) struct HistoryReaderTests {
+@Suite struct HistoryReaderTests {
     let scratch: Scratch
     let layout: StoreLayout
 

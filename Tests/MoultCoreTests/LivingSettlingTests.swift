@@ -8,7 +8,7 @@ import Testing
 
 /// An update of a living database that stops in the middle, as if the process had died there, and an app that goes on
 /// writing before anybody settles it.
-@Suite(.timeLimit(.minutes(60))) struct LivingSettlingTests {
+@Suite struct LivingSettlingTests {
     let scratch: Scratch
     let maker: ReleaseMaker
     let store: Store

@@ -6,7 +6,7 @@ import Testing
 
 /// A database damaged in hundreds of ways, always the same ones: each ends in a report or a refusal, and what SQLite's
 /// own check finds is never called sound.
-@Suite(.timeLimit(.minutes(60))) struct DamagedDatabaseTests {
+@Suite struct DamagedDatabaseTests {
     static let sql = """
         PRAGMA page_size = 512; PRAGMA auto_vacuum = 0;
         CREATE TABLE food(id INTEGER PRIMARY KEY, name TEXT UNIQUE, note BLOB, CHECK(id > 0));

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// What a sound database answers, and that it answers the same to a process of its own.
-@Suite(.timeLimit(.minutes(60))) struct ExamTests {
+@Suite struct ExamTests {
     static let sql = """
         PRAGMA application_id = 7; PRAGMA user_version = 3;
         CREATE TABLE food(id INTEGER PRIMARY KEY, name TEXT UNIQUE, CHECK(id > 0));

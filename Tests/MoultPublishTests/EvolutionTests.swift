@@ -6,7 +6,7 @@ import Testing
 @testable import MoultPublish
 
 /// `from`: the previous release's layout is kept, and the rows are those of the script all the same.
-@Suite(.timeLimit(.minutes(60))) struct EvolutionTests {
+@Suite struct EvolutionTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let schema: String

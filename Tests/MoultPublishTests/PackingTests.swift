@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// A large draft that is packed already is not written a second time, and comes out the same each time.
-@Suite(.timeLimit(.minutes(60))) struct PackingTests {
+@Suite struct PackingTests {
     struct Case: CustomTestStringConvertible, Sendable {
         let testDescription: String
         let sql: String

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// What ends a build: the exact words, and that nothing is left behind.
-@Suite(.timeLimit(.minutes(60))) struct RefusalTests {
+@Suite struct RefusalTests {
     @Test(arguments: RefusalCases.all) func refuses(_ it: RefusalCases.Case) throws {
         let scratch = try Scratch()
         try scratch.file("outside.csv", "1,2\n")

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// The same inputs give the same bytes, sealed.
-@Suite(.timeLimit(.minutes(60))) struct RepeatableTests {
+@Suite struct RepeatableTests {
     private static let script = """
         PRAGMA journal_mode = WAL;
         CREATE TABLE food(pk INTEGER PRIMARY KEY, name TEXT UNIQUE, made DEFAULT CURRENT_TIMESTAMP);

@@ -1,7 +1,7 @@
 import Testing
 
 /// Files with rows, imported by the sqlite3 shell and by the builder: same rows, same warnings.
-@Suite(.timeLimit(.minutes(60))) struct RowsTests {
+@Suite struct RowsTests {
     @Test(
         arguments: RowCases.csv.map { name, file in
             DifferentialCase(name, "CREATE TABLE t(a, b);\n.import --csv t.csv t\n", ["t.csv": file])

@@ -1,7 +1,7 @@
 import Testing
 
 /// Scripts run by the sqlite3 shell and by the builder: same database, same output.
-@Suite(.timeLimit(.minutes(60))) struct ScriptTests {
+@Suite struct ScriptTests {
     @Test(arguments: ScriptCases.all) func runsLikeTheShell(_ it: DifferentialCase) throws {
         try #expect(it.byBuilder() == it.byShell())
     }

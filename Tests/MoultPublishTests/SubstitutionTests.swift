@@ -5,7 +5,7 @@ import Testing
 
 @testable import MoultPublish
 
-@Suite(.timeLimit(.minutes(60))) struct SubstitutionTests {
+@Suite struct SubstitutionTests {
     private let substitution = Substitution(
         defines: ["NAME": "it's \"x\"", "n": "7"], environment: ["HOME": "/home"], directory: "/")
     private let place = Place(file: "draft.json", line: 1)

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// What a build points out and goes on: the exact words.
-@Suite(.timeLimit(.minutes(60))) struct WarningTests {
+@Suite struct WarningTests {
     struct Case: Sendable {
         let script: String
         let file: String

@@ -4,7 +4,7 @@ import MoultSQLite
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(60))) struct BackupTests {
+@Suite struct BackupTests {
     let scratch: Scratch
     let old: String
     let new: String

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// A look at a database that apps open for one query each.
-@Suite(.timeLimit(.minutes(60))) struct BusyLookTests {
+@Suite struct BusyLookTests {
     /// The last of them to close a WAL has the file for itself for a moment, and takes the sidecars away.
     @Test func aWALThatComesAndGoes() throws {
         let scratch = try TestSupport.Scratch()

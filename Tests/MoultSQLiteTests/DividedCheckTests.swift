@@ -6,7 +6,7 @@ import Testing
 @testable import MoultSQLite
 
 /// What is found sound in parts is sound as a whole, whatever is damaged; and what is sound is not checked twice.
-@Suite(.timeLimit(.minutes(60))) struct DividedCheckTests {
+@Suite struct DividedCheckTests {
     let scratch: Scratch
 
     init() throws { scratch = try Scratch() }

@@ -5,7 +5,7 @@ import MoultSQLite
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(60))) struct PeekTests {
+@Suite struct PeekTests {
     let scratch: Scratch
 
     init() throws { scratch = try Scratch() }

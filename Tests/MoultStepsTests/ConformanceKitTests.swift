@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// The kit finds what is wrong with a step.
-@Suite(.timeLimit(.minutes(60))) struct ConformanceKitTests {
+@Suite struct ConformanceKitTests {
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
 

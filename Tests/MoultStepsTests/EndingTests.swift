@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// When steps are asked, and when they are not.
-@Suite(.timeLimit(.minutes(60))) struct EndingTests {
+@Suite struct EndingTests {
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
 

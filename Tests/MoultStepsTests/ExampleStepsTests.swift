@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// The shipped examples: each passes the kit, does its work in an update, and survives crashes.
-@Suite(.timeLimit(.minutes(60)), .serialized) struct ExampleStepsTests {
+@Suite(.serialized) struct ExampleStepsTests {
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
 

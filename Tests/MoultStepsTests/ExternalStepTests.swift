@@ -10,7 +10,7 @@ import TestSupport
 import Testing
 
 /// Steps that are programs, in updates.
-@Suite(.timeLimit(.minutes(60))) struct ExternalStepTests {
+@Suite struct ExternalStepTests {
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
 

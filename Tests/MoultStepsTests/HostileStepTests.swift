@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// What steps do that must get nowhere: each ends in an error with what was seen, and the store as it was.
-@Suite(.timeLimit(.minutes(60))) struct HostileStepTests {
+@Suite struct HostileStepTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let what: String
         var describe: String?

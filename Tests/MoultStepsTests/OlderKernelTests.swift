@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// A kernel without Landlock: the command as it was built, under a filter that answers as such a kernel does.
-@Suite(.timeLimit(.minutes(60))) struct OlderKernelTests {
+@Suite struct OlderKernelTests {
     let scratch: Scratch
     let kernel: String
 

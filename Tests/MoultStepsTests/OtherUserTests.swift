@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// The same without root: there is no namespace of mounts to be had, and the rest holds.
-@Suite(.timeLimit(.minutes(60)), .enabled(if: geteuid() == 0, "the other tests run as a user then"))
+@Suite(.enabled(if: geteuid() == 0, "the other tests run as a user then"))
 struct OtherUserTests {
     @Test func trustPlanAndApply() throws {
         let scratch = try Scratch()

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// `moult steps`: what there is, what is trusted, and whether a program is fit.
-@Suite(.timeLimit(.minutes(60))) struct StepsVerbTests {
+@Suite struct StepsVerbTests {
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
 

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// What a step may write to that named files: those, and for new ones the directories in which they are made.
-@Suite(.timeLimit(.minutes(60))) struct WritesTests {
+@Suite struct WritesTests {
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
 

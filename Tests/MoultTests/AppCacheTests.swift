@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Scenario 3 without any release: an app's own cache, dropped when its schema is not the one that the app expects.
-@Suite(.timeLimit(.minutes(60))) struct AppCacheTests {
+@Suite struct AppCacheTests {
     let scratch: Scratch
     var path: String { scratch.path("thumbs.db") }
 

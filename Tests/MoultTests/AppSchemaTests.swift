@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// A user's database with collations and functions that only the app has.
-@Suite(.timeLimit(.minutes(60))) struct AppSchemaTests {
+@Suite struct AppSchemaTests {
     let scratch: Scratch
     let maker: ReleaseMaker
     let store: Store

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// Caches of a release: kept if they fit, else set aside with everything beside them, and begun anew.
-@Suite(.timeLimit(.minutes(60))) struct CacheTests {
+@Suite struct CacheTests {
     let scratch: Scratch
     let maker: ReleaseMaker
     let store: Store
@@ -191,8 +191,7 @@ import Testing
         let error = #expect(throws: MoultError.self) { try store.update(to: next) }
         #expect(error?.outcome == .busy)
         #expect(error?.why?.contains("pid \(stuck.pid) (") == true)
-        stuck.signal(SIGKILL)
-        stuck.wait()
+        stuck.stop()
         try store.update(to: next)
         #expect(try fresh == "0|id,image,width\n")
     }

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Bundles of ours, which are unpacked frame by frame on every core.
-@Suite(.timeLimit(.minutes(60))) struct FramedBundleTests {
+@Suite struct FramedBundleTests {
     let scratch: Scratch
     let store: Store
     let manifest: String

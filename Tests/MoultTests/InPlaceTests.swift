@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Scenario 4: a big database is attached where it lies, a small one for the user is made from a template.
-@Suite(.timeLimit(.minutes(60))) struct InPlaceTests {
+@Suite struct InPlaceTests {
     let scratch: Scratch
     let maker: ReleaseMaker
 

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// What was set aside does not grow without end, and what people wrote is removed by nobody but them.
-@Suite(.timeLimit(.minutes(60))) struct QuarantineTests {
+@Suite struct QuarantineTests {
     let scratch: Scratch
     let maker: ReleaseMaker
     let store: Store

@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// Scenario 5: a database that will not load is set aside with everything beside it, and begun anew.
-@Suite(.timeLimit(.minutes(60))) struct ResetTests {
+@Suite struct ResetTests {
     let scratch: Scratch
     let store: Store
     var root: String { scratch.path("store") }

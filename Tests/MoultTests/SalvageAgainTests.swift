@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// What was set aside can be read again, as often as needed.
-@Suite(.timeLimit(.minutes(60))) struct SalvageAgainTests {
+@Suite struct SalvageAgainTests {
     let scratch: Scratch
     let store: Store
 

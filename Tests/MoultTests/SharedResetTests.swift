@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// A shared database that will not load is begun anew with what the installed release ships.
-@Suite(.timeLimit(.minutes(60))) struct SharedResetTests {
+@Suite struct SharedResetTests {
     let scratch: Scratch
     let maker: ReleaseMaker
     let store: Store

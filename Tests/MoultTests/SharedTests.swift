@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Shared databases: the publisher ships, the app writes.
-@Suite(.timeLimit(.minutes(60))) struct SharedTests {
+@Suite struct SharedTests {
     let scratch: Scratch
     let maker: ReleaseMaker
     let store: Store

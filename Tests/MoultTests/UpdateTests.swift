@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// What an app sees of updates from bundles.
-@Suite(.timeLimit(.minutes(60))) struct UpdateTests {
+@Suite struct UpdateTests {
     let scratch: Scratch
     let maker: ReleaseMaker
 

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// The user's database follows the releases by migrations, and is never replaced.
-@Suite(.timeLimit(.minutes(60))) struct UserMigrationTests {
+@Suite struct UserMigrationTests {
     let scratch: Scratch
     let maker: ReleaseMaker
     let store: Store

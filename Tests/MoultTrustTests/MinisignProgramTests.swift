@@ -3,7 +3,7 @@ import MoultTrust
 import Testing
 
 /// Both directions with the real `minisign` program. Each protected key costs 1 GiB and seconds: one at a time.
-@Suite(.serialized, .timeLimit(.minutes(60))) struct MinisignProgramTests {
+@Suite(.serialized) struct MinisignProgramTests {
     private let text = Array("{\"manifest\": 1}\n".utf8)
     private let comment = "release 2.1.0\tsequence 41 é"
 

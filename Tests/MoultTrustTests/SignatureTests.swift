@@ -3,7 +3,7 @@ import MoultBasics
 import MoultTrust
 import Testing
 
-@Suite(.timeLimit(.minutes(60))) struct SignatureTests {
+@Suite struct SignatureTests {
     private let text = Array("content".utf8)
     private let key: SecretKey
     private let lines: [String]

@@ -8,7 +8,7 @@ import Testing
 
 /// The disk fails once under a database that apps write to, at every third call of SQLite's of each sort on each of its
 /// files. (`make proof` does it at every call of the whole update.)
-@Suite(.timeLimit(.minutes(60)), .serialized) struct DiskErrorTests {
+@Suite(.serialized) struct DiskErrorTests {
     static let calls = ["pwrite64", "fdatasync", "fsync", "ftruncate", "unlink"]
     static let files = ["pantry.db", "pantry.db-wal", "pantry.db-journal"]
 

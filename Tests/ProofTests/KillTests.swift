@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// The built command, killed by the kernel at a system call: the next writing command settles what is left.
-@Suite(.timeLimit(.minutes(60)), .serialized) struct KillTests {
+@Suite(.serialized) struct KillTests {
     /// The calls that change something on a disk, and at which of them to kill: early, late and in between.
     static let points: [(call: String, number: Int)] = [
         ("mkdir", 1), ("mkdir", 3), ("openat", 30), ("fchmod", 1), ("fchmod", 2), ("fsync", 1), ("fsync", 3),

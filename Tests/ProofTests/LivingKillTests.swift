@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// The built command, killed by the kernel at a system call while it works on databases that apps write to.
-@Suite(.timeLimit(.minutes(60)), .serialized) struct LivingKillTests {
+@Suite(.serialized) struct LivingKillTests {
     /// The calls that change something on a disk, and how many of each to try; the last ones are beyond the end.
     static let calls: [(name: String, most: Int)] = [
         ("fsync", 24), ("renameat2", 8), ("rename", 4), ("link", 2), ("linkat", 2), ("unlink", 8), ("unlinkat", 8),

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// `plan` and the other commands that only look leave the whole tree identical.
-@Suite(.timeLimit(.minutes(60))) struct PlanPurityTests {
+@Suite struct PlanPurityTests {
     static let looking: [[String]] = [
         ["plan", "MANIFEST"], ["status"], ["verify", "--deep"], ["history"], ["attach"],
         ["rollback", "--dry-run"], ["clean", "--dry-run"],

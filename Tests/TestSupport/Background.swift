@@ -17,13 +17,14 @@ package final class Background {
         posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
         posix_spawn_file_actions_addopen(&actions, 1, scratch.path("out"), O_WRONLY | O_CREAT, 0o600)
         posix_spawn_file_actions_addopen(&actions, 2, scratch.path("err"), O_WRONLY | O_CREAT, 0o600)
-        var argv = arguments.map { strdup($0) } + [nil]
+        // By `env`, which looks for the program where the program itself looks.
+        var argv = (["/usr/bin/env"] + arguments).map { strdup($0) } + [nil]
         defer { for word in argv { free(word) } }
         let all = ["PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"].merging(Sanitizer.environment) { $1 }
         var envp = all.map { strdup("\($0)=\($1)") } + [nil]
         defer { for word in envp { free(word) } }
         var pid: pid_t = 0
-        let code = posix_spawnp(&pid, arguments[0], &actions, nil, &argv, &envp)
+        let code = posix_spawn(&pid, "/usr/bin/env", &actions, nil, &argv, &envp)
         guard code == 0 else { throw Errno(code).error("cannot run \(arguments[0])") }
         self.pid = pid
     }

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// The command, a store and a feed with a real web server and a bad network between them.
-@Suite(.serialized, .timeLimit(.minutes(60))) struct FeedOverHTTPTests {
+@Suite(.serialized) struct FeedOverHTTPTests {
     private let scratch: Scratch
     private let server: WebServer
 

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// A feed behind TLS, and behind proxies: as curl's users expect it, by the variables that they know.
-@Suite(.timeLimit(.minutes(60))) struct SecureTransportTests {
+@Suite struct SecureTransportTests {
     private let scratch: Scratch
     private let authority: Authority
     private let server: WebServer

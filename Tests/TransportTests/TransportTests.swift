@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// Against a real web server, and a proxy before it that behaves as bad networks do.
-@Suite(.timeLimit(.minutes(60))) struct TransportTests {
+@Suite struct TransportTests {
     private let scratch: Scratch
     private let server: WebServer
     private let size = 1_000_000

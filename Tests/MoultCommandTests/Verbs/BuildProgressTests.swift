@@ -47,7 +47,7 @@ import Testing
     }
 
     /// The statement has no end of its own. SIGTERM: a shell's background jobs ignore SIGINT.
-    @Test(.timeLimit(.minutes(60)), arguments: ["build endless.sql -o food.db", "pack endless.json -o made"])
+    @Test(arguments: ["build endless.sql -o food.db", "pack endless.json -o made"])
     func aSignalEndsWhatSQLiteIsAt(_ verb: String) throws {
         try scratch.write(
             "endless.sql",

@@ -8,13 +8,13 @@ import Testing
 
     private static let times = 1_000
 
-    @Test(.timeLimit(.minutes(60)))
+    @Test
     func aThousandTimesByManifest() throws {
         try world.install(world.first)
         try provesSilent("moult apply -q rel/test-1.0.0.json")
     }
 
-    @Test(.timeLimit(.minutes(60)))
+    @Test
     func aThousandTimesByFeed() throws {
         try world.must(
             """

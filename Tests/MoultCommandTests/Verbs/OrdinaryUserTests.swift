@@ -4,7 +4,7 @@ import MoultFiles
 import Testing
 
 /// For whoever is not root modes count: a sealed directory is in the way of whoever moves or repairs it.
-@Suite(.timeLimit(.minutes(60))) struct OrdinaryUserTests {
+@Suite struct OrdinaryUserTests {
     private let world: World
 
     init() throws {

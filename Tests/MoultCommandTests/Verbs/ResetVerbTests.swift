@@ -6,7 +6,7 @@ import Testing
 
 /// Scenario 5 at the terminal: whatever is at a database's path, a reset ends in one that opens, or in an error that names
 /// the file.
-@Suite(.timeLimit(.minutes(60))) struct ResetVerbTests {
+@Suite struct ResetVerbTests {
     private let scratch: Scratch
     private var store: String { scratch.path("store") }
 

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Comparing changes nothing, and ends for every file.
-@Suite(.timeLimit(.minutes(60))) struct DiffSafetyTests {
+@Suite struct DiffSafetyTests {
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
 

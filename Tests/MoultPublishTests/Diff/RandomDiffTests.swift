@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Random databases and random changes, compared with what SQLite itself answers to plain SQL over both files.
-@Suite(.timeLimit(.minutes(60))) struct RandomDiffTests {
+@Suite struct RandomDiffTests {
     struct Shape: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let table: String

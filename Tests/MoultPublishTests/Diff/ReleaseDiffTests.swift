@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Which databases of two releases are compared, and what it comes to.
-@Suite(.timeLimit(.minutes(60))) struct ReleaseDiffTests {
+@Suite struct ReleaseDiffTests {
     let scratch: Scratch
     let maker: ReleaseMaker
 

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// What files are taken for, and what is in them.
-@Suite(.timeLimit(.minutes(60))) struct SubjectTests {
+@Suite struct SubjectTests {
     let scratch: Scratch
     let maker: ReleaseMaker
 

@@ -7,7 +7,7 @@ import StepKit
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(60))) struct PackTests {
+@Suite struct PackTests {
     let scratch: Scratch
 
     init() throws { scratch = try Scratch() }

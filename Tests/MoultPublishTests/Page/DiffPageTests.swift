@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// The page of a comparison, read by a parser that is not ours.
-@Suite(.timeLimit(.minutes(60))) struct DiffPageTests {
+@Suite struct DiffPageTests {
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
 
