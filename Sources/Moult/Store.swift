@@ -29,7 +29,7 @@ public struct Store: Sendable {
     /// Whether this release is what is installed, whole and with nothing unfinished. A handful of small system calls.
     public func isCurrent(_ manifest: String) throws -> Bool {
         guard let bytes = try Files.read(manifest, limit: Manifest.largest) else { return false }
-        return try Freshness.isCurrent(bytes, in: StoreLayout(root: directory))
+        return try Freshness.isCurrent(bytes, of: manifest, in: StoreLayout(root: directory))
     }
 
     /// What `update` would do; changes nothing.

@@ -47,9 +47,18 @@ public final class StoreConnection {
 
     /// Reads a database for the first time; of one that is damaged the error says how to begin it anew.
     private static func loading<R>(_ database: Database, _ path: String, _ body: () throws -> R) throws -> R {
-        do { return try body() } catch let error as MoultError
-            where error.code == .databaseCorrupt && !database.kind.isSealed
-        { throw StoreErrors.willNotLoad(database, path, error.why ?? error.what) }
+        do { return try body() } catch let error as MoultError {
+            if error.code == .databaseCorrupt, !database.kind.isSealed {
+                throw StoreErrors.willNotLoad(database, path, error.why ?? error.what)
+            }
+            // A database that is used where the app has it: the app may have gone elsewhere.
+            if database.place == .inPlace, let target = try Files.target(ofLink: path),
+                try Files.factsThroughLinks(path) == nil
+            {
+                throw StoreErrors.moved(database, target)
+            }
+            throw error
+        }
     }
 
     /// SQLite's own handle (`sqlite3 *`), for use with the C API; valid until `close()`.

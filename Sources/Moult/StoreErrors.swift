@@ -16,6 +16,12 @@ enum StoreErrors {
             now: "It was not done a second time. See what destroys it, or whether the disk is failing.")
     }
 
+    static func moved(_ database: Database, _ target: String) -> MoultError {
+        MoultError(
+            .willNotLoad, what: "the database \(database.name) is not there any more", why: "it was used at \(target)",
+            now: "If the app is somewhere else now, apply its release from there: moult apply MANIFEST")
+    }
+
     static func empty(_ layout: StoreLayout) -> MoultError {
         MoultError(
             .store, what: "nothing is installed in \(layout.root)", why: "no release was applied yet",

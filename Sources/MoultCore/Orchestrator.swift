@@ -79,7 +79,7 @@ package struct Orchestrator: Sendable {
         _ request: UpdateRequest, wait: Int = 0, announce: (Plan) throws -> Void = { _ in }
     ) throws -> Result {
         if let bytes = try Files.read(request.manifest, limit: Manifest.largest),
-            try Freshness.isCurrent(bytes, in: layout)
+            try Freshness.isCurrent(bytes, of: request.manifest, in: layout)
         {
             try rememberIfIdle()
             return Result(generation: try Generation.currentName(layout))

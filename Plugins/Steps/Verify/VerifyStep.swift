@@ -12,7 +12,9 @@ public struct VerifyStep: Step {
     public init() {}
 
     public func plan(_ context: PlanContext) throws -> [Effect] {
-        let staged = try context.store.look(".moult/generations/\(context.generation)") != .directory
+        let staged = context.planned.contains { effect in
+            if case .seat = effect.change { true } else { false }
+        }
         return try context.release.databases.compactMap { database in
             let methods = try methods(database, staged: staged, context)
             return methods.isEmpty ? nil : effect(.verify, database.name, .prove(methods))

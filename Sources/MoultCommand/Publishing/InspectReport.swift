@@ -44,7 +44,10 @@ struct InspectReport: Report {
     private func write(_ entry: Inspection.Entry, to page: inout Page) {
         let kind = entry.declared.map { " (\($0.kind.rawValue)\($0.place == .inPlace ? ", in place" : ""))" } ?? ""
         page.line("\(entry.name, .heading)\(kind)")
-        guard let found = entry.found else { return page.line("  it is not here") }
+        guard let found = entry.found else {
+            if let fault = entry.fault { return page.line("  \("\(page.terminal.symbols.cross) \(fault)", .bad)") }
+            return page.line("  it is not here")
+        }
         page.table(facts(found, isHere: inspection.hasFile(of: entry)))
         if !found.tables.isEmpty { page.table(tables(found)) }
         for item in found.identity.shape.items where item.kind != "virtual table" {

@@ -31,12 +31,16 @@ extension Call {
                 now: "Apply one: moult apply MANIFEST")
         }
         let generation = try Generation.load(lease.generation, in: layout)
+        let assessment = try Assessment(of: generation, in: layout)
         let parts = try generation.manifest.databases.map { database in
             func ifThere(_ path: String) throws -> String? { try Files.factsThroughLinks(path).map { _ in path } }
-            let kept = try ifThere(generation.path(database.member))
+            if database.kind.isSealed {
+                return Subject.Part(
+                    name: database.name, path: try ifThere(generation.path(database.member)), declared: database)
+            }
             return Subject.Part(
-                name: database.name,
-                path: database.kind.isSealed ? kept : try ifThere(layout.place(of: database)), declared: database)
+                name: database.name, path: try ifThere(layout.place(of: database)), declared: database,
+                fault: try assessment.finding(of: database, .glance).fault)
         }
         return Subject(
             .store, path, manifest: generation.manifest, bytes: generation.bytes, parts: parts, keeping: lease)

@@ -126,8 +126,8 @@ struct StatusReport: Report {
         for file in faulty where file.finding?.remedy == .reset {
             let words = shellLine(
                 ["moult", "reset", file.name, "--set-user-data-aside"] + storeWords)
-            let first = file.state == .missing ? "bring \(file.name) back, or begin" : "keep \(file.name) aside and begin"
-            lines.append("\(first) with an empty one: \(words, .heading)")
+            let first = file.state == .missing ? "bring \(file.name) back, or" : "set \(file.name) aside and"
+            lines.append("\(first) begin with an empty one: \(words, .heading)")
         }
         return lines
     }

@@ -3,13 +3,20 @@ internal import StepKit
 
 /// Whether a release is what is installed, found out by a handful of small system calls and without writing.
 package enum Freshness {
-    /// True if `bytes` is the installed manifest, no update is unfinished, and every database is where it must be.
-    package static func isCurrent(_ bytes: [UInt8], in layout: StoreLayout) throws -> Bool {
+    /// True if `bytes` is the installed manifest, no update is unfinished, and every database is where it must be: one
+    /// that is used in place, beside the manifest.
+    package static func isCurrent(_ bytes: [UInt8], of manifest: String, in layout: StoreLayout) throws -> Bool {
         guard let name = try Generation.currentName(layout),
             try Files.read("\(layout.generation(name))/\(Generation.manifestName)", limit: Manifest.largest) == bytes,
             try Transaction.all(layout).isEmpty
         else { return false }
-        return try isWhole(Generation.load(name, in: layout), in: layout)
+        let generation = try Generation.load(name, in: layout)
+        let directory = try Files.absolute(Files.directory(of: manifest))
+        for database in generation.manifest.databases where database.place == .inPlace {
+            let target = try Files.target(ofLink: generation.path(database.member))
+            if target != "\(directory)/\(database.member)" { return false }
+        }
+        return try isWhole(generation, in: layout)
     }
 
     /// Whether every path of a generation is there, and its files are the ones that were proven.

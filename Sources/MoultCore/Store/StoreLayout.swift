@@ -29,7 +29,9 @@ package struct StoreLayout: Sendable, Equatable {
     /// What is known of databases that apps write to.
     var checks: String { "\(hidden)/checks.json" }
     /// Everything that moult itself puts into its directory.
-    var own: [String] { [current, generations, transactions, downloads, feed, quarantine, history, lock, links, checks] }
+    var own: [String] {
+        [current, generations, transactions, downloads, feed, quarantine, history, lock, links, checks]
+    }
 
     package func generation(_ name: String) -> String { "\(generations)/\(name)" }
     package func transaction(_ id: String) -> String { "\(transactions)/\(id)" }

@@ -18,6 +18,8 @@ package struct Inspection: Sendable {
         package let declared: Database?
         /// Nil if the file is not here.
         package let found: DatabaseInspection?
+        /// What is wrong with a file that is not here.
+        package let fault: String?
     }
 
     /// Looks into every database of the subject, or only into these; `counting` is told database and table.
@@ -34,11 +36,13 @@ package struct Inspection: Sendable {
         manifestDigest = try subject.manifestBytes.map { try SHA256.digest(of: $0).hex }
         databases = try subject.parts.filter { names.isEmpty || wanted.contains($0.name) }.map { part in
             let isLiving = subject.kind == .store && part.declared?.kind.isSealed == false
-            let found = try DatabaseInspection(part, isLiving: isLiving) { try counting(part.name, $0) }
-            return Entry(name: part.name, declared: part.declared, found: found)
+            var found = try DatabaseInspection(part, isLiving: isLiving) { try counting(part.name, $0) }
+            found?.findings += part.fault.map { [$0] } ?? []
+            return Entry(
+                name: part.name, declared: part.declared, found: found, fault: found == nil ? part.fault : nil)
         }
     }
 
     /// Whether every file that is here is what its manifest says.
-    package var isSound: Bool { databases.allSatisfy { $0.found?.findings.isEmpty ?? true } }
+    package var isSound: Bool { databases.allSatisfy { $0.found?.findings.isEmpty ?? ($0.fault == nil) } }
 }

@@ -14,9 +14,11 @@ package struct Subject: Sendable {
         package let path: String?
         /// What the release says of it.
         package let declared: Database?
+        /// What the store that it is installed in finds wrong with it.
+        package let fault: String?
 
-        package init(name: String, path: String?, declared: Database? = nil) {
-            (self.name, self.path, self.declared) = (name, path, declared)
+        package init(name: String, path: String?, declared: Database? = nil, fault: String? = nil) {
+            (self.name, self.path, self.declared, self.fault) = (name, path, declared, fault)
         }
     }
 
