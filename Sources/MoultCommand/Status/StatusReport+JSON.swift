@@ -11,7 +11,7 @@ extension StatusReport {
             "version": .optional(status.current.map { Generation.version(of: $0.name) }),
             "generation": .optional(status.current?.name), "since": .optional(status.since?.description),
             "created": .optional(status.created?.description), "expires": .optional(status.expires?.description),
-            "hold": status.hold?.json, "feed": .optional(status.feed), "known": status.known?.json,
+            "hold": status.holds.foremost?.json, "holds": status.holds.json, "feed": .optional(status.feed), "known": status.known?.json,
             "trusted": status.trusted.isEmpty ? nil : .array(status.trusted.map { .string($0) }),
             "unfinished": .array(status.unfinished.updates.map { .string($0) }),
             "workers": .array(status.unfinished.workers.map { .size(Int($0.pid)) }),
