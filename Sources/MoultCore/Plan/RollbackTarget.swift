@@ -70,7 +70,9 @@ struct RollbackTarget {
         if !force, let version = Kept(name)?.version,
             var refusal = holds.rollbackRefusal(of: version)
         {
-            refusal.now = "To go to it nevertheless: moult rollback --to \(wanted) --force"
+            if holds.fault == nil {
+                refusal.now = "To go to it nevertheless: moult rollback --to \(wanted) --force"
+            }
             throw refusal
         }
         return name
