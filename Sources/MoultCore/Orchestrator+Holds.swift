@@ -55,7 +55,8 @@ extension Orchestrator {
     }
 
     private func change(
-        _ action: String, _ releases: [String], reason: String? = nil, _ wait: Int, _ body: (inout Holds) throws -> [Hold]
+        _ action: String, _ releases: [String], reason: String? = nil, _ wait: Int,
+        _ body: (inout Holds) throws -> [Hold]
     ) throws -> HoldChange {
         var removed: [Hold] = []
         _ = try locked(wait) { settled in
@@ -94,6 +95,7 @@ extension Orchestrator {
         let covering = holds.covering(version)
         guard let first = covering.first else { return nil }
         return MoultError(
-            .refused, .refused, what: "no hold is on \(release) alone", why: first.sentence, now: holds.remedy(covering))
+            .refused, .refused, what: "no hold is on \(release) alone", why: first.sentence, now: holds.remedy(covering)
+        )
     }
 }

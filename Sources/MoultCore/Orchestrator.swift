@@ -338,7 +338,7 @@ package struct Orchestrator: Sendable {
         }
         do {
             let reason = "\(consumer) did not reload: \(failure.reason)"
-            _ = try execute(// What was installed a moment ago comes back, even if the operator has put it on hold.
+            _ = try execute(  // What was installed a moment ago comes back, even if the operator has put it on hold.
                 planner.rollback(to: from.generation, reason: reason, force: true), settled: [], { _ in })
         } catch {
             return MoultError(

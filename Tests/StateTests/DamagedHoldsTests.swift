@@ -19,18 +19,22 @@ import Testing
         return store
     }
 
-    @Test(arguments: damages) func `a damaged record blocks every release until it is rebuilt`(_ damage: String) throws {
+    @Test(arguments: damages) func `a damaged record blocks every release until it is rebuilt`(_ damage: String) throws
+    {
         let store = try damaged(damage)
         try store.make("4.0.0", sequence: 40)
         let before = try Tree(store.path, skipping: [".moult/lock", ".moult/history.jsonl"])
-        for line in ["moult apply \(store.manifest("4.0.0"))", "moult rollback", "moult plan \(store.manifest("4.0.0"))"] {
+        for line in [
+            "moult apply \(store.manifest("4.0.0"))", "moult rollback", "moult plan \(store.manifest("4.0.0"))",
+        ] {
             let ended = try store.run("timeout 20 \(line)")
             #expect(ended.status == 3, "\(line)")
             #expect(ended.errors.contains("every release is on hold: ") && ended.errors.contains(store.record))
             #expect(ended.errors.hasSuffix("  Rebuild the record from the history: moult recover\n"))
         }
         let status = try store.must("timeout 20 moult status")
-        #expect(status.contains("every release is on hold: ") && status.contains("rebuild the record with: moult recover"))
+        #expect(
+            status.contains("every release is on hold: ") && status.contains("rebuild the record with: moult recover"))
         #expect(try store.json("moult status --json")["hold"]?["release"]?.string == "*")
         #expect(try store.run("moult status --nagios").status == 2)
         #expect(try Tree(store.path, skipping: [".moult/lock", ".moult/history.jsonl"]) == before)
@@ -80,7 +84,8 @@ import Testing
         let store = try damaged("chmod 600 $H")
         try store.must("chmod -R o+rX .; chmod 600 \(store.record)")
         guard try store.run("[ $(id -u) = 0 ] && setpriv --reuid 65534 --clear-groups true").status == 0 else { return }
-        let ended = try store.run("chmod 755 .; cd /; setpriv --reuid 65534 --clear-groups $(which moult) status --store \(store.path)")
+        let ended = try store.run(
+            "chmod 755 .; cd /; setpriv --reuid 65534 --clear-groups $(which moult) status --store \(store.path)")
         if ended.status == 0 { #expect(ended.output.contains("every release is on hold: ")) }
     }
 }

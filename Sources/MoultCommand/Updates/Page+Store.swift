@@ -10,7 +10,9 @@ extension Page {
         if holds.fault != nil {
             line("rebuild the record with: \(shellLine(["moult", "recover"] + storeWords), .heading)")
         } else if shown.count > 1 {
-            line("remove one with: moult unhold RELEASE; all with: \(shellLine(["moult", "unhold", "--all"] + storeWords), .heading)")
+            let unhold = ["moult", "unhold"]
+            line("remove one with: \(shellLine(unhold + ["VERSION"] + storeWords), .heading)")
+            line("remove all with: \(shellLine(unhold + ["--all"] + storeWords), .heading)")
         } else if let hold = shown.first {
             line("remove the hold with: \(shellLine(["moult", "unhold", hold.release] + storeWords), .heading)")
         }

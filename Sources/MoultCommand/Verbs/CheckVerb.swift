@@ -74,7 +74,8 @@ struct FeedReport: Report {
             "way": .array(look.choice.way.map { .string($0.version.description) }),
             "passed": .array(
                 look.choice.passed.map { ["version": .string($0.version.description), "why": .string($0.why)] }),
-            "holds": look.holds.json, "note": .optional(look.choice.note), "withdrawn": .optional(look.choice.withdrawn),
+            "holds": look.holds.json,
+            "note": .optional(look.choice.note), "withdrawn": .optional(look.choice.withdrawn),
         ])
     }
 }

@@ -4,7 +4,8 @@ internal import MoultCore
 /// `moult rollback`: back to a kept generation.
 enum RollbackVerb {
     static let target = Option(
-        "to", value: .text("RELEASE"), "A kept version or generation (default: the newest older release that is not on hold)")
+        "to", value: .text("RELEASE"),
+        "A kept version or generation (default: the newest older release that is not on hold)")
     static let reason = Option("reason", value: .text("TEXT"), "Why; shown with the hold and in the history")
     static let force = Option("force", "Go to the release of --to even if it is on hold")
     static let dryRun = Option("dry-run", letter: "n", "Show what it would do, and change nothing")
@@ -59,7 +60,8 @@ enum RollbackVerb {
         Interruption.watch()
         let display = UpdateDisplay(call, store: store)
         let result = try call.orchestrator(display.watcher).rollback(
-            to: wanted, reason: why, force: call.has(force), consent: call.consent, wait: call.wait, announce: display.announce)
+            to: wanted, reason: why, force: call.has(force), consent: call.consent, wait: call.wait,
+            announce: display.announce)
         display.finish(result, storeWords: call.storeWords)
         return .done
     }

@@ -27,7 +27,8 @@ enum UnholdVerb {
             throw call.wrongUsage("--all takes no VERSION", why: "\"\(first)\" is one of all")
         }
         let orchestrator = try call.orchestrator(call.settledWatcher)
-        let change = try call.has(all)
+        let change =
+            try call.has(all)
             ? orchestrator.unholdAll(wait: call.wait) : orchestrator.unhold(releases, wait: call.wait)
         call.output.print(UnholdReport(asked: releases, change: change, storeWords: call.storeWords))
         return .done
@@ -41,7 +42,7 @@ private struct UnholdReport: Report {
 
     func write(to page: inout Page) {
         for hold in change.removed {
-            page.line(hold.isEverything ? "releases are not on hold any more" : "\(hold.release) is not on hold any more")
+            page.line("\(hold.isEverything ? "releases are" : "\(hold.release) is") not on hold any more")
         }
         for release in asked where !change.removed.contains(where: { $0.release == release }) {
             page.line("nothing to do: \(release) is not on hold")

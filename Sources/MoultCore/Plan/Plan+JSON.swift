@@ -24,7 +24,7 @@ extension Plan {
             "facts": .array(
                 facts.map { ["path": .string($0.path), "field": .string($0.field), "value": .string($0.value)] }),
             "warnings": .array(warnings.map { .string($0) }), "hold": hold?.json,
-            "replacedHold": replacedHold?.record,
+            "replacedHold": replacedHold?.json,
         ])
     }
 

@@ -79,7 +79,7 @@ package enum History {
                 "parts": parts.isEmpty ? nil : .array(parts.map(\.json)),
                 "rows": rows.isEmpty ? nil : .array(rows.map(\.json)),
                 "kept": kept.isEmpty ? nil : .array(kept.map { .string($0) }),
-                "holds": holds.map { .array($0.map(\.record)) },
+                "holds": holds.map { .array($0.map(\.json)) },
             ])
         }
 

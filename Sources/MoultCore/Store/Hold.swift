@@ -47,13 +47,12 @@ package struct Hold: Sendable, Equatable {
         return isPlain && !release.isEmpty ? release : "'\(release.replacing("'", with: "'\\''"))'"
     }
 
-    /// What commands print.
     package var json: JSON {
-        .compact(["release": .string(release), "reason": .string(reason), "since": .optional(since?.description)])
+        .compact([
+            "release": .string(release), "reason": .string(reason), "since": .optional(since?.description),
+            "transaction": .optional(transaction),
+        ])
     }
-
-    /// What is written down.
-    var record: JSON { json.setting("transaction", to: transaction.map { .string($0) }) }
 
     init(_ fields: Fields) throws {
         self.init(

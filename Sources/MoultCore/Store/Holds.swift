@@ -119,7 +119,7 @@ package struct Holds: Sendable, Equatable {
 
     private func write(_ layout: StoreLayout, _ settings: Settings) throws {
         let json = JSON.compact([
-            "format": 1, "holds": .array(all.map(\.record)), "overrides": settings.hold?.record,
+            "format": 1, "holds": .array(all.map(\.json)), "overrides": settings.hold?.json,
         ])
         let bytes = Array(json.pretty.utf8)
         guard bytes.count <= Self.largest / 2 else {
@@ -130,6 +130,10 @@ package struct Holds: Sendable, Equatable {
         // A rename cannot replace a directory, and what is in one is not ours to remove.
         if try Files.facts(layout.holds)?.kind == .directory {
             try Files.rename(layout.holds, to: "\(layout.holds).damaged-\(Timestamp.now.seconds)")
+        }
+        if all.isEmpty, settings.hold == nil {
+            try Files.remove(layout.holds)
+            return try Files.syncDirectory(layout.hidden)
         }
         try Files.replace(layout.holds, with: bytes)
     }
