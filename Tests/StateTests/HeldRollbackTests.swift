@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `rollback` and holds: a bad release does not come back, and its hold is part of the transaction.
-@Suite(.timeLimit(.minutes(30))) struct HeldRollbackTests {
+@Suite struct HeldRollbackTests {
     @Test func `repeated rollbacks go down and keep every hold`() throws {
         let store = try ReleasesStore(5)
         for number in 1...4 {

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `hold` and `unhold`: a set of versions and ranges, kept apart from the operator's settings.
-@Suite(.timeLimit(.minutes(20))) struct HoldTests {
+@Suite struct HoldTests {
     @Test func `several versions and ranges are on hold at once`() throws {
         let store = try ReleasesStore(1)
         try store.make("1.5.0", sequence: 11)
