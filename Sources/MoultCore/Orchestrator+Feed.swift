@@ -13,6 +13,7 @@ extension Orchestrator {
         package let provenance: Provenance
         package let installed: Version?
         package let choice: FeedChoice.Result
+        package let holds: Holds
 
         /// The release that this store shall have in the end; nil if it has the newest that it may have.
         package var newest: Feed.Release? { choice.way.last }
@@ -31,16 +32,18 @@ extension Orchestrator {
             // Whoever may only look has looked.
             if !Files.isDenied(error) { throw error }
         }
-        return try look(current, follower.choose(from: current))
+        let holds = try holds()
+        return try look(current, follower.choose(from: current, holds), holds)
     }
 
     /// What following the feed would do, and the plan of the next release on the way; changes nothing.
     package func plan(following request: FeedRequest) throws -> (look: FeedLook, plan: Plan?) {
         let follower = try follower(request)
         let current = try follower.reader.ask()
-        let choice = try follower.choose(from: current)
+        let holds = try holds()
+        let choice = try follower.choose(from: current, holds)
         let plan = try incoming(choice, current, follower).map { try planner.update($0, follower.update).plan }
-        return (try look(current, choice), plan)
+        return (try look(current, choice, holds), plan)
     }
 
     /// Brings in the newest release of the feed that this store may have, by way of others if need be.
@@ -55,12 +58,13 @@ extension Orchestrator {
         defer { withExtendedLifetime(lock) {} }
         let current = try follower.reader.ask()
         try follower.remember(current)
-        var choice = try follower.choose(from: current)
-        let first = try look(current, choice)
+        let holds = try holds()
+        var choice = try follower.choose(from: current, holds)
+        let first = try look(current, choice, holds)
         var result = Result(generation: try Generation.currentName(layout))
         if choice.way.isEmpty, try isUnfinished() {
             result.settled = try recover(wait: wait)
-            choice = try follower.choose(from: current)
+            choice = try follower.choose(from: current, self.holds())
         }
         while let incoming = try incoming(choice, current, follower) {
             let settled = result.settled
@@ -76,7 +80,7 @@ extension Orchestrator {
                     )
                 }
             }
-            let next = try follower.choose(from: current)
+            let next = try follower.choose(from: current, self.holds())
             // A store that does not come nearer would go round for ever.
             guard next.way.count < choice.way.count else { break }
             choice = next
@@ -100,10 +104,13 @@ extension Orchestrator {
         try FeedFollower(layout: layout, planner: planner, request: request, watcher: watcher)
     }
 
-    private func look(_ current: FeedReader.Current, _ choice: FeedChoice.Result) throws -> FeedLook {
+    private func look(
+        _ current: FeedReader.Current, _ choice: FeedChoice.Result, _ holds: Holds
+    ) throws -> FeedLook {
         FeedLook(
             feed: current.place.description, serial: current.feed.serial, expires: current.feed.expires,
-            provenance: current.provenance, installed: try Generation.current(layout)?.manifest.version, choice: choice)
+            provenance: current.provenance, installed: try Generation.current(layout)?.manifest.version, choice: choice,
+            holds: holds)
     }
 
     /// The first release on the way.

@@ -57,8 +57,10 @@ package struct Orchestrator: Sendable {
         return made.plan
     }
 
-    package func planRollback(to wanted: String?, reason: String, consent: Consent = Consent()) throws -> Plan {
-        try planner.rollback(to: wanted, reason: reason, consent: consent).plan
+    package func planRollback(
+        to wanted: String?, reason: String, force: Bool = false, consent: Consent = Consent()
+    ) throws -> Plan {
+        try planner.rollback(to: wanted, reason: reason, force: force, consent: consent).plan
     }
 
     /// Whether a command that writes would have something to settle first.
@@ -91,11 +93,12 @@ package struct Orchestrator: Sendable {
 
     /// Goes back to a kept generation, and puts the present release on hold.
     package func rollback(
-        to wanted: String?, reason: String, consent: Consent = Consent(), wait: Int = 0,
+        to wanted: String?, reason: String, force: Bool = false, consent: Consent = Consent(), wait: Int = 0,
         announce: (Plan) throws -> Void = { _ in }
     ) throws -> Result {
         try locked(wait) {
-            try execute(planner.rollback(to: wanted, reason: reason, consent: consent), settled: $0, announce)
+            try execute(
+                planner.rollback(to: wanted, reason: reason, force: force, consent: consent), settled: $0, announce)
         }
     }
 
@@ -121,7 +124,7 @@ package struct Orchestrator: Sendable {
                     }
                 case .rollback:
                     try planner.rollback(
-                        to: saved.to.generation, reason: saved.hold?.reason ?? "",
+                        to: saved.to.generation, reason: saved.hold?.reason ?? "", force: saved.request.force,
                         consent: Consent(takeOver: saved.request.takeOver))
                 case .reset:
                     try planner.reset(
@@ -139,7 +142,9 @@ package struct Orchestrator: Sendable {
         let settler = try settler()
         let lock = try StoreLock.take(layout, wait: wait, stop: watcher.stopIfAsked)
         defer { withExtendedLifetime(lock) {} }
-        return try settler.settle(patiently: true, back: back)
+        let results = try settler.settle(patiently: true, back: back)
+        try rebuildHolds()
+        return results
     }
 
     /// Settles what is unfinished if nobody else is at work; for readers that are about to open the databases.
@@ -174,18 +179,6 @@ package struct Orchestrator: Sendable {
             return Result(settled: settled, collected: collected, quarantine: quarantine ?? .init())
         }
         return try dry ? clean([]) : locked(wait, clean)
-    }
-
-    /// Puts a release or all of them on hold, or lets them in again with nil; gives the hold that was there before.
-    package func hold(_ hold: Settings.Hold?, wait: Int = 0) throws -> Settings.Hold? {
-        var before = try Settings.read(layout).hold
-        if before == nil, hold == nil { return nil }
-        _ = try locked(wait) { settled in
-            before = try Settings.read(layout).hold
-            try Settings.rewrite(layout, "hold", hold?.json)
-            return Result(settled: settled)
-        }
-        return before
     }
 
     // MARK: parts
@@ -244,7 +237,6 @@ package struct Orchestrator: Sendable {
         }
         var isRecorded = false
         warning {
-            if let hold = plan.hold { try Settings.rewrite(layout, "hold", hold.json) }
             try transaction.journal.end("committed")
             result.kept = try QuarantineShelf(layout: layout, settings: Settings.read(layout)).sets(of: plan.id)
             try record(plan, stopwatch, failure: nil, result)
@@ -346,7 +338,8 @@ package struct Orchestrator: Sendable {
         }
         do {
             let reason = "\(consumer) did not reload: \(failure.reason)"
-            _ = try execute(planner.rollback(to: from.generation, reason: reason), settled: [], { _ in })
+            _ = try execute(  // What was installed a moment ago comes back, even if the operator has put it on hold.
+                planner.rollback(to: from.generation, reason: reason, force: true), settled: [], { _ in })
         } catch {
             return MoultError(
                 .consumer, .stuck, what: "\(consumer) reloaded neither \(plan.to.version) nor what was there before",
@@ -354,7 +347,7 @@ package struct Orchestrator: Sendable {
         }
         return MoultError(
             .consumer, .undone, what: "the update to \(plan.to.version) was rolled back: \(consumer) did not reload",
-            why: failure.reason, now: "Mend that program, and let the release in again: moult unhold")
+            why: failure.reason, now: "Fix that program, then remove the hold: moult unhold \(plan.to.version)")
     }
 
     /// What fails after the outcome is certain does not change it: it is told, and the next command tidies up.
@@ -374,10 +367,11 @@ package struct Orchestrator: Sendable {
             History.Entry(
                 transaction: plan.id, action: plan.action, from: plan.from?.generation,
                 to: plan.to.generation,
-                outcome: outcome, reason: failure.map(Self.reason) ?? plan.reset?.why,
+                outcome: outcome, reason: failure.map(Self.reason) ?? plan.reset?.why ?? plan.rollbackReason,
                 remedy: (failure as? MoultError)?.now, milliseconds: stopwatch.elapsed.microseconds / 1000,
                 parts: stopwatch.parts, rows: result?.rows ?? [],
-                kept: result?.kept.map { Files.name(of: $0.directory) } ?? []),
+                kept: result?.kept.map { Files.name(of: $0.directory) } ?? [],
+                holds: plan.hold == nil || failure != nil ? nil : try Holds.recorded(layout)),
             to: layout)
     }
 

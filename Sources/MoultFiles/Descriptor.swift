@@ -24,6 +24,8 @@ package struct Descriptor: ~Copyable {
 
     package enum Access: Sendable {
         case read
+        /// Reads a file of ours; does not wait if a FIFO is in its place.
+        case record
         case write
         /// Creates the file, which must not be there, and follows no link.
         case create
@@ -40,6 +42,7 @@ package struct Descriptor: ~Copyable {
         let flags: Int32 =
             switch access {
             case .read: O_RDONLY
+            case .record: O_RDONLY | O_NONBLOCK
             case .write: O_RDWR
             case .create: O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW
             case .append: O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW

@@ -36,7 +36,7 @@ package enum Files {
 
     /// All bytes of a file of at most `limit`; nil if the file is not there.
     package static func read(_ path: String, limit: Int) throws -> [UInt8]? {
-        guard let file = try Descriptor.ifThere(path, .read) else { return nil }
+        guard let file = try Descriptor.ifThere(path, .record) else { return nil }
         let facts = try file.facts()
         guard facts.kind == .file else {
             throw MoultError(.system, what: "cannot read \(path)", why: "it is not a regular file")

@@ -45,6 +45,11 @@ public struct VersionRange: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
+    /// Whether a version lies within the bounds of the range, also as a pre-release that no term names.
+    package func spans(_ version: Version) -> Bool {
+        alternatives.contains { bounds in bounds.allSatisfy { Self.holds($0, version) } }
+    }
+
     private static func holds(_ bound: Bound, _ version: Version) -> Bool {
         switch bound.relation {
         case .atLeast: !version.precedes(bound.version)

@@ -57,7 +57,7 @@ import Testing
         try Shell.must(["sqlite3", "\(golden.root)/pantry.db", "INSERT INTO food VALUES(101, 'later', 1)"])
         try store.rollback(reason: "test")
         #expect(try golden.found() == ["2", "shipped 2, mine, later", "shipped 2, mine", "2|", "image2"])
-        _ = try Orchestrator(root: golden.root, steps: .builtIn).hold(nil)
+        _ = try Orchestrator(root: golden.root, steps: .builtIn).unholdAll()
         try store.update(to: Golden().release(3))
         #expect(try golden.found() == ["3", "shipped 3, mine, later", "shipped 3, mine", "2|", "image3"])
     }

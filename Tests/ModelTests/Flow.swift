@@ -114,7 +114,7 @@ enum Flow: String, CaseIterable {
         switch self {
         case .rollback:
             // To the end of the flow by way of its beginning.
-            _ = try orchestrator.hold(nil)
+            _ = try orchestrator.unholdAll()
             _ = try orchestrator.update(UpdateRequest(manifest: releases.second))
             _ = try orchestrator.rollback(to: nil, reason: "model")
         case .reset: break

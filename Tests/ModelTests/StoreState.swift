@@ -14,6 +14,8 @@ struct StoreState: Equatable {
     /// What is in the databases that apps write to: health, schema, rows, journal mode.
     private(set) var living: [String: String] = [:]
     let settings: JSON
+    /// The releases on hold, and why.
+    let holds: [String]
     let names: Set<String>
 
     init(_ store: String, scratch: Scratch) throws {
@@ -29,7 +31,7 @@ struct StoreState: Equatable {
             }
         }
         settings = try JSON(parsing: Files.read(layout.settings, limit: 1 << 20) ?? [], source: layout.settings)
-            .withoutTimes
+        holds = try Holds.read(layout, Settings.read(layout)).all.map(\.sentence)
         names = try Self.names(store)
     }
 
@@ -90,14 +92,8 @@ struct StoreState: Equatable {
             }
         }
         if settings != other.settings { found.append("settings are \(settings.line)") }
+        if holds != other.holds { found.append("holds are \(holds)") }
         found += names.subtracting(other.names).sorted().map { "left over: \($0)" }
         return found + other.names.subtracting(names).sorted().map { "missing: \($0)" }
-    }
-}
-
-extension JSON {
-    fileprivate var withoutTimes: JSON {
-        guard let hold = self["hold"] else { return self }
-        return setting("hold", to: hold.setting("since", to: nil))
     }
 }

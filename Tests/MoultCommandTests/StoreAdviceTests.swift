@@ -14,7 +14,7 @@ import Testing
             said
                 == (
                     3, "",
-                    "moult: error: the store is on hold: audit\n  Let it in again with: moult unhold --store 'our store'\n"
+                    "moult: error: every release is on hold: audit\n  Remove the hold with: moult unhold '*' --store 'our store'\n"
                 ))
         // It is no advice if it does not work.
         try world.must("moult unhold --store 'our store'; moult apply -q --store 'our store' rel/test-2.0.0.json")

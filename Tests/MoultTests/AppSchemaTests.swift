@@ -73,8 +73,8 @@ import Testing
             try Generation.current(StoreLayout(root: store.directory))?.manifest.database("user"))
         let layout = try StoreLayout(root: store.directory)
         let generation = try #require(try Generation.current(layout))
-        #expect(try LivingFault(layout: layout, generation: generation).find(in: database) == nil)
-        let check = try #require(try Verifier(layout).verify(deep: true).first { $0.method == "opens" })
+        #expect(try Assessment(of: generation, in: layout).finding(of: database, .glance).fault == nil)
+        let check = try #require(try Verifier(layout).verify(deep: true).first { $0.method == "integrity_check" })
         #expect(check.finding == nil)
         // Views and triggers are no part of a check, and CHECKs none of one that cannot write.
         let isPartOfIt = schema.contains("INDEX") || schema.contains("WITHOUT ROWID")

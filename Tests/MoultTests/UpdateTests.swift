@@ -90,7 +90,7 @@ import Testing
         try connection.close()
         let error = #expect(throws: MoultError.self) { try store.update(to: two) }
         #expect(error?.outcome == .refused)
-        #expect(error?.description == "release 2.0.0 is on hold: it is wrong. Let it in again with: moult unhold")
+        #expect(error?.description == "release 2.0.0 is on hold: it is wrong. Remove the hold with: moult unhold 2.0.0")
     }
 
     @Test func aPlainFileOfBeforeIsAdoptedAndCanComeBack() throws {

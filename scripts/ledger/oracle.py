@@ -39,7 +39,7 @@ class State:
         self.highest = -1           # the newest release that was ever installed
         self.perhaps = -1           # the same, if an update that was interrupted counts
         self.copied = False         # whether the store was copied
-        self.holds = {}             # version: since which hold, so that only the newest is certain
+        self.holds = {}             # the versions on hold
         self.files = {}             # path: File
         self.sets = {}              # directory: Kept
         self.adopted = {}           # generation: {path: File}
@@ -124,9 +124,7 @@ class Oracle:
                     if choose("hold of the installed release", True, False):
                         return self.switch(state, index, op, choose)
                     return same
-                certain = list(state.holds)[-1] in (target.version, "*")
-                if certain or choose("hold", True, False):
-                    return same
+                return same
             if isinstance(state.installed, str):
                 return Outcome({DONE, REFUSED} | ({BUSY} if state.opened else set()), None, loose="after going back to an adopted file")
             if state.installed is not None and index < state.installed and not op.get("downgrade"):
@@ -153,23 +151,12 @@ class Oracle:
             if wanted is not None:
                 if wanted not in state.generations or wanted == state.installed:
                     return same
-                if self.release(wanted).version in state.holds and choose("to a held release", True, False):
+                if self.release(wanted).version in state.holds:
                     return same
                 return self.switch(state, wanted, op, choose, "rollback")
             older = [g for g in state.generations if g < state.installed]
             free = [g for g in older if self.release(g).version not in state.holds]
-            last = next((came for came, went in reversed(state.before) if went == state.installed and came != state.installed), None)
-            options = []
-            if free:
-                options.append(max(free))
-            if last is not None and last in state.generations and last not in options:
-                options.append(last)
-            if older and max(older) not in options:
-                options.append(max(older))
-            if not free:
-                options.insert(0, None)
-            which = choose("rollback to", *options)
-            return same if which is None else self.switch(state, which, op, choose, "rollback")
+            return self.switch(state, max(free), op, choose, "rollback") if free else same
 
         return explore(predict)
 

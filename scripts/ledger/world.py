@@ -500,6 +500,8 @@ class World:
             words = ["reset", op["db"], "--salvage-again", "-q"]
         elif name == "hold":
             words = ["hold", "-q", "--reason", "story"] + ([] if op["v"] == "*" else [f"{op['v'] + 1}.0.0"])
+        elif name == "unhold":
+            words = ["unhold", "--all", "-q"]
         else:
             words = [name, "-q"]
         return words
@@ -610,7 +612,7 @@ class World:
                                  f"{settled.err.strip()[:400]}")], op)
         if inner["op"] == "rollback":
             # Whether the hold is there after a kill is not predicted.
-            self.moult("unhold", "-q")
+            self.moult("unhold", "--all", "-q")
             for outcome in outcomes:
                 if outcome.state:
                     outcome.state = outcome.state.copy()

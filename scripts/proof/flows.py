@@ -329,7 +329,7 @@ FLOWS = [
     Flow("update, tar.zst", with_rows("plain-1.0.0", "user.db", *NOTES), ["apply", "{plain-2.0.0+tar}"], UPDATE),
     Flow("rollback", rolled_forward, ["rollback", "--reason", "proof"],
          {"version": ("2.0.0", "1.0.0"), FOOD: ([("2.0.0",)], [("1.0.0",)])}, 
-         again=[["unhold"], ["apply", "{plain-2.0.0}"], ["rollback", "--reason", "proof"]]),
+         again=[["unhold", "--all"], ["apply", "{plain-2.0.0}"], ["rollback", "--reason", "proof"]]),
     shared("exchange", wal=False),
     shared("exchange", wal=True),
     shared("live", wal=False),

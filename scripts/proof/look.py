@@ -124,8 +124,16 @@ def reasons(store):
 def settings(store):
     with open(os.path.join(store, "moult.json")) as file:
         parsed = json.loads(file.read().replace(store, "STORE"))
-    parsed.get("hold", {}).pop("since", None)
-    return parsed
+    return parsed | {"holds": holds(store)}
+
+
+def holds(store):
+    """The releases on hold and why."""
+    try:
+        with open(os.path.join(store, ".moult/holds.json")) as file:
+            return [(hold["release"], hold["reason"]) for hold in json.load(file)["holds"]]
+    except FileNotFoundError:
+        return []
 
 
 def installed(store):

@@ -75,7 +75,7 @@ class Deeds:
     def back(self):
         if self.run({0, 3}, "rollback", "-q", "--reason", "soak") == 0:
             self.done["rollbacks"] += 1
-            self.run(QUIET, "unhold", "-q")
+            self.run(QUIET, "unhold", "--all", "-q")
 
     def two(self):
         """Two at once: one of them is told to come again later, or finds that all is done."""
@@ -100,7 +100,7 @@ class Deeds:
                 self.done["kills survived"] += 1
             if random.random() < 0.5:
                 break
-        self.run({0}, "unhold", "-q", "--wait", "60")
+        self.run({0}, "unhold", "--all", "-q", "--wait", "60")
 
     def full(self):
         """The disk fills, an update is tried, and room is made again."""

@@ -87,7 +87,8 @@ struct Metrics {
 
     private var attempts: [Metric] {
         [
-            Metric("hold", "Whether releases are on hold.", status.hold == nil ? 0 : 1),
+            Metric("hold", "Whether releases are on hold.", status.holds.all.isEmpty ? 0 : 1),
+            Metric("holds", "How many holds there are.", status.holds.all.count),
             Metric("updating", "Whether an update is at work.", status.unfinished.workers.isEmpty ? 0 : 1),
             Metric(
                 "interrupted", "How many updates were interrupted and are not settled.",

@@ -12,7 +12,7 @@ struct StatusReport: Report {
         page.line("\(status.product + version, .heading)")
         page.table(facts(page.terminal))
         unfinished(&page)
-        if let hold = status.hold { page.hold(hold, storeWords: storeWords) }
+        page.holds(status.holds, storeWords: storeWords)
         news(&page)
         for laggard in status.laggards { page.wrapped(StyledText(laggard.text, .warning)) }
         if !status.databases.isEmpty {
@@ -84,7 +84,7 @@ struct StatusReport: Report {
             }
         }
         // What is on hold is said above.
-        for passed in known.choice.passed where status.hold?.covers(passed.version) != true {
+        for passed in known.choice.passed where status.holds.covering(passed.version).isEmpty {
             page.wrapped("\("=", .dim) \("\(passed.version)") is not taken: \(passed.why)")
         }
         if let newest = known.newest {

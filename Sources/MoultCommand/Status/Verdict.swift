@@ -35,7 +35,11 @@ struct Verdict {
             let text = failure.sentence + (failure.reason.map { ": \($0)" } ?? "")
             if failure.outcome == .stuck { critical.append(text) } else { warning.append(text) }
         }
-        if let hold = status.hold { warning.append(hold.sentence) }
+        if status.holds.fault == nil {
+            warning += status.holds.all.map(\.sentence)
+        } else {
+            critical += status.holds.all.map(\.sentence)
+        }
         if let newest = status.known?.newest { warning.append("\(newest) is there and not installed") }
         if let known = status.known, known.isOver(at: now) {
             warning.append("the feed was good until \(known.expires)")

@@ -3,12 +3,19 @@ internal import MoultCore
 
 /// What several verbs print.
 extension Page {
-    /// What is on hold and why, and how to end it.
-    mutating func hold(_ hold: Settings.Hold, storeWords: [String]) {
-        wrapped(StyledText(hold.sentence, .warning))
-        line(
-            "let \(hold.release == "*" ? "them" : "it") in again with: \(shellLine(["moult", "unhold"] + storeWords), .heading)"
-        )
+    /// What is on hold and why, and how to lift it.
+    mutating func holds(_ holds: Holds, _ shown: [Hold]? = nil, storeWords: [String]) {
+        let shown = shown ?? holds.all
+        for hold in shown { wrapped(StyledText(hold.sentence, .warning)) }
+        if holds.fault != nil {
+            line("rebuild the record with: \(shellLine(["moult", "recover"] + storeWords), .heading)")
+        } else if shown.count > 1 {
+            let unhold = ["moult", "unhold"]
+            line("remove one with: \(shellLine(unhold + ["VERSION"] + storeWords), .heading)")
+            line("remove all with: \(shellLine(unhold + ["--all"] + storeWords), .heading)")
+        } else if let hold = shown.first {
+            line("remove the hold with: \(shellLine(["moult", "unhold", hold.release] + storeWords), .heading)")
+        }
     }
 
     /// Which generations were removed, and which could not be.
@@ -22,10 +29,6 @@ extension Page {
     }
 }
 
-extension Settings.Hold {
-    /// What it is, without a full stop: `2.1.0 is on hold: it crashes`.
-    var sentence: String {
-        let what = release == "*" ? "every release is on hold" : "\(release) is on hold"
-        return reason.isEmpty ? what : "\(what): \(reason)"
-    }
+extension Holds {
+    var json: JSON { .array(all.map(\.json)) }
 }

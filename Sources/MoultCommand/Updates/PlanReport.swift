@@ -20,6 +20,8 @@ struct PlanReport: Report {
     let contents: ReleaseDiff?
     /// Where the databases of the release would be checked.
     let examiner: Examiner
+    let holds: Holds
+    let storeWords: [String]
 
     /// Nothing would happen if the plan were applied.
     var isEmpty: Bool { !plan.changesStore && unfinished.isEmpty }
@@ -28,6 +30,7 @@ struct PlanReport: Report {
         guard plan.changesStore else {
             page.line(
                 StyledText(isEmpty ? nothingToDo(plan.to.version.description) : "\(plan.to.version) is installed"))
+            page.holds(holds, storeWords: storeWords)
             return
         }
         page.title(of: plan, store: store)
@@ -45,6 +48,7 @@ struct PlanReport: Report {
         page.wrapped(
             "disk: needs \(ByteCount(plan.needs)), \(ByteCount(free)) free \(page.terminal.symbols.dot) \(counts)")
         if !examiner.isWhole { page.wrapped("guard: \(examiner.guardWords)") }
+        page.holds(holds, storeWords: storeWords)
         page.line("apply with: \(shellLine(command), .heading)")
     }
 
@@ -62,6 +66,7 @@ struct PlanReport: Report {
         plan.json.setting("free", to: .size(free))
             .setting("unfinished", to: .array(unfinished.updates.map { .string($0) }))
             .setting("contents", to: contents?.json)
+            .setting("holds", to: holds.json)
             .setting("guard", to: .string(examiner.guardWords))
     }
 }
@@ -90,11 +95,12 @@ extension Call {
     ) throws -> ExitCode {
         let (free, unfinished) = (try orchestrator.freeSpace(), try orchestrator.unfinished())
         let examiner = try Examiner.present()
+        let holds = try orchestrator.holds()
         // Last, because nothing else of the store can be read after it.
         let contents = try contents()
         let report = PlanReport(
             plan: plan, store: store, free: free, unfinished: unfinished, details: output.isVerbose, command: command,
-            contents: contents, examiner: examiner)
+            contents: contents, examiner: examiner, holds: holds, storeWords: storeWords)
         output.print(report)
         if output.format == .text {
             output.flush()

@@ -122,7 +122,11 @@ final class UpdateDisplay: Sendable {
             for set in result.kept { page.wrapped(StyledText(set.keptText(storeWords))) }
             page.line(
                 "\("\(version) is installed", .good) (generation \(generation)) in \(durationText(seconds: seconds))")
-            if let hold = plan.hold { page.hold(hold, storeWords: storeWords) }
+            if let hold = plan.hold {
+                page.wrapped(StyledText(hold.sentence, .warning))
+                page.line(
+                    "remove the hold with: \(shellLine(["moult", "unhold", hold.release] + storeWords), .heading)")
+            }
             if output.isVerbose { page.collected(result.collected) }
         }
     }

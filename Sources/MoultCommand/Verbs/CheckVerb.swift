@@ -51,7 +51,8 @@ struct FeedReport: Report {
                 look.installed == nil
                     ? "there is no release for this store" : "nothing newer: \(installed) is installed")
         }
-        for passed in look.choice.passed {
+        // What is on hold is told below.
+        for passed in look.choice.passed where look.holds.covering(passed.version).isEmpty {
             page.wrapped("\("=", .dim) \("\(passed.version)") is not taken: \(passed.why)")
         }
         if let reason = look.choice.withdrawn {
@@ -61,6 +62,7 @@ struct FeedReport: Report {
             StyledText(
                 "feed \(look.feed), serial \(look.serial), \(look.provenance.words), good until \(look.expires.text(for: page.terminal))",
                 .dim))
+        page.holds(look.holds, storeWords: storeWords)
         if look.newest != nil { page.line("bring it in with: \(shellLine(["moult", "apply"] + storeWords), .heading)") }
     }
 
@@ -72,6 +74,7 @@ struct FeedReport: Report {
             "way": .array(look.choice.way.map { .string($0.version.description) }),
             "passed": .array(
                 look.choice.passed.map { ["version": .string($0.version.description), "why": .string($0.why)] }),
+            "holds": look.holds.json,
             "note": .optional(look.choice.note), "withdrawn": .optional(look.choice.withdrawn),
         ])
     }

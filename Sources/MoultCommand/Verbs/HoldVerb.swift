@@ -1,52 +1,57 @@
 internal import MoultBasics
 internal import MoultCore
-internal import StepKit
 
-/// `moult hold`: keeps a release, or all of them, out.
+/// `moult hold`: blocks releases.
 enum HoldVerb {
     static let version = Argument(
-        .text("VERSION"), presence: .optional, "The release that must not be installed; else every release")
-    static let reason = Option("reason", value: .text("TEXT"), "Why; whoever is refused will read it")
+        .text("VERSION"), presence: .repeated, "A version, or a range such as '>=2.1 <3'; without any, every release")
+    static let reason = Option("reason", value: .text("TEXT"), "Why; shown wherever the hold is")
 
     static let command = Command(
-        "hold", .operators, "keep a release out, or all of them",
+        "hold", .operators, "block releases, or all updates",
         discussion: [
             """
-            A store has one hold; a new one takes the place of the old. What is installed stays, and a rollback is \
-            still possible.
+            A release on hold is not installed, neither from a feed nor by its manifest, and a rollback does not choose \
+            it. The installed release stays. A range covers the pre-releases within its bounds, too. A new hold replaces \
+            only the one on the same VERSION; others stay until moult unhold removes them.
             """
         ],
         arguments: [version], options: [reason, UpdateOptions.wait], changesStore: true,
         examples: [
-            .init("Keep a bad release out:", "moult hold 2.1.0 --reason 'names are missing'"),
-            .init("Stay as it is over the holidays:", "moult hold --reason holidays"),
+            .init("Block a bad release:", "moult hold 2.1.0 --reason 'names are missing'"),
+            .init("Block several, and all from 4.0 on:", "moult hold 2.1.0 2.1.1 '>=4' --reason 'not tested'"),
+            .init("Install nothing over the holidays:", "moult hold --reason holidays"),
         ],
         run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
         guard let why = call.value(reason) else {
-            throw call.wrongUsage("hold needs --reason TEXT", why: "whoever finds the store on hold must know why")
+            throw call.wrongUsage("hold needs --reason TEXT", why: "the next operator must know why")
         }
-        let release = call.value(version) ?? "*"
-        guard release == "*" || Version(release) != nil else {
-            throw call.wrongUsage("VERSION is a version such as 2.1.0, not \"\(release)\"")
+        let releases = call.values(version).isEmpty ? [Hold.everything] : call.values(version)
+        if let wrong = releases.first(where: { !Hold.isRelease($0) }) {
+            throw call.wrongUsage("VERSION is a version such as 2.1.0 or a range such as '>=2.1 <3', not \"\(wrong)\"")
         }
-        let hold = Settings.Hold(release: release, reason: why, since: .now)
-        let before = try call.orchestrator(call.settledWatcher).hold(hold, wait: call.wait)
-        call.output.print(HoldReport(hold: hold, before: before, storeWords: call.storeWords))
+        let holds = releases.map { Hold(release: $0, reason: why, since: .now) }
+        let change = try call.orchestrator(call.settledWatcher).hold(holds, wait: call.wait)
+        call.output.print(HoldReport(new: holds, change: change, storeWords: call.storeWords))
         return .done
     }
 }
 
 private struct HoldReport: Report {
-    let hold: Settings.Hold
-    let before: Settings.Hold?
+    let new: [Hold]
+    let change: Orchestrator.HoldChange
     let storeWords: [String]
 
     func write(to page: inout Page) {
-        page.hold(hold, storeWords: storeWords)
-        if let before, before.release != hold.release { page.wrapped("the hold before is over: \(before.sentence)") }
+        page.holds(change.holds, new, storeWords: storeWords)
+        for before in change.removed where !new.contains(where: { $0.reason == before.reason }) {
+            page.wrapped("it replaces an earlier hold: \(before.sentence)")
+        }
     }
 
-    var json: JSON { .compact(["hold": hold.json, "before": before?.json]) }
+    var json: JSON {
+        .compact(["hold": new.first?.json, "before": change.removed.first?.json, "holds": change.holds.json])
+    }
 }

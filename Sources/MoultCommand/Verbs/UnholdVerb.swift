@@ -1,25 +1,60 @@
 internal import MoultBasics
 internal import MoultCore
 
-/// `moult unhold`: lets in again what was on hold.
+/// `moult unhold`: removes holds.
 enum UnholdVerb {
+    static let version = Argument(
+        .text("VERSION"), presence: .repeated, "The version or range, as it was put on hold; '*' for every release")
+    static let all = Option("all", "Remove all holds")
+
     static let command = Command(
-        "unhold", .operators, "let in again what is on hold", options: [UpdateOptions.wait], changesStore: true,
-        examples: [.init("Let it in again:", "moult unhold")], run: run)
+        "unhold", .operators, "remove a hold",
+        discussion: ["Without VERSION it removes the only hold there is; if there are several, it refuses."],
+        arguments: [version], options: [all, UpdateOptions.wait], changesStore: true,
+        examples: [
+            .init("Remove the hold on a release:", "moult unhold 2.1.0"),
+            .init("Remove all holds:", "moult unhold --all"),
+        ],
+        exits: [
+            .init(.done, "the hold is removed, or there was none"),
+            .init(.failure(.refused), "another hold covers the release, or there are several and none was named"),
+        ],
+        run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
-        call.output.print(UnholdReport(before: try call.orchestrator(call.settledWatcher).hold(nil, wait: call.wait)))
+        let releases = call.values(version)
+        if call.has(all), let first = releases.first {
+            throw call.wrongUsage("--all takes no VERSION", why: "\"\(first)\" is one of all")
+        }
+        let orchestrator = try call.orchestrator(call.settledWatcher)
+        let change =
+            try call.has(all)
+            ? orchestrator.unholdAll(wait: call.wait) : orchestrator.unhold(releases, wait: call.wait)
+        call.output.print(UnholdReport(asked: releases, change: change, storeWords: call.storeWords))
         return .done
     }
 }
 
 private struct UnholdReport: Report {
-    let before: Settings.Hold?
+    let asked: [String]
+    let change: Orchestrator.HoldChange
+    let storeWords: [String]
 
     func write(to page: inout Page) {
-        guard let before else { return page.line("nothing to do: nothing is on hold") }
-        page.line(before.release == "*" ? "releases are let in again" : "\(before.release) is let in again")
+        for hold in change.removed {
+            page.line("\(hold.isEverything ? "releases are" : "\(hold.release) is") not on hold any more")
+        }
+        for release in asked where !change.removed.contains(where: { $0.release == release }) {
+            page.line("nothing to do: \(release) is not on hold")
+        }
+        if asked.isEmpty, change.removed.isEmpty { page.line("nothing to do: nothing is on hold") }
+        page.holds(change.holds, storeWords: storeWords)
     }
 
-    var json: JSON { .compact(["before": before?.json]) }
+    var json: JSON {
+        .compact([
+            "before": change.removed.first?.json, "removed": .array(change.removed.map(\.json)),
+            "holds": change.holds.json,
+        ])
+    }
 }

@@ -6,7 +6,7 @@ package struct FeedChoice: Sendable {
     let feed: Feed
     let installed: Version?
     let channel: String
-    let hold: Settings.Hold?
+    let holds: Holds
     let policy: Policy
     let machine: Machine
     /// Whether a release can be got where the feed is.
@@ -67,9 +67,7 @@ package struct FeedChoice: Sendable {
     /// Why a release is not for this store; else what there is to say of it.
     private func obstacle(to release: Feed.Release) throws -> (why: String?, note: String?) {
         if let reason = release.withdrawn { return ("it was withdrawn: \(reason)", nil) }
-        if let hold, hold.covers(release.version) {
-            return (hold.reason.isEmpty ? "it is on hold" : "it is on hold: \(hold.reason)", nil)
-        }
+        if let why = holds.obstacle(to: release.version) { return (why, nil) }
         if let range = release.requires.app, let app = policy.appVersion, !range.contains(app) {
             return ("it requires app \(range), and the app is \(app)", nil)
         }

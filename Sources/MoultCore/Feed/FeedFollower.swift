@@ -44,10 +44,12 @@ struct FeedFollower {
             consent: request.consent)
     }
 
-    func choose(from current: FeedReader.Current) throws -> FeedChoice.Result {
-        try FeedChoice(
+    func choose(from current: FeedReader.Current, _ holds: Holds) throws -> FeedChoice.Result {
+        // Nothing would be newer, which must not look as if all were well.
+        if holds.fault != nil, let refusal = holds.refusal(of: moultVersion) { throw refusal }
+        return try FeedChoice(
             feed: current.feed, installed: Generation.current(layout)?.manifest.version,
-            channel: settings.feed?.channel ?? Feed.Release.usualChannel, hold: settings.hold,
+            channel: settings.feed?.channel ?? Feed.Release.usualChannel, holds: holds,
             policy: planner.policy(update, settings), machine: .this(),
             isThere: { release in
                 // A stick may have the whole feed and one release.

@@ -18,7 +18,9 @@ package struct KnownFeed: Sendable {
     package func isOver(at now: Timestamp = .now) -> Bool { expires < now }
 
     /// Nil if nothing is known: never asked, or what was kept is not what was proven then.
-    static func read(_ layout: StoreLayout, _ settings: Settings, installed: Version?) throws -> KnownFeed? {
+    static func read(
+        _ layout: StoreLayout, _ settings: Settings, _ holds: Holds, installed: Version?
+    ) throws -> KnownFeed? {
         do {
             let path = "\(layout.feed)/\(Feed.fileName)"
             guard let bytes = try Files.read(path, limit: Feed.largest),
@@ -27,7 +29,7 @@ package struct KnownFeed: Sendable {
             let feed = try Feed(parsing: bytes, source: path)
             let choice = try FeedChoice(
                 feed: feed, installed: installed, channel: settings.feed?.channel ?? Feed.Release.usualChannel,
-                hold: settings.hold,
+                holds: holds,
                 policy: Policy(follow: settings.follow, appVersion: settings.app, moultVersion: moultVersion),
                 machine: .this()
             )

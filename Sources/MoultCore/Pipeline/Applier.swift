@@ -19,6 +19,8 @@ struct Applier {
 
     /// Goes forward; throws at the first effect that fails.
     func forward(begun: (Effect) -> Void = { _ in }) throws {
+        // Before the first effect, so that the release that a rollback leaves is never without its hold.
+        try plan.placeHold(transaction.layout)
         var phase: Phase?
         for effect in plan.effects {
             if effect.phase != phase {
@@ -38,6 +40,7 @@ struct Applier {
             try step(of: effect).undo(effect, apply)
             if effect.changesStore { tell(.done(.undo, effect)) }
         }
+        try plan.withdrawHold(transaction.layout)
     }
 
     /// Lets the steps that are not built in tidy up; gives what went wrong.

@@ -209,12 +209,14 @@ package struct Settler {
             case .finished: .finished
             case .undone: .undone
             }
-        if ending == .finished, let hold = plan.hold { try Settings.rewrite(layout, "hold", hold.json) }
+        // The reason of an interrupted rollback is told like that of any other.
+        let reason = [text, plan.rollbackReason].compactMap(\.self).joined(separator: ": ")
         try History.append(
             History.Entry(
                 transaction: plan.id, action: plan.action, from: plan.from?.generation,
                 to: plan.to.generation,
-                outcome: outcome, reason: text), to: layout)
+                outcome: outcome, reason: reason,
+                holds: plan.hold == nil ? nil : try Holds.recorded(layout)), to: layout)
     }
 
     private func tooOften(_ plan: Plan, _ attempts: Int) -> MoultError {

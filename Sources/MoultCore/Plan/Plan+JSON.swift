@@ -14,6 +14,7 @@ extension Plan {
                 "app": .optional(request.app?.description), "cacheRoot": .optional(request.cacheRoot),
                 "takeOver": request.takeOver.isEmpty ? nil : .array(request.takeOver.sorted().map { .string($0) }),
                 "acceptUnpreserved": request.acceptUnpreserved ? true : nil,
+                "force": request.force ? true : nil,
             ]),
             "changes": .bool(changesStore), "effects": .array(effects.map(\.json)),
             "consumers": .array(calls.map(\.json)),
@@ -23,6 +24,7 @@ extension Plan {
             "facts": .array(
                 facts.map { ["path": .string($0.path), "field": .string($0.field), "value": .string($0.value)] }),
             "warnings": .array(warnings.map { .string($0) }), "hold": hold?.json,
+            "replacedHold": replacedHold?.json,
         ])
     }
 
@@ -51,7 +53,6 @@ extension Plan {
             throw fields.fail("plan", "is not an identifier that moult gives its plans")
         }
         let bundle = try fields.optionalObject("bundle")
-        let hold = try fields.optionalObject("hold")
         let request = try fields.object("request")
         self.init(
             id: try fields.string("plan"), created: created, purpose: purpose, store: try fields.string("store"),
@@ -70,7 +71,8 @@ extension Plan {
                 app: try request.optionalString("app").flatMap { Version($0) },
                 cacheRoot: try request.optionalString("cacheRoot"),
                 takeOver: Set(try request.optionalStrings("takeOver") ?? []),
-                acceptUnpreserved: try request.optionalBool("acceptUnpreserved") ?? false),
+                acceptUnpreserved: try request.optionalBool("acceptUnpreserved") ?? false,
+                force: try request.optionalBool("force") ?? false),
             effects: try (fields.json("effects")?.array ?? []).map { try Effect(json: $0, source: source) },
             calls: try fields.objects("consumers").map { try Call($0) },
             steps: try fields.objects("steps").map {
@@ -80,11 +82,8 @@ extension Plan {
                 Fact(path: try $0.string("path"), field: try $0.string("field"), value: try $0.string("value"))
             },
             warnings: try fields.optionalStrings("warnings") ?? [],
-            hold: try hold.map {
-                Settings.Hold(
-                    release: try $0.string("release"), reason: try $0.string("reason"),
-                    since: try $0.optionalString("since").flatMap { Timestamp($0) })
-            })
+            hold: try fields.optionalObject("hold").map { try Hold($0) },
+            replacedHold: try fields.optionalObject("replacedHold").map { try Hold($0) })
     }
 }
 

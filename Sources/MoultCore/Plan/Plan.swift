@@ -33,7 +33,9 @@ package struct Plan: Sendable, Equatable {
     package var facts: [Fact]
     package var warnings: [String]
     /// The hold that a rollback sets.
-    package var hold: Settings.Hold?
+    package var hold: Hold?
+    /// The hold on the same release that this one replaces; it comes back if the rollback is undone.
+    package var replacedHold: Hold?
 
     package struct Side: Sendable, Equatable {
         package var version: Version
@@ -76,6 +78,8 @@ package struct Plan: Sendable, Equatable {
         package var cacheRoot: String?
         package var takeOver: Set<String> = []
         package var acceptUnpreserved = false
+        /// Whether a rollback may go to a release that is on hold.
+        package var force = false
     }
 
     /// One thing that was looked at: a path, which of its fields, and what was found.
@@ -100,6 +104,9 @@ package struct Plan: Sendable, Equatable {
         }
         return nil
     }
+
+    /// Why the operator rolled back, if that is known.
+    var rollbackReason: String? { hold.flatMap { $0.reason == Hold.rolledBack ? nil : $0.reason } }
 
     /// What the history calls it.
     package var action: String { reset.map { "reset \($0.database)" } ?? purpose.rawValue }

@@ -90,7 +90,7 @@ struct Planner {
                 why: "the store \(layout.root) holds \(settings.product)", now: "Use the store of that product.")
         }
         try prove(request.consent, manifest)
-        if let hold = settings.hold, hold.covers(manifest.version) { throw Self.held(hold, manifest.version) }
+        if let refusal = Holds.read(layout, settings).refusal(of: manifest.version) { throw refusal }
         let policy = policy(request, settings)
         try refuseReplay(manifest, policy)
         return try make(
@@ -135,7 +135,10 @@ struct Planner {
             provenance: settings.keys == nil ? .unsigned : .kept)
     }
 
-    func rollback(to wanted: String?, reason: String, consent: Consent = Consent()) throws -> Made {
+    /// `force` allows a release that is on hold, if it is named.
+    func rollback(
+        to wanted: String?, reason: String, force: Bool = false, consent: Consent = Consent()
+    ) throws -> Made {
         let settings = try Settings.read(layout)
         guard let current = try Generation.current(layout) else {
             throw MoultError(
@@ -143,12 +146,18 @@ struct Planner {
                 why: "there is nothing to roll back from",
                 now: "Install a release first: moult apply MANIFEST")
         }
-        let name = try RollbackTarget(layout: layout, current: current).choose(wanted)
+        let holds = Holds.read(layout, settings)
+        let name = try RollbackTarget(layout: layout, current: current, holds: holds).choose(wanted, force: force)
         let target = try Generation.load(name, in: layout)
         var policy = Self.policy(settings)
         (policy.takeOver, policy.acceptUnpreserved) = (consent.takeOver, true)
         var made = try make(.rollback, target.manifest, kept(target, settings), generation: name, policy)
-        made.plan.hold = Settings.Hold(release: current.manifest.version.description, reason: reason, since: .now)
+        let version = current.manifest.version.description
+        let before = holds.hold(on: version)
+        made.plan.hold = Hold(
+            release: version, reason: reason.isEmpty ? before?.reason ?? Hold.rolledBack : reason, since: .now)
+        made.plan.replacedHold = before
+        made.plan.request.force = force
         return made
     }
 
@@ -190,14 +199,6 @@ struct Planner {
             now: "Name the sealed manifest of a release, such as releases/app-1.0.0.json.")
     }
 
-    private static func held(_ hold: Settings.Hold, _ version: Version) -> MoultError {
-        MoultError(
-            .refused, .refused,
-            what: hold.release == "*" ? "the store is on hold" : "release \(version) is on hold",
-            why: hold.reason.isEmpty ? "the operator said so" : hold.reason,
-            now: "Let it in again with: moult unhold")
-    }
-
     private func make(
         _ purpose: PlanContext.Purpose, only: String? = nil, because reason: String = "", restoring: String? = nil,
         _ manifest: Manifest,
@@ -209,6 +210,7 @@ struct Planner {
         let installed = try Generation.current(layout)
         view.note(try .read(layout.current, "target"))
         view.note(try .read(layout.settings, "content"))
+        view.note(try .read(layout.holds, "content"))
         if let path = incoming.path { view.note(try .read(path, "content")) }
         var context = PlanContext(
             purpose: purpose, only: only, because: reason, release: manifest, generation: generation,
@@ -337,7 +339,7 @@ struct Planner {
     }
 
     /// Sortable by time, and unlike any other.
-    private static func newID() -> String {
+    static func newID() -> String {
         let stamp = Timestamp.now.description.filter { $0.isNumber }
         let random = String(UInt32.random(in: .min ... .max), radix: 16)
         return "\(stamp)-\(String(repeating: "0", count: 8 - random.count))\(random)"

@@ -84,6 +84,10 @@ extension Plan.Fact {
                 try Files.factsThroughLinks(path).map { "\($0.modified.seconds).\($0.modified.nanoseconds)" }
                 ?? "nothing"
         case "content":
+            if let kind = try Files.factsThroughLinks(path)?.kind, kind != .file {
+                value = "\(kind)"
+                break
+            }
             value = try Files.read(path, limit: Manifest.largest).map { try Generation.digest(of: $0) } ?? "nothing"
         default: value = "unknown"
         }

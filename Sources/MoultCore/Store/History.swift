@@ -48,12 +48,15 @@ package enum History {
         package var rows: [RowFate]
         /// The names of the sets in quarantine with the old content.
         package var kept: [String]
+        /// All holds afterwards, if it changed them: from here a damaged record is rebuilt.
+        package var holds: [Hold]?
 
         package init(
             time: Timestamp = .now, transaction: String, action: String, from: String?, to: String, outcome: Outcome,
             reason: String? = nil, remedy: String? = nil, milliseconds: Int? = nil, parts: [Part] = [],
-            rows: [RowFate] = [], kept: [String] = []
+            rows: [RowFate] = [], kept: [String] = [], holds: [Hold]? = nil
         ) {
+            self.holds = holds
             (self.rows, self.kept) = (rows, kept)
             self.time = time
             self.transaction = transaction
@@ -76,6 +79,7 @@ package enum History {
                 "parts": parts.isEmpty ? nil : .array(parts.map(\.json)),
                 "rows": rows.isEmpty ? nil : .array(rows.map(\.json)),
                 "kept": kept.isEmpty ? nil : .array(kept.map { .string($0) }),
+                "holds": holds.map { .array($0.map(\.json)) },
             ])
         }
 
@@ -90,11 +94,13 @@ package enum History {
                 milliseconds: json["milliseconds"]?.integer.map { Int($0) },
                 parts: (json["parts"]?.array ?? []).compactMap(Part.init),
                 rows: (json["rows"]?.array ?? []).compactMap { RowFate(json: $0) },
-                kept: (json["kept"]?.array ?? []).compactMap(\.string))
+                kept: (json["kept"]?.array ?? []).compactMap(\.string),
+                holds: json["holds"]?.array.map { $0.compactMap { Hold(json: $0) } })
         }
     }
 
-    /// Adds a line. Not synced: after a power cut a line may be missing, and the store is right without it.
+    /// Adds a line. Synced only if it has the holds: after a power cut any other line may be missing, and the store is
+    /// right without it.
     package static func append(_ entry: Entry, to layout: StoreLayout) throws {
         let file = try Descriptor(layout.history, .append, mode: 0o644)
         let size = try file.facts().size
@@ -106,6 +112,7 @@ package enum History {
             if last[0] != UInt8(ascii: "\n") { line = "\n" + line }
         }
         try file.write(Array(line.utf8))
+        if entry.holds != nil { try file.sync() }
         try file.close()
     }
 

@@ -19,7 +19,10 @@ package final class HistoryReader {
 
     package init(_ layout: StoreLayout) throws {
         path = layout.history
-        file = try Descriptor.ifThere(layout.history, .read)
+        file = try Descriptor.ifThere(layout.history, .record)
+        if let kind = try file?.facts().kind, kind != .file {
+            throw MoultError(.store, what: "cannot read \(layout.history)", why: "it is not a regular file")
+        }
         if file != nil { position = try file?.facts().size ?? 0 }
     }
 

@@ -10,6 +10,7 @@ package struct Settings: Sendable, Equatable {
     package var product: String
     package var app: Version?
     package var follow: Policy.Follow
+    /// A hold that the operator or an older moult wrote; the store's holds are in `Holds`.
     package var hold: Hold?
     /// How many generations are kept, with the current one.
     package var keep: Int
@@ -31,23 +32,6 @@ package struct Settings: Sendable, Equatable {
     package var steps: [StepSettings] = []
     /// Seconds for which a finished update waits for readers to leave the generation before.
     package var waitForReaders = 0
-
-    /// A release that is not to be installed, or all of them (`*`).
-    package struct Hold: Sendable, Equatable {
-        package var release: String
-        package var reason: String
-        package var since: Timestamp?
-
-        package init(release: String, reason: String, since: Timestamp?) {
-            (self.release, self.reason, self.since) = (release, reason, since)
-        }
-
-        package func covers(_ version: Version) -> Bool { release == "*" || release == version.description }
-
-        package var json: JSON {
-            .compact(["release": .string(release), "reason": .string(reason), "since": .optional(since?.description)])
-        }
-    }
 
     package init(product: String, app: Version? = nil, follow: Policy.Follow = .newer) {
         (self.product, self.app, self.follow) = (product, app, follow)
@@ -94,9 +78,7 @@ package struct Settings: Sendable, Equatable {
         }
         quarantineLimit = try fields.optionalCount("quarantineLimit") ?? quarantineLimit
         if let part = try fields.optionalObject("hold") {
-            hold = Hold(
-                release: try part.string("release"), reason: try part.optionalString("reason") ?? "",
-                since: try part.optionalString("since").flatMap { Timestamp($0) })
+            hold = try Hold(part)
             try part.refuseUnknown()
         }
         feed = try fields.optionalObject("feed").map { try FeedSettings($0) }
@@ -110,7 +92,15 @@ package struct Settings: Sendable, Equatable {
         try fields.refuseUnknown()
     }
 
+    /// The settings, with the digests that `moult steps trust` pinned.
     package static func read(_ layout: StoreLayout) throws -> Settings {
+        var settings = try written(layout)
+        if !settings.steps.isEmpty { settings.steps = TrustedSteps(layout).applied(to: settings.steps) }
+        return settings
+    }
+
+    /// The settings as the operator wrote them.
+    static func written(_ layout: StoreLayout) throws -> Settings {
         guard let bytes = try Files.read(layout.settings, limit: 1 << 20) else {
             throw MoultError(
                 .store, what: "\(layout.root) is no store", why: "there is no \(StoreLayout.settingsName) in it",
@@ -119,20 +109,6 @@ package struct Settings: Sendable, Equatable {
         return try Settings(parsing: bytes, source: layout.settings)
     }
 
-    /// The member `steps` as the operator wrote it, and one step of it; nil if that is not there.
-    static func stepsAsWritten(_ layout: StoreLayout, _ name: String) throws -> (steps: JSON, step: JSON)? {
-        let bytes = try Files.read(layout.settings, limit: 1 << 20) ?? []
-        guard let steps = try JSON(parsing: bytes, as: .draft, source: layout.settings)["steps"], let step = steps[name]
-        else { return nil }
-        return (steps, step)
-    }
-
-    /// Sets or takes out one member and leaves the rest of the file's content as the operator wrote it.
-    package static func rewrite(_ layout: StoreLayout, _ name: String, _ value: JSON?) throws {
-        let bytes = try Files.read(layout.settings, limit: 1 << 20) ?? []
-        let json = try JSON(parsing: bytes, as: .draft, source: layout.settings)
-        try Files.replace(layout.settings, with: Array(json.setting(name, to: value).pretty.utf8))
-    }
 }
 
 /// The version of this moult.

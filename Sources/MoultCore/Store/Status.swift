@@ -32,7 +32,7 @@ package struct Status: Sendable {
     package let product: String
     package let app: Version?
     package let follow: Policy.Follow
-    package let hold: Settings.Hold?
+    package let holds: Holds
     /// The feed that is followed, and the keys that were pinned.
     package let feed: String?
     package let trusted: [String]
@@ -61,7 +61,8 @@ package struct Status: Sendable {
         let settings = try Settings.read(layout)
         protection = try Examiner.present().guardWords
         root = layout.root
-        (product, app, follow, hold) = (settings.product, settings.app, settings.follow, settings.hold)
+        (product, app, follow) = (settings.product, settings.app, settings.follow)
+        holds = Holds.read(layout, settings)
         feed = settings.feed?.url
         trusted = settings.keys?.entries.map(\.key.id.description) ?? []
         let installed = try Generation.currentName(layout).map { try Generation.load($0, in: layout) }
@@ -69,11 +70,11 @@ package struct Status: Sendable {
         current = generations.first(where: \.isCurrent)
         since = try Files.facts(layout.current).map { Timestamp(seconds: $0.changed.seconds) }
         (created, expires) = (installed?.manifest.created, installed?.manifest.expires)
-        known = try KnownFeed.read(layout, settings, installed: installed?.manifest.version)
+        known = try KnownFeed.read(layout, settings, holds, installed: installed?.manifest.version)
         databases = try installed.map { try Self.files($0, layout) } ?? []
         unfinished = try Unfinished(in: layout)
         let history = try HistoryReader(layout)
-        last = try history.next()
+        last = try history.first { !$0.isAboutHolds }
         failure = try Self.failure(last, history)
         (consumers, waitsForReaders) = (settings.consumers, settings.waitForReaders > 0)
         laggards = generations.filter { !$0.isCurrent }.flatMap { kept in
@@ -82,7 +83,8 @@ package struct Status: Sendable {
     }
 
     private static func failure(_ last: History.Entry?, _ history: HistoryReader) throws -> History.Entry? {
-        let telling = last?.outcome == .cleaned ? try history.first { $0.outcome != .cleaned } : last
+        let telling =
+            last?.outcome == .cleaned ? try history.first { $0.outcome != .cleaned && !$0.isAboutHolds } : last
         return telling.flatMap { [.failed, .undone, .stuck].contains($0.outcome) ? $0 : nil }
     }
 

@@ -24,13 +24,20 @@ package struct StoreLayout: Sendable, Equatable {
     package var quarantine: String { "\(hidden)/quarantine" }
     package var history: String { "\(hidden)/history.jsonl" }
     package var lock: String { "\(hidden)/lock" }
+    /// The releases that must not be installed.
+    package var holds: String { "\(hidden)/\(Holds.fileName)" }
+    /// The programs of steps that are trusted.
+    var trustedSteps: String { "\(hidden)/steps.json" }
     /// What is known of files that several generations have in common.
     var links: String { "\(hidden)/links.json" }
     /// What is known of databases that apps write to.
     var checks: String { "\(hidden)/checks.json" }
     /// Everything that moult itself puts into its directory.
     var own: [String] {
-        [current, generations, transactions, downloads, feed, quarantine, history, lock, links, checks]
+        [
+            current, generations, transactions, downloads, feed, quarantine, history, lock, links, checks, holds,
+            trustedSteps,
+        ]
     }
 
     package func generation(_ name: String) -> String { "\(generations)/\(name)" }

@@ -101,7 +101,7 @@ import Testing
     @Test(arguments: [
         ("touch -d 2020-01-01 rel/test-2.0.0.tar.zst", "rel/test-2.0.0.tar.zst: modified"),
         ("echo >> rel/test-2.0.0.json", "rel/test-2.0.0.json: content"),
-        ("moult hold 9.0.0 --reason x", "store/moult.json: content"),
+        ("moult hold 9.0.0 --reason x", "store/.moult/holds.json: content"),
         ("moult rollback", "store/.moult/current: target"),
         ("rm -f store/user.db", "store/user.db: kind"),
     ])

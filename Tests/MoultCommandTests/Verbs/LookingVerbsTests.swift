@@ -54,7 +54,7 @@ import Testing
                   guard    \(Guard.level)
                   last     update 1.0.0 -> 2.0.0 done in \(took), \(last.time)
                 9.0.0 is on hold: too early
-                let it in again with: moult unhold
+                remove the hold with: moult unhold 9.0.0
 
                 Databases:
                   ok food  reference  8.00 KiB  sealed, as it was proven

@@ -34,16 +34,16 @@ import Testing
                 """
 
                 2.0.0 is on hold: names are missing
-                let it in again with: moult unhold
+                remove the hold with: moult unhold 2.0.0
 
                 """))
         #expect(try world.must("moult sql 'SELECT count(*) AS n FROM food.food'") == "n\n2\n")
         #expect(
             try world.run("moult apply rel/test-2.0.0.json") == (
                 3, "",
-                "moult: error: release 2.0.0 is on hold: names are missing\n  Let it in again with: moult unhold\n"
+                "moult: error: release 2.0.0 is on hold: names are missing\n  Remove the hold with: moult unhold 2.0.0\n"
             ))
-        #expect(try world.must("moult unhold") == "2.0.0 is let in again\n")
+        #expect(try world.must("moult unhold") == "2.0.0 is not on hold any more\n")
         #expect(try world.must("moult apply -q rel/test-2.0.0.json") == "")
     }
 
@@ -63,32 +63,32 @@ import Testing
         let events = try world.json("moult rollback --json")
         #expect(events.last?["hold"]?["release"]?.string == "2.0.0")
         #expect(events.last?["version"]?.string == "1.0.0")
-        #expect(try world.run("moult rollback -q --to 2.0.0") == (0, "", ""))
+        #expect(try world.run("moult rollback -q --to 2.0.0 --force") == (0, "", ""))
     }
 
-    @Test func holdsAreReplacedAndEnded() throws {
+    @Test func holdsAreASet() throws {
         #expect(
             try world.must("moult hold --reason holidays") == """
                 every release is on hold: holidays
-                let them in again with: moult unhold
+                remove the hold with: moult unhold '*'
 
                 """)
         let three = try world.maker.make("3.0.0", sequence: 3, World.databases(["rye"]))
         #expect(
             try world.run("moult plan \(three)") == (
-                3, "", "moult: error: the store is on hold: holidays\n  Let it in again with: moult unhold\n"
+                3, "", "moult: error: every release is on hold: holidays\n  Remove the hold with: moult unhold '*'\n"
             ))
         // What is installed already is no matter of holds.
         #expect(try world.run("moult apply -q rel/test-2.0.0.json").status == 0)
         #expect(
             try world.must("moult hold 4.0.0 --reason 'not yet' --store store") == """
                 4.0.0 is on hold: not yet
-                let it in again with: moult unhold --store store
-                the hold before is over: every release is on hold: holidays
+                remove the hold with: moult unhold 4.0.0 --store store
 
                 """)
-        let json = try #require(try world.json("moult unhold --json").first)
+        let json = try #require(try world.json("moult unhold --json 4.0.0").first)
         #expect(json["before"]?["reason"]?.string == "not yet")
+        #expect(try world.must("moult unhold") == "releases are not on hold any more\n")
         #expect(try world.must("moult unhold") == "nothing to do: nothing is on hold\n")
     }
 }

@@ -1,0 +1,136 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// `rollback` and holds: a bad release does not come back, and its hold is part of the transaction.
+@Suite struct HeldRollbackTests {
+    @Test func `repeated rollbacks go down and keep every hold`() throws {
+        let store = try ReleasesStore(5)
+        for number in 1...4 {
+            try store.must("moult rollback -q --reason 'bad \(number)'")
+            #expect(try store.version() == "\(5 - number).0.0")
+        }
+        #expect(try store.holds() == ["5.0.0: bad 1", "4.0.0: bad 2", "3.0.0: bad 3", "2.0.0: bad 4"])
+        let last = try store.run("moult rollback")
+        #expect(last.status == 3 && last.errors.contains("no kept release is older than 1.0.0"))
+        #expect(try store.version() == "1.0.0")
+    }
+
+    @Test func `rollback passes over releases on hold and refuses if there is no other`() throws {
+        let store = try ReleasesStore(4)
+        try store.must("moult hold 3.0.0 --reason 'bad totals' -q; moult rollback -q")
+        #expect(try store.version() == "2.0.0")
+        try store.must("moult hold '<2' --reason 'too old' -q")
+        let refused = try store.run("moult rollback")
+        #expect(refused.status == 3)
+        #expect(
+            refused.errors == """
+                moult: error: every kept release older than 2.0.0 is on hold: 1.0.0: it is on hold: too old
+                  To go to one nevertheless: moult rollback --to 1.0.0 --force
+
+                """)
+        #expect(try store.version() == "2.0.0")
+    }
+
+    @Test func `only --to and --force lead to a release on hold`() throws {
+        let store = try ReleasesStore(3)
+        try store.must("moult rollback -q --reason 'bad totals'")
+        let refused = try store.run("moult rollback --to 3.0.0")
+        #expect(
+            refused.errors == """
+                moult: error: release 3.0.0 is on hold: bad totals
+                  To go to it nevertheless: moult rollback --to 3.0.0 --force
+
+                """)
+        #expect(refused.status == 3)
+        #expect(try store.run("moult rollback --force").status == 64)
+        let dry = try store.run("moult rollback --to 3.0.0 --force -n")
+        #expect(dry.output.hasSuffix("apply with: moult rollback --to 3.0.0 --force\n"))
+        try store.must("moult rollback -q --to 3.0.0 --force --reason 'checked again'")
+        #expect(try store.version() == "3.0.0")
+        #expect(try store.holds() == ["3.0.0: bad totals", "2.0.0: checked again"])
+        // Back again without a reason: the first one stays.
+        try store.must("moult rollback -q")
+        #expect(try store.version() == "1.0.0")
+        #expect(try store.holds() == ["2.0.0: checked again", "3.0.0: bad totals"])
+    }
+
+    @Test func `adopted files come back only by name`() throws {
+        let store = try ReleasesStore(1, installed: 1)
+        try store.must(
+            """
+            rm -r store; mkdir store; sqlite3 store/food.db 'CREATE TABLE mine(x)'
+            moult init -q store --product org.example.test; moult apply -q \(store.manifest("1.0.0"))
+            """)
+        #expect(try store.run("moult rollback").status == 3)
+        #expect(try store.version() == "1.0.0")
+        try store.must("moult rollback -q --to 0+adopted")
+        #expect(try store.must("sqlite3 store/food.db .tables") == "mine\n")
+    }
+
+    @Test func `a hold on every release stops updates and no rollback`() throws {
+        let store = try ReleasesStore(3, installed: 2)
+        try store.must("moult hold --reason holidays -q")
+        #expect(try store.run("moult apply \(store.manifest("3.0.0"))").errors.contains("moult unhold '*'"))
+        try store.must("moult rollback -q --reason bad")
+        #expect(try store.version() == "1.0.0")
+        #expect(try store.holds() == ["*: holidays", "2.0.0: bad"])
+        #expect(try store.json("moult status --json")["hold"]?["release"]?.string == "*")
+    }
+
+    @Test func `a generation that cannot be read does not prevent a rollback to another`() throws {
+        let store = try ReleasesStore(3)
+        try store.must(
+            "d=$(echo store/.moult/generations/1.0.0*); chmod u+w $d $d/manifest.json; echo x > $d/manifest.json")
+        try store.must("moult rollback -q")
+        #expect(try store.version() == "2.0.0")
+    }
+
+    /// A kill at each of the calls that change a disk; `then` ends what was begun.
+    private func kill(_ then: String, prepare: String, check: (ReleasesStore, Comment) throws -> Void) throws {
+        var fired = 0
+        for (call, numbers) in [
+            ("renameat2", 1...6), ("fsync", 1...14), ("rename", 1...2), ("unlink", 1...3), ("write", 1...4),
+        ] {
+            for number in numbers {
+                let store = try ReleasesStore(2)
+                if !prepare.isEmpty { try store.must(prepare) }
+                let ended = try store.run(
+                    """
+                    strace -f -qq -o /dev/null -e trace=\(call) -e inject=\(call):signal=SIGKILL:when=\(number) \
+                    moult rollback -q --reason 'bad totals'
+                    """)
+                if ended.status == 0 { break }
+                fired += 1
+                // The pointer never moves before the hold is there.
+                if try store.version() == "1.0.0" { #expect(try store.holds().contains("2.0.0: bad totals")) }
+                try store.must(then)
+                try check(store, "\(call) \(number)")
+            }
+        }
+        #expect(fired > 8)
+    }
+
+    @Test func `a kill leaves a release rolled back and on hold, or neither`() throws {
+        try kill("moult recover -q", prepare: "moult hold -q 7.0.0 --reason other") { store, note in
+            let holds = try store.version() == "1.0.0" ? ["7.0.0: other", "2.0.0: bad totals"] : ["7.0.0: other"]
+            #expect(try store.holds() == holds, note)
+            let history = try store.must("moult history")
+            #expect(history.contains("bad totals") || holds.count == 1, note)
+        }
+    }
+
+    @Test func `undoing a rollback takes its hold away and no other`() throws {
+        let prepare = "moult hold -q 2.0.0 7.0.0 --reason other"
+        try kill("moult recover -q --undo", prepare: prepare) { store, note in
+            let holds = Set(try store.holds())
+            if try store.version() == "2.0.0" {
+                #expect(holds == ["2.0.0: other", "7.0.0: other"], note)
+            } else {
+                // It was over already.
+                #expect(holds == ["2.0.0: bad totals", "7.0.0: other"], note)
+            }
+        }
+    }
+}

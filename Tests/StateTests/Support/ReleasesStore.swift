@@ -1,0 +1,69 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// A store with the first of five releases or more installed, and the built command.
+struct ReleasesStore {
+    let scratch: Scratch
+    var path: String { scratch.path("store") }
+    var record: String { "\(path)/.moult/holds.json" }
+
+    /// Installs the releases 1.0.0 to `count`.0.0 one after the other; `settings` are members of `moult.json`.
+    init(_ count: Int = 5, installed: Int? = nil, settings: String = "\"keep\": 9") throws {
+        scratch = try Scratch()
+        try must("moult init -q store --product org.example.test")
+        try Files.replace(
+            "\(path)/moult.json",
+            with: Array(
+                """
+                {
+                  // written by the operator
+                  "moult": 1, "product": "org.example.test", \(settings),
+                }
+
+                """.utf8))
+        for number in 1...count { try make("\(number).0.0", sequence: number * 10) }
+        for number in 1...(installed ?? count) { try must("moult apply -q \(manifest("\(number).0.0"))") }
+    }
+
+    func manifest(_ version: String) -> String { "rel/test-\(version).json" }
+
+    func make(_ version: String, sequence: Int) throws {
+        _ = try ReleaseMaker(in: scratch.path("rel")).make(
+            version, sequence: sequence, [.reference("food", "CREATE TABLE food AS SELECT '\(version)' AS release;")])
+    }
+
+    /// Runs a shell command in the directory of the store, with `moult` as it was built and the store found as `./store`.
+    @discardableResult
+    func run(_ line: String) throws -> Shell.Ended {
+        let built = Files.directory(of: try BuiltMoult.path())
+        return try Shell.run(
+            ["bash", "-c", line], in: scratch.path,
+            environment: ["PATH": "\(built):/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"])
+    }
+
+    @discardableResult
+    func must(_ line: String) throws -> String {
+        let ended = try run(line)
+        try #require(ended.status == 0, "\(line) ended with \(ended.status): \(ended.errors)\(ended.output)")
+        return ended.output
+    }
+
+    /// The last object that a command with `--json` prints.
+    func json(_ line: String) throws -> JSON {
+        let text = try run(line).output.split(separator: "\n").last.map { String($0) }
+        return try JSON(parsing: try #require(text), source: line)
+    }
+
+    func version() throws -> String? { try json("moult status --json")["version"]?.string }
+
+    /// The holds as `status` has them: `2.0.0: reason`.
+    func holds() throws -> [String] { try holds(in: json("moult status --json")) }
+
+    func holds(in json: JSON) throws -> [String] {
+        try #require(json["holds"]?.array, "no holds in \(json.line)").map {
+            "\($0["release"]?.string ?? ""): \($0["reason"]?.string ?? "")"
+        }
+    }
+}
