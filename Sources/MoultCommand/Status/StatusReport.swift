@@ -104,7 +104,9 @@ struct StatusReport: Report {
         var table = Table(.left(gap: 1), .left, .left, .right, .left, indent: 2)
         for file in status.databases {
             table.row(
-                file.state.isSound ? "\(terminal.symbols.tick, .good)" : "\(terminal.symbols.cross, .bad)",
+                file.state == .unverified
+                    ? " "
+                    : file.state.isFault ? "\(terminal.symbols.cross, .bad)" : "\(terminal.symbols.tick, .good)",
                 "\(file.name)", "\(file.kind.rawValue)", "\(file.size.map { "\(ByteCount($0))" } ?? "-")",
                 "\(file.state.words)\(file.note.map { ": \($0)" } ?? "")")
         }
@@ -134,7 +136,7 @@ struct StatusReport: Report {
 }
 
 extension Status.File.State {
-    var isSound: Bool { self == .sound || self == .living }
+    var isFault: Bool { self == .missing || self == .changed }
 
     fileprivate var words: String {
         switch self {
@@ -142,6 +144,7 @@ extension Status.File.State {
         case .living: "there, the app writes to it"
         case .missing: "missing"
         case .changed: "changed"
+        case .unverified: "copied; not verified"
         }
     }
 }
