@@ -132,6 +132,9 @@ let package = Package(
             name: "DataTests",
             dependencies: ["Moult", "MoultCore", "MoultTool", "StepKit", "MoultBasics", "MoultFiles", "TestSupport"]),
         .testTarget(
+            name: "StateTests",
+            dependencies: ["MoultTool", "MoultBasics", "MoultFiles", "MoultTrust", "TestSupport"]),
+        .testTarget(
             name: "ProofTests",
             dependencies: [
                 "Moult", "MoultCore", "MoultTool", "StepKit", "MoultBasics", "MoultFiles", "TestSupport",

@@ -48,7 +48,9 @@ final class SetAside: WritableEffect {
     var facts: [String: UInt64] {
         get throws {
             guard case .quarantine(let path, _, _) = effect.change else { return [:] }
-            return [Self.key(path): try recorded ?? (isOriginalInPlace() ? current() : Files.facts(kept(""))?.inode ?? 0)]
+            return [
+                Self.key(path): try recorded ?? (isOriginalInPlace() ? current() : Files.facts(kept(""))?.inode ?? 0)
+            ]
         }
     }
 

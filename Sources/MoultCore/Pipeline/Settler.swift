@@ -205,7 +205,8 @@ package struct Settler {
             store: RecordingView(layout: layout))
         context.planned = plan.effects
         let performer = Performer(
-            transaction: transaction, plan: plan, inodes: inodes, digests: digests, installed: installed, release: release)
+            transaction: transaction, plan: plan, inodes: inodes, digests: digests, installed: installed,
+            release: release)
         return Applier(
             transaction: transaction, plan: plan, steps: steps, context: context, performer: performer, tell: { _ in })
     }

@@ -70,7 +70,9 @@ package struct QuarantineShelf {
     /// All sets, the oldest first.
     package func sets() throws -> [Set] {
         return try roots.flatMap { root in
-            try Files.list(root).filter { !CacheTag.isTag($0) && !$0.hasPrefix(".") }.compactMap { try set("\(root)/\($0)") }
+            try Files.list(root).filter { !CacheTag.isTag($0) && !$0.hasPrefix(".") }.compactMap {
+                try set("\(root)/\($0)")
+            }
         }.sorted { $0.age < $1.age }
     }
 
