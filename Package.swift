@@ -133,7 +133,9 @@ let package = Package(
             dependencies: ["Moult", "MoultCore", "MoultTool", "StepKit", "MoultBasics", "MoultFiles", "TestSupport"]),
         .testTarget(
             name: "StateTests",
-            dependencies: ["Moult", "MoultCore", "MoultTool", "StepKit", "MoultBasics", "MoultFiles", "TestSupport"]),
+            dependencies: [
+                "Moult", "MoultCore", "MoultTool", "StepKit", "MoultBasics", "MoultFiles", "MoultTrust", "TestSupport",
+            ]),
         .testTarget(
             name: "ProofTests",
             dependencies: [

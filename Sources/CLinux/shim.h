@@ -89,6 +89,16 @@ static inline int moult_is_mount_root(const char *path) {
     return (facts[1] & mount_root) != 0;
 }
 
+// When a file was created: seconds and nanoseconds; 1 if the file system does not say.
+static inline int moult_birth(const char *path, int64_t *seconds, uint32_t *nanoseconds) {
+    uint64_t facts[32] = {0};  // stx_mask at byte 0, stx_btime at byte 80
+    if (syscall(SYS_statx, AT_FDCWD, path, 0u, 0x800u /* STATX_BTIME */, facts) != 0) return -1;
+    if ((facts[0] & 0x800u) == 0) return 1;
+    *seconds = (int64_t)facts[10];
+    *nanoseconds = (uint32_t)facts[11];
+    return 0;
+}
+
 // <sys/xattr.h> would define fd_set unlike other modules do.
 static inline long moult_listxattr(const char *path, void *names, size_t size) { return syscall(SYS_listxattr, path, names, size); }
 static inline long moult_getxattr(const char *path, const char *name, void *value, size_t size) {

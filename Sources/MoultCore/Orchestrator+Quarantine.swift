@@ -100,7 +100,7 @@ extension Orchestrator {
     /// Removes the sets that the operator names.
     package func remove(_ sets: [QuarantineShelf.Set], wait: Int = 0) throws {
         _ = try locked(wait) { settled in
-            for set in sets { try Removable(set, isNamed: true)?.remove() }
+            for set in sets { try Removable(set, isNamed: true)?.removeSet() }
             return Result(settled: settled)
         }
     }

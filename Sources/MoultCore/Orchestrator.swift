@@ -87,7 +87,15 @@ package struct Orchestrator: Sendable {
             return Result(generation: try Generation.currentName(layout))
         }
         return try avoidingUnfitPatches { planner in
-            try locked(wait) { try execute(planner.update(request), settled: $0, announce) }
+            do { return try locked(wait) { try execute(planner.locked.update(request), settled: $0, announce) } } catch
+                where Files.isDenied(error)
+            {
+                // A copied store that cannot be written to, such as one in an image: nothing has to be done to it.
+                guard let bytes = try Files.read(request.manifest, limit: Manifest.largest),
+                    try Freshness.isCurrent(bytes, of: request.manifest, in: layout, reading: true)
+                else { throw error }
+                return Result(generation: try Generation.currentName(layout))
+            }
         }
     }
 
@@ -98,7 +106,8 @@ package struct Orchestrator: Sendable {
     ) throws -> Result {
         try locked(wait) {
             try execute(
-                planner.rollback(to: wanted, reason: reason, force: force, consent: consent), settled: $0, announce)
+                planner.locked.rollback(to: wanted, reason: reason, force: force, consent: consent), settled: $0,
+                announce)
         }
     }
 
@@ -114,6 +123,7 @@ package struct Orchestrator: Sendable {
         let fetched = try saved.origin.map { try fetch($0, saved, by: planner, wait: wait) }
         return try locked(wait) { settled in
             try SavedPlan(plan: saved, layout: layout).proveFresh()
+            let planner = planner.locked
             var made =
                 switch saved.purpose {
                 case .update:
@@ -228,15 +238,9 @@ package struct Orchestrator: Sendable {
         }
         var result = Result(plan: plan, settled: settled, generation: plan.to.generation)
         result.rows = rows
-        if plan.purpose == .update {
-            warning {
-                try Seen.note(
-                    sequence: made.context.release.sequence,
-                    anew: plan.request.allowDowngrade || plan.request.follow == .match, layout)
-            }
-        }
         var isRecorded = false
         warning {
+            try Seen.note(plan, transaction)
             try transaction.journal.end("committed")
             result.kept = try QuarantineShelf(layout: layout, settings: Settings.read(layout)).sets(of: plan.id)
             try record(plan, stopwatch, failure: nil, result)

@@ -17,10 +17,12 @@ package struct FileFacts: Sendable, Equatable {
     package let modified: Moment
 
     /// A time of the file system, to the nanosecond.
-    package struct Moment: Sendable, Equatable {
+    package struct Moment: Sendable, Hashable, Comparable {
         package let seconds: Int
         package let nanoseconds: Int
         package init(seconds: Int, nanoseconds: Int) { (self.seconds, self.nanoseconds) = (seconds, nanoseconds) }
+
+        package static func < (a: Self, b: Self) -> Bool { (a.seconds, a.nanoseconds) < (b.seconds, b.nanoseconds) }
     }
 
     init(_ stat: moult_stat) {

@@ -131,6 +131,18 @@ extension Files {
         try syncDirectory(directory(of: path))
     }
 
+    /// Gives a name a file of its own if the file has other names as well (`cp -al` makes them): what is appended by this
+    /// name must not reach the others.
+    package static func detach(_ path: String) throws {
+        guard let found = try facts(path), found.kind == .file, found.links > 1 else { return }
+        let temporary = "\(path).new"
+        try remove(temporary)
+        try copy(path, to: temporary, mode: found.mode)
+        try syncFile(temporary)
+        try rename(temporary, to: path)
+        try syncDirectory(directory(of: path))
+    }
+
     /// The path's directory: `a/b` of `a/b/c`.
     package static func directory(of path: String) -> String {
         guard let slash = path.lastIndex(of: "/") else { return "." }

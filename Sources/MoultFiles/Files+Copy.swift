@@ -5,7 +5,11 @@ extension Files {
     ///
     /// Not synced: whoever needs it durable syncs it when it is complete.
     package static func copy(_ old: String, to new: String, mode: UInt32) throws {
-        let source = try Descriptor(old, .read)
+        try copy(Descriptor(old, .read), to: new, mode: mode)
+    }
+
+    /// The same for a file that is open, and was not read yet.
+    package static func copy(_ source: borrowing Descriptor, to new: String, mode: UInt32) throws {
         let target = try Descriptor(new, .create, mode: mode)
         try target.setMode(mode)
         if try !target.shareBlocks(of: source) {

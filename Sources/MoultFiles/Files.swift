@@ -20,6 +20,15 @@ package enum Files {
         }
     }
 
+    /// When the file that a path leads to was created; nil if the file system does not say. No copy has the time of its
+    /// original, and no program can set it.
+    package static func birth(_ path: String) throws -> FileFacts.Moment? {
+        do { return try Syscall.birth(path) } catch {
+            if error == .noEntry || error == .notDirectory { return nil }
+            throw error.error("cannot look at \(path)")
+        }
+    }
+
     /// Where a link points; nil if there is no link at the path.
     package static func target(ofLink path: String) throws -> String? {
         try withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(PATH_MAX)) { buffer -> String? in

@@ -52,6 +52,11 @@ package enum Syscall {
         _ = try call("stat") { moult_stat_call(path, &facts) }
         return facts
     }
+    static func birth(_ path: String) throws(Errno) -> FileFacts.Moment? {
+        var (seconds, nanoseconds) = (Int64(0), UInt32(0))
+        let unknown = try call("statx") { moult_birth(path, &seconds, &nanoseconds) } == 1
+        return unknown ? nil : FileFacts.Moment(seconds: Int(seconds), nanoseconds: Int(nanoseconds))
+    }
     static func statvfs(_ path: String) throws(Errno) -> moult_statvfs {
         var facts = moult_statvfs()
         _ = try call("statvfs") { moult_statvfs_call(path, &facts) }

@@ -70,7 +70,7 @@ struct Metrics {
         [
             Metric(
                 "database_sound", "Whether a database is there and, if it is sealed, as it was proven.",
-                status.databases.map { .init(labels: Self.labels($0), value: $0.state.isSound ? "1" : "0") }),
+                status.databases.map { .init(labels: Self.labels($0), value: $0.state.isFault ? "0" : "1") }),
             Metric(
                 "database_bytes", "The size of a database.",
                 status.databases.compactMap { file in

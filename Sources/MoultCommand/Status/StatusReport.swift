@@ -115,7 +115,7 @@ struct StatusReport: Report {
 
     /// One line for each command that helps.
     private var remedies: [StyledText] {
-        let faulty = status.databases.filter { !$0.state.isSound }
+        let faulty = status.databases.filter { $0.state.isFault }
         let applied = faulty.filter { $0.finding.map { $0.remedy == .apply } ?? true }
         var lines: [StyledText] = []
         if !applied.isEmpty {
@@ -134,8 +134,8 @@ struct StatusReport: Report {
 
     /// A tick is only for what was read and has not changed since.
     private func mark(_ file: Status.File, _ terminal: Terminal) -> StyledText {
-        if !file.state.isSound { return "\(terminal.symbols.cross, .bad)" }
-        if let finding = file.finding, finding.depth == .glance { return "\(terminal.symbols.dot, .dim)" }
+        if file.state.isFault { return "\(terminal.symbols.cross, .bad)" }
+        if file.state == .unverified || file.finding?.depth == .glance { return "\(terminal.symbols.dot, .dim)" }
         return "\(terminal.symbols.tick, .good)"
     }
 
@@ -171,7 +171,7 @@ struct StatusReport: Report {
 }
 
 extension Status.File.State {
-    var isSound: Bool { self == .sound || self == .living }
+    var isFault: Bool { self == .missing || self == .changed || self == .damaged }
 
     fileprivate var words: String {
         switch self {
@@ -180,6 +180,7 @@ extension Status.File.State {
         case .missing: "missing"
         case .changed: "changed"
         case .damaged: "needs repair"
+        case .unverified: "copied; not verified"
         }
     }
 }

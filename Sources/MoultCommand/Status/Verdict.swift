@@ -25,12 +25,14 @@ struct Verdict {
     init(_ status: Status, at now: Timestamp = .now) {
         var critical: [String] = []
         if status.current == nil { critical.append("nothing is installed") }
-        for file in status.databases where !file.state.isSound {
+        for file in status.databases where file.state.isFault {
             critical.append("\(file.name) is \(file.state.rawValue)" + (file.note.map { ", \($0)" } ?? ""))
         }
         if status.unfinished.workers.isEmpty { critical += status.unfinished.sentences }
         if let reason = status.known?.choice.withdrawn { critical.append("it was withdrawn: \(reason)") }
         var warning: [String] = []
+        let unverified = status.databases.filter { $0.state == .unverified }.map(\.name)
+        if !unverified.isEmpty { warning.append("copied and not verified: \(unverified.joined(separator: ", "))") }
         if let failure = status.failure {
             let text = failure.sentence + (failure.reason.map { ": \($0)" } ?? "")
             if failure.outcome == .stuck { critical.append(text) } else { warning.append(text) }

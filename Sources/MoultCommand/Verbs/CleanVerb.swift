@@ -17,9 +17,9 @@ enum CleanVerb {
         "clean", .operators, "remove old generations and what a crash left behind",
         discussion: [
             """
-            Every update does this when it has succeeded. A generation that somebody reads from stays, and so does \
-            one that is younger than a minute: readers may be about to open it. What was there before moult \
-            (generation 0+adopted) is never removed.
+            Every update does this when it has succeeded. A generation in use stays, and so does one that was made \
+            or left service within the last minute: readers may be about to open it. Files from before moult \
+            (generation 0+adopted) are never removed.
             """,
             """
             Databases that were set aside stay in quarantine: broken caches until there are more of them than \

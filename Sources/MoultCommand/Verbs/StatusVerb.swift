@@ -10,15 +10,16 @@ enum StatusVerb {
         "status", .operators, "show what is installed, what is newer, and what is kept",
         discussion: [
             """
-            A sealed database is known again by its inode, size and time of change, without reading it; to read and \
-            check the files use moult verify --deep. What is newer is told by the feed as it was last seen: nothing \
+            A sealed database is recognized by its inode, size and times, without reading it. In a store that was \
+            copied, moved or restored these do not match, and the database is shown as copied and not verified: \
+            moult verify reads it. What is newer is told by the feed as it was last seen: nothing \
             is asked, use moult check for that.
             """,
             """
             With --nagios it is critical if nothing is installed, a database is missing or changed, an update was \
             interrupted or could not be undone, or the publisher has withdrawn the release. It is a warning if the \
-            last attempt failed, releases are on hold, a newer one is known and not installed, the feed or the \
-            release is past the time that its publisher gave it, or, where updates wait for readers, one of them lags.
+            last attempt failed, databases were copied and not verified, releases are on hold, a newer one is known \
+            and not installed, the feed or the release is past the time that its publisher gave it, or, where updates wait for readers, one of them lags.
             """,
         ],
         options: [prometheus, nagios],

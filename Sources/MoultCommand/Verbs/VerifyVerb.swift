@@ -10,11 +10,13 @@ enum VerifyVerb {
         "verify", .operators, "check that what is installed is what was proven",
         discussion: [
             """
-            For each sealed database: its path leads to the generation in service (path), it is the very file that \
-            was proven (seal), and nothing lies beside it that would change what is read (sidecars). A database \
-            that apps write to must be there (path), have the schema and the content of the release, and pass \
-            SQLite's quick_check. Nothing is changed or repaired: apply the release again to replace what is damaged, \
-            and begin a writable database anew with "moult reset".
+            For each sealed database: its path leads to the generation in service (path), it is the file that was \
+            verified when it was installed (seal), and nothing lies beside it that would change what is read \
+            (sidecars). A file is recognized by inode, size and times; in a store that was copied, moved or restored \
+            these do not match, and the file is read to compare its digest. A database that apps write to must be \
+            there (path), have the schema and the content of the release, and pass SQLite's quick_check. Nothing is \
+            changed or repaired: apply the release again to replace what is damaged, and begin a writable database \
+            anew with "moult reset".
             """
         ],
         arguments: [names], options: [deep],
@@ -51,7 +53,7 @@ private struct VerifyReport: Report {
                 check.finding == nil
                     ? "\(page.terminal.symbols.tick, .good)" : "\(page.terminal.symbols.cross, .bad)",
                 "\(check.subject)", "\(check.method)",
-                "\(check.finding ?? (check.notChecked.isEmpty ? "sound" : "opens"))")
+                "\(check.finding ?? check.note ?? (check.notChecked.isEmpty ? "sound" : "opens"))")
             for why in check.notChecked { table.row("\(" ")", "", "", "not checked: \(why)") }
         }
         page.table(table)

@@ -83,18 +83,20 @@ final class Adoption: WritableEffect {
         var sealed = try Self.read(sealPath)?["files"]?.array ?? []
         sealed.removeAll { $0["member"]?.string == path }
         // The time of change is not known yet: the second name of the file changes it.
-        sealed.append([
-            "member": .string(path), "sha256": .string(digest), "size": .size(facts.size),
-            "inode": .integer(Int64(bitPattern: facts.inode)), "changed": [0, 0],
-        ])
+        var known = SealedFacts(sha256: digest, facts)
+        (known.changed, known.links) = (nil, nil)
+        sealed.append(.object([.init("member", .string(path))] + known.members))
         let manifest: JSON = [
             "manifest": 1, "product": .string(product), "version": "0.0.0", "sequence": 0,
             "bundle": ["file": "none", "size": 0, "sha256": .string(String(repeating: "0", count: 64))],
             "databases": .object(databases),
         ]
-        try Files.replace(manifestPath, with: Array(manifest.pretty.utf8), mode: 0o444)
-        try Files.replace(
-            sealPath, with: Array((["seal": 1, "files": .array(sealed)] as JSON).line.utf8), mode: 0o444)
+        let bytes = Array(manifest.pretty.utf8)
+        let seal: JSON = [
+            "seal": 1, "files": .array(sealed), "manifest": .string(try SHA256.digest(of: bytes).hex),
+        ]
+        try Files.replace(manifestPath, with: bytes, mode: 0o444)
+        try Files.replace(sealPath, with: Array(seal.line.utf8), mode: 0o444)
     }
 
     private static func read(_ path: String) throws -> JSON? {

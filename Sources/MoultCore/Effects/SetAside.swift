@@ -1,6 +1,7 @@
 internal import MoultBasics
 internal import MoultFiles
 internal import MoultSQLite
+internal import MoultTrust
 internal import StepKit
 
 /// Sets a writable database aside with all its sidecar files, and puts the fresh one in its place.
@@ -19,6 +20,8 @@ final class SetAside: WritableEffect {
     private let record: QuarantineRecord
     /// The file that was there when the update was decided; nil before the decision.
     private let recorded: UInt64?
+    /// In a copied store, where inodes say nothing: the digest by which the staged file is known; else nil.
+    private let freshDigest: String?
     /// Where it was staged what could still be read.
     let salvaged: String
     /// Keeps other processes out meanwhile.
@@ -32,10 +35,11 @@ final class SetAside: WritableEffect {
 
     init(
         _ effect: Effect, place: String, directory: String, fresh: String, record: QuarantineRecord, salvaged: String,
-        recorded: UInt64?
+        recorded: UInt64?, freshDigest: String? = nil
     ) {
         (self.effect, self.place, self.directory, self.fresh) = (effect, place, directory, fresh)
         (self.record, self.salvaged, self.recorded) = (record, salvaged, recorded)
+        self.freshDigest = freshDigest
     }
 
     static func key(_ path: String) -> String { "original/\(path)" }
@@ -44,7 +48,9 @@ final class SetAside: WritableEffect {
     var facts: [String: UInt64] {
         get throws {
             guard case .quarantine(let path, _, _) = effect.change else { return [:] }
-            return [Self.key(path): try recorded ?? current()]
+            return [
+                Self.key(path): try recorded ?? (isOriginalInPlace() ? current() : Files.facts(kept(""))?.inode ?? 0)
+            ]
         }
     }
 
@@ -52,13 +58,37 @@ final class SetAside: WritableEffect {
     private var original: UInt64 { get throws { try recorded ?? decided ?? current() } }
     private var decided: UInt64?
 
+    /// Whether the file that is to be set aside is still at its path.
+    private func isOriginalInPlace() throws -> Bool {
+        guard let freshDigest, recorded != 0 else { return try current() == original }
+        // As long as the staged file waits, the two were not exchanged.
+        if try Files.facts(fresh) != nil { return try Transaction.isPublished(fresh, freshDigest) }
+        guard try Files.facts(kept("")) != nil else { return true }
+        return try isSameContent(place, kept(""))
+    }
+
+    /// Whether the original is where the staged file was.
+    private func isOriginalStaged() throws -> Bool {
+        guard let left = try Files.facts(fresh) else { return false }
+        guard let freshDigest, recorded != 0 else { return try left.inode == original }
+        return try !Transaction.isPublished(fresh, freshDigest)
+    }
+
+    private func isSameContent(_ one: String, _ other: String) throws -> Bool {
+        guard let a = try Files.facts(one), let b = try Files.facts(other), a.kind == b.kind else { return false }
+        if a.inode == b.inode, a.device == b.device { return true }
+        // A copy of the store may have made two files of one.
+        guard freshDigest != nil, a.kind == .file, a.size == b.size else { return false }
+        return try SHA256.digest(ofFileAt: one) == SHA256.digest(ofFileAt: other)
+    }
+
     // MARK: keeping other processes out
 
     /// No process may have the database open when the names change: what it wrote meanwhile would be set aside, too.
     func hold() throws {
         decided = try current()
         // After a crash it may be done already.
-        if let recorded, try current() != recorded { return }
+        if try (recorded != nil || freshDigest != nil) && !isOriginalInPlace() { return }
         guard try Files.facts(place)?.kind == .file else { return }
         do { lease = try WriteLease.take(place) } catch {
             // Not our file, or not even readable: then the kernel grants no lease, but open files can still be seen.
@@ -78,15 +108,16 @@ final class SetAside: WritableEffect {
     // MARK: there
 
     func perform() throws {
-        let original = try original
-        if original == 0, try Files.facts(place) == nil, try Sidecars.of(place).isEmpty { return }
+        // In a copied store a file that is gone may be in quarantine already.
+        let isNothing = try freshDigest == nil ? original == 0 : recorded == 0
+        if isNothing, try Files.facts(place) == nil, try Sidecars.of(place).isEmpty { return }
         try make(directory)
         var record = record
         let owner = try Files.facts(place).flatMap { $0.kind == .file ? QuarantineRecord.Owner($0) : nil }
         record.owner = try owner ?? QuarantineRecord(in: directory)?.owner
         try record.write(to: directory)
         let there = try Files.facts(place)
-        if (there?.inode ?? 0) == original {
+        if try isOriginalInPlace() {
             // Each step on the disk before the next: a name in quarantine before the one beside the database goes, and
             // that before the fresh file comes, which would be read with it.
             if let there, there.kind == .file { _ = try giveName(place, kept("")) }
@@ -103,7 +134,7 @@ final class SetAside: WritableEffect {
                 }
             }
         }
-        try tidy(original)
+        try tidy()
         for name in try Files.list(salvaged) { try Files.rename("\(salvaged)/\(name)", to: "\(directory)/\(name)") }
         for changed in [directory, Files.directory(of: directory), Files.directory(of: place)] {
             try Files.syncDirectory(changed)
@@ -124,12 +155,15 @@ final class SetAside: WritableEffect {
     }
 
     /// What came out of the exchange has its name in quarantine, or gets it now: a directory, or another user's file.
-    private func tidy(_ original: UInt64) throws {
-        guard let left = try Files.facts(fresh), left.inode == original else { return }
-        if try Files.facts(kept(""))?.inode == original {
+    private func tidy() throws {
+        guard try isOriginalStaged() else { return }
+        if try Files.facts(kept("")) == nil {
+            try Files.rename(fresh, to: kept(""))
+        } else if try isSameContent(kept(""), fresh) {
             try Files.remove(fresh)
         } else {
-            try Files.rename(fresh, to: kept(""))
+            // In a copied store the name in quarantine is a file of its own, and the other one may have been written to.
+            try Files.rename(fresh, to: freeName(""))
         }
     }
 
@@ -147,13 +181,18 @@ final class SetAside: WritableEffect {
         let sidecar = place + suffix
         guard let facts = try Files.facts(sidecar) else { return nil }
         // One of the same name may be there from before a crash, after which a process opened the database once more.
+        let name = try isSameContent(kept(suffix), sidecar) ? kept(suffix) : freeName(suffix)
+        if facts.kind == .file { _ = try giveName(sidecar, name) }
+        return name
+    }
+
+    private func freeName(_ suffix: String) throws -> String {
         var name = kept(suffix)
         var number = 2
-        while let other = try Files.facts(name), other.inode != facts.inode {
+        while try Files.facts(name) != nil {
             name = "\(kept(suffix)).\(number)"
             number += 1
         }
-        if facts.kind == .file { _ = try giveName(sidecar, name) }
         return name
     }
 
@@ -172,10 +211,9 @@ final class SetAside: WritableEffect {
 
     /// Brings the whole set back. What may be in its place by now is set aside in turn, and nothing is lost.
     func revert() throws {
-        let original = try original
-        try tidy(original)
+        try tidy()
         if try Files.facts(directory) == nil { return try finish() }
-        if try (Files.facts(place)?.inode ?? 0) != original, try Files.facts(kept("")) != nil {
+        if try !isOriginalInPlace(), try Files.facts(kept("")) != nil {
             if try isUntouched() {
                 try Files.rename(place, to: fresh)
             } else if try Files.facts(place) != nil {
@@ -207,11 +245,8 @@ final class SetAside: WritableEffect {
 
     /// What could not go back stays, with its record.
     private func removeIfEmpty() throws {
-        let original = try Files.facts(place)
         for suffix in [""] + Self.suffixes {
-            guard let left = try Files.facts(kept(suffix)) else { continue }
-            let back = suffix.isEmpty ? original : try Files.facts(place + suffix)
-            if left.inode == back?.inode { try Files.remove(kept(suffix)) }
+            if try isSameContent(kept(suffix), place + suffix) { try Files.remove(kept(suffix)) }
         }
         let ours = [QuarantineRecord.fileName, "\(QuarantineRecord.fileName).new", Self.salvagedName, Self.reportName]
         if try Files.list(directory).allSatisfy(ours.contains) { try Files.removeTree(directory) }

@@ -2,6 +2,7 @@ internal import Glibc
 internal import MoultBasics
 internal import MoultFiles
 internal import MoultSQLite
+internal import MoultTrust
 internal import StepKit
 
 /// Takes the effects on writable databases through their stages: all of them are held before any is changed.
@@ -14,6 +15,8 @@ final class WritableEffects {
     var inodes: [String: UInt64] {
         didSet { if inodes != oldValue, !isHeld { built = nil } }
     }
+    /// In a copied store: the digests of staged files, because the inodes say nothing.
+    private let digests: [String: String]?
     private var built: [any WritableEffect]?
     private var isHeld = false
     /// The databases whose WAL mode draining takes away.
@@ -22,9 +25,10 @@ final class WritableEffects {
     private(set) var isIrrevocable = false
 
     init(
-        transaction: Transaction, plan: Plan, inodes: [String: UInt64], installed: Manifest?, release: Manifest
+        transaction: Transaction, plan: Plan, inodes: [String: UInt64], digests: [String: String]? = nil,
+        installed: Manifest?, release: Manifest
     ) {
-        (self.transaction, self.plan, self.inodes) = (transaction, plan, inodes)
+        (self.transaction, self.plan, self.inodes, self.digests) = (transaction, plan, inodes, digests)
         (self.installed, self.release) = (installed, release)
     }
 
@@ -40,6 +44,9 @@ final class WritableEffects {
         let effects = try effects().filter { try !isDone($0.effect) }
         if !effects.isEmpty { try transaction.journal.sync() }
         isHeld = true
+        for effect in effects where !(effect is SetAside) {
+            try separate(effect.effect.drainedPath.map(place) ?? effect.place)
+        }
         // Before anything is drained: what is refused must not change even a journal mode.
         for effect in effects where effect.effect.drainedPath != nil && !(effect is LiveReplacement) {
             try proveFree(effect)
@@ -74,6 +81,60 @@ final class WritableEffects {
         }
     }
 
+    /// Gives a database a file of its own if its file has a name elsewhere as well: `cp -al` gives two stores the same
+    /// files, and an update of one must not change the other.
+    ///
+    /// That is possible only while no process has the file open, and without sidecars, which are shared in the same way.
+    private func separate(_ place: String) throws {
+        guard try isShared(place) else { return }
+        let sidecars = try Sidecars.of(place).paths
+        guard sidecars.isEmpty, let lease = try WriteLease.take(place, patience: .seconds(2)) else {
+            throw Self.hardLinked(place, sidecars)
+        }
+        let own = "\(place).own"
+        try Files.remove(own)
+        try lease.reading { try Files.copy($0, to: own, mode: 0o600) }
+        try Files.copyAttributes(from: place, to: own)
+        try Files.syncFile(own)
+        try Files.exchange(own, place)
+        guard try lease.isWhole() else {
+            // A process is about to open the old file: it gets it, and moult tries again later.
+            try Files.exchange(own, place)
+            try Files.remove(own)
+            throw Self.hardLinked(place, sidecars)
+        }
+        try Files.remove(own)
+        try Files.syncDirectory(Files.directory(of: place))
+    }
+
+    private func isShared(_ place: String) throws -> Bool {
+        guard let facts = try Files.facts(place), facts.kind == .file, facts.links > 1 else { return false }
+        let own = try names(place).count {
+            let other = try Files.facts($0)
+            return other?.inode == facts.inode && other?.device == facts.device
+        }
+        return facts.links > own + 1
+    }
+
+    private static func hardLinked(_ place: String, _ sidecars: [String]) -> MoultError {
+        let commands = ([place] + sidecars).map { "cp -p '\($0)' '\($0).own' && mv '\($0).own' '\($0)'" }
+        return MoultError(
+            .hardLinked, .busy, what: "\(place) is in use, and is the same file as one elsewhere",
+            why: "it has several names (hard links, as cp -al makes them), and the update would change all of them",
+            now: "Stop the app, then give the database a file of its own: \(commands.joined(separator: " && "))")
+    }
+
+    /// The names that this transaction itself, or an adoption, may have given to a database.
+    private func names(_ place: String) throws -> [String] {
+        var directories = try Generation.names(transaction.layout).filter { $0.hasPrefix(Generation.adopted) }
+            .map(transaction.layout.generation)
+        for root in Set([transaction.layout.quarantine] + plan.made.map { transaction.layout.quarantine(of: $0) }) {
+            directories += try Files.list(root).filter { $0.hasPrefix("\(transaction.id)-") }.map { "\(root)/\($0)" }
+        }
+        let files = try directories.flatMap { directory in try Files.list(directory).map { "\(directory)/\($0)" } }
+        return files + plan.made.map { transaction.waiting($0) }
+    }
+
     private func noteModes(_ effects: [any WritableEffect]) throws {
         for effect in effects {
             guard let path = effect.effect.drainedPath, try Files.facts(place(path))?.kind == .file,
@@ -93,6 +154,19 @@ final class WritableEffects {
     /// What the decision records: facts for recovery, and which old content is expendable.
     func facts() throws -> [String: UInt64] {
         try effects().reduce(into: [:]) { $0.merge(try $1.facts) { $1 } }
+    }
+
+    /// The digests of staged files that carry no marker of their release, for recovery in a copied store: what a reset
+    /// puts back from quarantine. All others are known by their marker, or by the release's own digest.
+    func stagedDigests() throws -> [String: String] {
+        var digests: [String: String] = [:]
+        for effect in plan.effects {
+            guard case .quarantine(let path, _, _) = effect.change else { continue }
+            let waiting = transaction.waiting(path)
+            guard try Files.facts(waiting)?.kind == .file else { continue }
+            digests["waiting/\(path)"] = try SHA256.digest(ofFileAt: waiting).hex
+        }
+        return digests
     }
 
     func expendable() throws -> [String: Displacement.Proof] {
@@ -171,7 +245,11 @@ final class WritableEffects {
         else { return false }
         guard database.kind == .shared else {
             // Without a marker: the staged file is in place, or in the place of the old one.
-            return try Files.facts(place(path))?.inode == inodes["waiting/\(path)"]
+            if digests == nil { return try Files.facts(place(path))?.inode == inodes["waiting/\(path)"] }
+            // The app may have written to it since, but nothing writes to the file that waits.
+            let waiting = transaction.waiting(path)
+            if try Files.facts(waiting) != nil { return try !Transaction.isPublished(waiting, database.sha256) }
+            return try Transaction.isPublished(place(path), database.sha256)
         }
         guard try isDatabase(place(path)) else { return false }
         let connection = try Connection(path: place(path), access: .readWrite)
@@ -290,7 +368,10 @@ final class WritableEffects {
         return SetAside(
             effect, place: place(path), directory: try shelf(effect, path), fresh: transaction.waiting(path),
             record: try record(effect, place(path)), salvaged: "\(transaction.directory)/salvaged",
-            recorded: inodes[SetAside.key(path)])
+            recorded: inodes[SetAside.key(path)],
+            freshDigest: digests.map {
+                $0["waiting/\(path)"] ?? effect.database.flatMap(release.database)?.sha256 ?? ""
+            })
     }
 
     private func displacement(_ effect: Effect, _ held: String) throws -> Displacement {
@@ -351,6 +432,11 @@ final class WritableEffects {
     }
 
     private func place(_ path: String) -> String { transaction.layout.file(path) }
+}
+
+extension MoultError.Code {
+    /// A writable database has names elsewhere and cannot be separated from them.
+    static let hardLinked = Self(633)
 }
 
 extension Effect {

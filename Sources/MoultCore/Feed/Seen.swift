@@ -15,7 +15,7 @@ struct Seen: Equatable {
     var tag: String?
     var sha256: String?
 
-    private static func path(_ layout: StoreLayout) -> String { "\(layout.feed)/seen.json" }
+    static func path(_ layout: StoreLayout) -> String { "\(layout.feed)/seen.json" }
 
     /// Whether it is written down, and not only found out from the generations.
     static func isThere(_ layout: StoreLayout) throws -> Bool { try Files.facts(path(layout)) != nil }
@@ -59,8 +59,17 @@ struct Seen: Equatable {
         try Files.rename(temporary, to: Self.path(layout))
     }
 
+    /// Notes a finished update, before its transaction is removed: recovery finishes updates as well, and without this an
+    /// older release could come back after a rollback.
+    static func note(_ plan: Plan, _ transaction: Transaction) throws {
+        guard plan.purpose == .update, let release = try transaction.release(of: plan) else { return }
+        try note(
+            sequence: release.sequence, anew: plan.request.allowDowngrade || plan.request.follow == .match,
+            transaction.layout)
+    }
+
     /// Notes what was installed; `anew` begins from there, because the operator said so.
-    static func note(sequence: Int, anew: Bool, _ layout: StoreLayout) throws {
+    private static func note(sequence: Int, anew: Bool, _ layout: StoreLayout) throws {
         let before = try read(layout)
         var now = before
         now.sequence = anew ? sequence : max(before.sequence, sequence)

@@ -86,7 +86,7 @@ final class Displacement {
         try Files.ensureDirectory(Files.directory(of: above))
         try Files.ensureDirectory(above)
         // One from before a crash, for the same update: the content is taken again as it is now.
-        try Removable(pending: directory)?.remove()
+        try Removable(pending: directory, at: { _ in place })?.remove()
         try Files.makeDirectory(directory, mode: 0o700)
         record.owner = facts.map { QuarantineRecord.Owner($0) }
         record.isPending = true
@@ -111,29 +111,36 @@ final class Displacement {
     // MARK: the end of the update
 
     /// The new content is in place: what is kept stays for good.
-    func commit() throws { try Self.settle(directory, isInstalled: true) }
+    func commit() throws { try Self.settle(directory, isInstalled: true) { _ in place } }
 
     /// The update ended without replacing anything.
-    func abandon() throws { try Self.settle(directory, isInstalled: false) }
+    func abandon() throws { try Self.settle(directory, isInstalled: false) { _ in place } }
 
     /// Ends all that a transaction put into quarantine; also after a crash.
     static func settle(_ transaction: Transaction, _ plan: Plan, isInstalled: Bool) throws {
         let roots = Set([transaction.layout.quarantine] + plan.made.map { transaction.layout.quarantine(of: $0) })
+        // The paths of a store that was copied begin with the path of its original.
+        let (root, original) = (transaction.layout.root, plan.store)
+        func place(_ record: QuarantineRecord) -> String {
+            record.path.hasPrefix("\(original)/") ? root + record.path.dropFirst(original.count) : record.path
+        }
         for root in roots.sorted() {
             for name in try Files.list(root) where name.hasPrefix("\(transaction.id)-") {
-                try settle("\(root)/\(name)", isInstalled: isInstalled)
+                try settle("\(root)/\(name)", isInstalled: isInstalled, at: place)
             }
         }
     }
 
-    private static func settle(_ directory: String, isInstalled: Bool) throws {
+    private static func settle(
+        _ directory: String, isInstalled: Bool, at place: (QuarantineRecord) -> String
+    ) throws {
         guard var record = try QuarantineRecord(in: directory) else {
             // A crash came before the record was written, and so before any content.
-            try Removable(pending: directory)?.remove()
+            try Removable(pending: directory, at: place)?.remove()
             return
         }
         guard record.isPending else { return }
-        if !isInstalled, let removable = try Removable(pending: directory) { return try removable.remove() }
+        if !isInstalled, let removable = try Removable(pending: directory, at: place) { return try removable.remove() }
         record.isPending = false
         try record.write(to: directory)
     }

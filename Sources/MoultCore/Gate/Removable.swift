@@ -1,5 +1,6 @@
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultTrust
 internal import StepKit
 
 /// A path that may be removed although the content of a writable database could be there.
@@ -13,8 +14,37 @@ struct Removable {
 
     func remove() throws { try Files.removeTree(path) }
 
+    /// Removes a set in quarantine: out of sight in one step, so that a crash leaves no half of it.
+    func removeSet() throws {
+        let trash = "\(Files.directory(of: path))/\(Self.trashPrefix)\(Files.name(of: path))"
+        try Files.removeTree(trash)
+        try Files.rename(path, to: trash)
+        try Files.removeTree(trash)
+    }
+
+    private static let trashPrefix = ".removed-"
+
+    /// Removes what commands left in a quarantine directory when they were killed: half removed sets, directories in which
+    /// nothing was put yet, and records that were not in place yet. Sets of unfinished updates stay.
+    static func sweep(quarantine root: String, except unfinished: [String]) throws {
+        for name in try Files.list(root) {
+            let set = "\(root)/\(name)"
+            if name.hasPrefix(trashPrefix) {
+                try Files.removeTree(set)
+                continue
+            }
+            guard try Files.facts(set)?.kind == .directory, !unfinished.contains(where: { name.hasPrefix("\($0)-") })
+            else { continue }
+            try Files.remove("\(set)/\(QuarantineRecord.fileName).new")
+            if try Files.list(set).isEmpty { try Files.removeTree(set) }
+        }
+    }
+
     /// A set in quarantine whose update has not ended: nil unless the database is still in its place without it.
-    init?(pending directory: String) throws {
+    ///
+    /// `place` is the path of the database: the record has that of the store in which it was written, which may have been
+    /// copied since.
+    init?(pending directory: String, at place: (QuarantineRecord) -> String) throws {
         guard let record = try QuarantineRecord(in: directory), record.isPending else {
             // Without a record it is a directory that was made just before a crash.
             let unwritten = try Files.list(directory).allSatisfy { $0.hasPrefix(QuarantineRecord.fileName) }
@@ -25,7 +55,7 @@ struct Removable {
             return
         }
         let kept = try Files.facts("\(directory)/\(Files.name(of: record.path))")
-        let live = try Files.factsThroughLinks(record.path)
+        let live = try Files.factsThroughLinks(place(record))
         // A second name of the very file that is in place, or a copy of a file that was not touched.
         let isSame = kept.map { $0.inode == live?.inode && $0.device == live?.device } ?? true
         let isCopy = kept.map { $0.links == 1 && live != nil && record.reason != .reset } ?? true
@@ -51,9 +81,26 @@ struct Removable {
     private static func secure(_ path: String, _ transaction: Transaction, _ state: Journal.State) throws {
         let waiting = transaction.waiting(path)
         guard let facts = try Files.facts(waiting) else { return }
-        let isStaged = state.decided.map { $0["waiting/\(path)"] == facts.inode } ?? true
-        if isStaged || state.expendable[path] != nil { return }
-        try shelve(waiting, path, transaction, facts)
+        if state.expendable[path] != nil { return }
+        guard let decided = state.decided else { return }
+        let isStaged =
+            try state.isCopied
+            ? isStagedContent(path, transaction, state.plan) : decided["waiting/\(path)"] == facts.inode
+        if !isStaged { try shelve(waiting, path, transaction, facts) }
+    }
+
+    /// In a copied store, where inodes say nothing: whether the file that waits has the content of the release, and the one
+    /// in place does not. Where that cannot be told it counts as old content, which is kept.
+    private static func isStagedContent(_ path: String, _ transaction: Transaction, _ plan: Plan?) throws -> Bool {
+        let waiting = transaction.waiting(path)
+        let effect = plan?.effects.first {
+            if case .replace(path, _, _, _, _, _, _) = $0.change { true } else { false }
+        }
+        guard let plan, let database = try effect?.database.flatMap({ try transaction.release(of: plan)?.database($0) })
+        else { return false }
+        if database.kind != .shared { return try Transaction.isPublished(waiting, database.sha256) }
+        let view = RecordingView(layout: transaction.layout)
+        return try view.marker(waiting) == database.sha256 && view.marker(path) != database.sha256
     }
 
     private static func shelve(_ waiting: String, _ path: String, _ transaction: Transaction, _ facts: FileFacts) throws
@@ -65,9 +112,17 @@ struct Removable {
             for file in try Files.list("\(root)/\(set)") {
                 let kept = try Files.facts("\(root)/\(set)/\(file)")
                 if (kept?.device, kept?.inode) == (facts.device, facts.inode) { return }
+                // A copy of the store may have made two files of one.
+                let path = "\(root)/\(set)/\(file)"
+                if kept?.kind == .file, kept?.size == facts.size,
+                    try SHA256.digest(ofFileAt: path) == SHA256.digest(ofFileAt: waiting)
+                {
+                    return
+                }
             }
         }
-        let directory = "\(root)/\(transaction.id)-\(name)"
+        var directory = "\(root)/\(transaction.id)-\(name)"
+        while try Files.facts("\(directory)/\(name)") != nil { directory += ".2" }
         try Files.ensureDirectory(root)
         try Files.ensureDirectory(directory, mode: 0o700)
         try QuarantineRecord(

@@ -24,6 +24,7 @@ package struct Collector {
         var report = Report()
         let current = try Generation.currentName(layout)
         let keep = max(1, keep ?? settings.keep)
+        let left = try leavingTimes()
         var candidates: [(name: String, since: Int)] = []
         for name in try Generation.names(layout) where name != current && !name.hasPrefix(Generation.adopted) {
             guard let facts = try Files.facts(layout.generation(name)) else { continue }
@@ -36,9 +37,11 @@ package struct Collector {
         candidates.sort { ($0.name == before ? Int.max : $0.since) > ($1.name == before ? Int.max : $1.since) }
         for candidate in candidates.dropFirst(keep - 1) {
             let directory = layout.generation(candidate.name)
-            let age = Timestamp.now.seconds - candidate.since
+            // Readers without a lease may be about to open what was in service a moment ago.
+            let age = Timestamp.now.seconds - max(candidate.since, left[candidate.name] ?? 0)
             if age < settings.minimumAge {
-                report.kept.append(Kept(generation: candidate.name, why: "younger than \(settings.minimumAge) s"))
+                report.kept.append(
+                    Kept(generation: candidate.name, why: "in service less than \(settings.minimumAge) s ago"))
             } else if let lease = try FileLock.take(directory, .exclusive, directory: true) {
                 report.freed += try Generation.size(candidate.name, layout)
                 if !dry { try remove(candidate.name, holding: lease) }
@@ -50,6 +53,18 @@ package struct Collector {
             }
         }
         return report
+    }
+
+    /// When generations left service within the last `minimumAge` seconds, by name.
+    private func leavingTimes() throws -> [String: Int] {
+        var times: [String: Int] = [:]
+        let history = try HistoryReader(layout)
+        let earliest = Timestamp.now.seconds - settings.minimumAge
+        while let entry = try history.next(), entry.time.seconds >= earliest {
+            guard let from = entry.from, from != entry.to, [.done, .finished].contains(entry.outcome) else { continue }
+            times[from] = max(times[from] ?? 0, entry.time.seconds)
+        }
+        return times
     }
 
     /// Out of sight in one step, then gone: a crash in between leaves rubbish among the transactions, not half a generation.

@@ -33,9 +33,9 @@ struct GenerationSealer {
             entries.append(Seal.Entry(member: database.member, sha256: digest, facts: facts))
         }
         try Files.writeNew(bytes, to: "\(directory)/\(Generation.manifestName)", mode: 0o444)
-        try Files.writeNew(
-            Array(Seal(entries: entries, feedSerial: feedSerial).json.line.utf8), to: "\(directory)/\(Seal.fileName)",
-            mode: 0o444)
+        var seal = Seal(entries: entries, feedSerial: feedSerial)
+        (seal.manifest, seal.transaction) = (try SHA256.digest(of: bytes).hex, transaction.id)
+        try Files.writeNew(Array(seal.json.line.utf8), to: "\(directory)/\(Seal.fileName)", mode: 0o444)
         // The names in it, for a power cut after the flip: the files' content is synced by whoever wrote it.
         try Files.syncDirectory(directory)
     }

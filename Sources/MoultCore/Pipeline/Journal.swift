@@ -4,7 +4,7 @@ internal import StepKit
 
 /// The record that makes an update finish or undo itself after a crash: JSON Lines in the transaction's directory.
 ///
-///     begin {plan}   releasing {consumer} …   draining {wal}   decided {inodes}
+///     begin {plan}   releasing {consumer} …   draining {wal}   decided {inodes, digests, at}
 ///     intent {effect, intent} …   attempt …   undoing {why}   undone   committed
 struct Journal {
     let path: String
@@ -19,6 +19,11 @@ struct Journal {
         var plan: Plan?
         /// The inodes of what the transaction staged, by their path in its directory; nil before the decision.
         var decided: [String: UInt64]?
+        /// The digests of staged files that have no other mark, by the same names.
+        var digests: [String: String] = [:]
+        /// Whether the transaction was decided in another directory, of which this one is a copy. Then its inodes say
+        /// nothing, because a copy may use the same numbers for other files: digests and markers decide.
+        var isCopied = false
         /// The paths whose old content may be removed, and the proof of the gate that says so.
         var expendable: [String: Displacement.Proof] = [:]
         /// The consumers that were told to let go.
@@ -53,7 +58,10 @@ struct Journal {
     }
 
     /// The decision: from here on the update goes forward, also after a crash.
-    func decide(inodes: [String: UInt64], expendable: [String: Displacement.Proof] = [:]) throws {
+    func decide(
+        inodes: [String: UInt64], digests: [String: String] = [:], expendable: [String: Displacement.Proof] = [:],
+        isCopied: Bool = false
+    ) throws {
         let members = inodes.sorted { $0.key < $1.key }.map {
             JSON.Member($0.key, .integer(Int64(bitPattern: $0.value)))
         }
@@ -63,8 +71,25 @@ struct Journal {
         try append(
             .compact([
                 "record": "decided", "inodes": .object(members),
+                "digests": digests.isEmpty
+                    ? nil : .object(digests.sorted { $0.key < $1.key }.map { .init($0.key, .string($0.value)) }),
+                "at": try isCopied ? JSON.array([]) : place(),
                 "expendable": proofs.isEmpty ? nil : .object(proofs),
             ]))
+    }
+
+    /// What tells the transaction's directory from a copy of it: device, inode, and the time of its creation where the file
+    /// system knows that. With that time the device does not count, because its number may differ after a restart.
+    ///
+    /// The directory and not the journal itself, because `cp -al` gives the copy the same journal under a second name.
+    private func place() throws -> JSON? {
+        let directory = Files.directory(of: path)
+        guard let facts = try Files.facts(directory) else { return nil }
+        let inode = JSON.integer(Int64(bitPattern: facts.inode))
+        guard let birth = try Files.birth(directory) else {
+            return [.integer(Int64(bitPattern: facts.device)), inode]
+        }
+        return [inode, .size(birth.seconds), .size(birth.nanoseconds)]
     }
 
     /// The names of the journal and of what was staged. Before a record that counts, and not after it: it may be there
@@ -95,6 +120,8 @@ struct Journal {
     func end(_ record: String) throws { try append(["record": .string(record)], sync: false) }
 
     private func append(_ record: JSON, sync: Bool = true) throws {
+        // In a store that was copied with `cp -al` the original has the same file.
+        try Files.detach(path)
         let file = try Descriptor(path, .append, mode: 0o600)
         try dropTornLine(file)
         try file.write(Array((record.line + "\n").utf8))
@@ -142,8 +169,14 @@ struct Journal {
         case "begin": if let plan = json["plan"] { state.plan = try Plan(json: plan, source: path) }
         case "decided":
             state.decided = [:]
+            // Journals of earlier versions do not say where they were written.
+            state.isCopied = try json["at"].map { try $0 != place() } ?? false
+            state.digests = (json["digests"]?.members ?? []).reduce(into: [:]) { $0[$1.name] = $1.value.string }
             for member in json["inodes"]?.members ?? [] {
-                state.decided?[member.name] = member.value.integer.map { UInt64(bitPattern: $0) }
+                let number = member.value.integer.map { UInt64(bitPattern: $0) }
+                // A change counter means the same in a copy, and so does 0 for no file.
+                if state.isCopied, number != 0, !member.name.hasPrefix(Exchange.key("")) { continue }
+                state.decided?[member.name] = number
             }
             state.expendable = [:]
             for member in json["expendable"]?.members ?? [] {

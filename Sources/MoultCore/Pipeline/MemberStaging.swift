@@ -46,12 +46,11 @@ struct MemberStaging {
         try prove(target, content, "\(base)")
     }
 
-    /// The base is the very file that was sealed, or has the digest that its manifest says.
+    /// The base is confirmed by its facts, or has the digest that its manifest says.
     private func prove(_ path: String, _ base: Plan.Reuse.Base) throws {
         let generation = try Generation.load(base.generation, in: transaction.layout)
         guard let content = generation.manifest.content(of: base.member) else { return }
-        let facts = try Files.facts(path)
-        if try generation.seal().entry(base.member)?.difference(to: facts) == nil { return }
+        if try generation.seal().entry(base.member)?.standing(of: path) == .confirmed { return }
         try prove(path, content, path)
     }
 

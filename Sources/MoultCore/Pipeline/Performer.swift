@@ -14,13 +14,23 @@ final class Performer: Changes, @unchecked Sendable {
     /// The databases that apps write to.
     private let writable: WritableEffects
 
-    init(transaction: Transaction, plan: Plan, inodes: [String: UInt64], installed: Manifest?, release: Manifest) {
+    /// In a copied store: the digests of staged files, because the inodes say nothing.
+    private let digests: [String: String]?
+    private let release: Manifest
+
+    /// `digests` only where an update is recovered in a copied store.
+    init(
+        transaction: Transaction, plan: Plan, inodes: [String: UInt64], digests: [String: String]? = nil,
+        installed: Manifest?, release: Manifest
+    ) {
         self.transaction = transaction
         self.plan = plan
         self.inodes = inodes
         self.installed = installed
+        (self.digests, self.release) = (digests, release)
         writable = WritableEffects(
-            transaction: transaction, plan: plan, inodes: inodes, installed: installed, release: release)
+            transaction: transaction, plan: plan, inodes: inodes, digests: digests, installed: installed,
+            release: release)
     }
 
     private var layout: StoreLayout { transaction.layout }
@@ -46,6 +56,7 @@ final class Performer: Changes, @unchecked Sendable {
     /// What must come directly before the decision, because it keeps other processes out: locks, leases, rows to carry.
     func hold() throws { try writable.hold() }
     func facts() throws -> [String: UInt64] { try writable.facts() }
+    func stagedDigests() throws -> [String: String] { try writable.stagedDigests() }
     func expendable() throws -> [String: Displacement.Proof] { try writable.expendable() }
     func fates() throws -> [RowFate] { try writable.fates() }
     func isDone(_ effect: Effect) throws -> Bool { try writable.isDone(effect) }
@@ -66,7 +77,7 @@ final class Performer: Changes, @unchecked Sendable {
         case .seat(let generation): try unseat(generation)
         case .point(_, let from): try unpoint(from)
         case .link(let path, let member): try undoLink(path, member)
-        case .create(let path, _): try uncreate(path)
+        case .create(let path, _): try uncreate(path, effect.database)
         case .adopt, .move, .quarantine, .replace, .migrate: try writable.revert(effect)
         case .custom(let name, _, _): throw customIsTheSteps(effect, name)
         }
@@ -83,7 +94,7 @@ final class Performer: Changes, @unchecked Sendable {
     private func seat(_ generation: String) throws {
         let place = layout.generation(generation)
         let staged = transaction.generation
-        if try Files.facts(staged) != nil, try Files.facts(place)?.inode != inodes["generation"] {
+        if try Files.facts(staged) != nil, try !transaction.made(place, inodes) {
             // Something of this name is there only if it was found damaged: it goes where the staged one was.
             if try !Files.renameIfFree(staged, to: place) {
                 try Files.setMode(place, Self.movable)
@@ -96,9 +107,9 @@ final class Performer: Changes, @unchecked Sendable {
 
     private func unseat(_ generation: String) throws {
         let place = layout.generation(generation)
-        guard let facts = try Files.facts(place) else { return }
+        guard try Files.facts(place) != nil else { return }
         var isGone = false
-        if facts.inode == inodes["generation"] {
+        if try transaction.made(place, inodes) {
             try Files.setMode(place, Self.movable)
             isGone = try Files.renameIfFree(place, to: transaction.generation)
             if !isGone { try Files.exchange(transaction.generation, place) }
@@ -184,9 +195,15 @@ final class Performer: Changes, @unchecked Sendable {
         try Files.syncDirectory(Files.directory(of: layout.file(path)))
     }
 
-    private func uncreate(_ path: String) throws {
+    private func uncreate(_ path: String, _ name: String?) throws {
         let place = layout.file(path)
-        guard let facts = try Files.facts(place), facts.inode == inodes["waiting/\(path)"] else { return }
+        guard let facts = try Files.facts(place) else { return }
+        if let digests {
+            let digest = digests["waiting/\(path)"] ?? name.flatMap(release.database)?.sha256
+            guard let digest, try Transaction.isPublished(place, digest) else { return }
+        } else if facts.inode != inodes["waiting/\(path)"] {
+            return
+        }
         // Somebody who has it open may be writing to it: then it is a user's database already, and stays.
         guard try WriteLease.take(place) != nil, try Files.facts("\(place)-wal") == nil,
             try Files.facts("\(place)-journal") == nil

@@ -52,12 +52,21 @@ package struct Settler {
         try LinkedFiles(layout).refresh()
         // What a collection had thrown away is no update.
         for trash in try Transaction.all(layout) where trash.isTrash { try trash.remove() }
+        try sweep()
         let results = try Self.unfinished(layout).map { transaction in
             let result = try settle(transaction, patiently: patiently, back: back)
             tell(.settled(result))
             return result
         }
         return results
+    }
+
+    /// Removes what killed commands left behind and no update will use.
+    private func sweep() throws {
+        let settings = try Settings.read(layout)
+        try QuarantineShelf(layout: layout, settings: settings).sweep(except: Self.unfinished(layout).map(\.id))
+        for file in [layout.settings, layout.links, Seen.path(layout)] { try Files.remove("\(file).new") }
+        try History.dropTornLine(layout)
     }
 
     private func settle(_ transaction: Transaction, patiently: Bool, back: Bool) throws -> Result {
@@ -69,6 +78,8 @@ package struct Settler {
             if let plan = state.plan {
                 try JournalModeRestore.restore(plan, layout, wal: state.wal)
                 try Displacement.settle(transaction, plan, isInstalled: ending == .finished)
+                // Before the history: once that has the update, it is over.
+                if ending == .finished { try Seen.note(plan, transaction) }
                 try record(plan, ending, result.text)
                 let calls = try calls(transaction, plan, state)
                 _ = calls.reload(ending == .finished ? .installed : .undone, everybody: ending != .cleaned)
@@ -82,7 +93,7 @@ package struct Settler {
         }
         if state.isOver { return try ended(state.undoing == nil ? .finished : .undone) }
         if state.attempts >= Self.mostAttempts, !patiently { throw tooOften(plan, state.attempts) }
-        let applier = try applier(transaction, plan, inodes)
+        let applier = try applier(transaction, plan, inodes, digests: state.isCopied ? state.digests : nil)
         let isForward = state.undoing == nil && !back
         // Whoever has a living file open is told to try later; that is no failed attempt.
         if isForward {
@@ -118,7 +129,7 @@ package struct Settler {
             // The crash may have come before even that was there, and so before any of them prepared.
             guard let bytes = try Files.read(path, limit: Manifest.largest) else { return }
             let release = try Manifest(parsing: bytes, as: .sealed, source: path)
-            let applier = try applier(transaction, plan, [:], release, at: layout.generation(plan.to.generation))
+            let applier = try applier(transaction, plan, [:], nil, release, at: layout.generation(plan.to.generation))
             for text in applier.clean(.failed) { tell(.warning(text)) }
         } catch { tell(.warning("\(error)")) }
     }
@@ -144,8 +155,8 @@ package struct Settler {
         // What was staged again has other inodes, and its old content another proof.
         let before = state.expendable.filter { !staged.contains($0.key) }
         try transaction.journal.decide(
-            inodes: inodes(of: staged, transaction, applier),
-            expendable: before.merging(applier.performer.expendable()) { $1 })
+            inodes: inodes(of: staged, transaction, applier), digests: state.digests,
+            expendable: before.merging(applier.performer.expendable()) { $1 }, isCopied: state.isCopied)
     }
 
     private func inodes(
@@ -163,7 +174,9 @@ package struct Settler {
             watcher: Watcher(tell: tell))
     }
 
-    private func applier(_ transaction: Transaction, _ plan: Plan, _ inodes: [String: UInt64]) throws -> Applier {
+    private func applier(
+        _ transaction: Transaction, _ plan: Plan, _ inodes: [String: UInt64], digests: [String: String]?
+    ) throws -> Applier {
         // Where the new generation lies depends on how far the update came.
         let seated = layout.generation(plan.to.generation)
         let directory = try Files.facts(seated) == nil ? transaction.generation : seated
@@ -174,12 +187,12 @@ package struct Settler {
                 now: "Go back to what was installed before: moult recover --undo")
         }
         let release = try Manifest(parsing: bytes, as: .sealed, source: path)
-        return try applier(transaction, plan, inodes, release, at: directory)
+        return try applier(transaction, plan, inodes, digests, release, at: directory)
     }
 
     private func applier(
-        _ transaction: Transaction, _ plan: Plan, _ inodes: [String: UInt64], _ release: Manifest,
-        at directory: String
+        _ transaction: Transaction, _ plan: Plan, _ inodes: [String: UInt64], _ digests: [String: String]?,
+        _ release: Manifest, at directory: String
     ) throws -> Applier {
         let installed = try plan.from.map { try Generation.load($0.generation, in: layout).manifest }
         let policy = Policy(
@@ -192,7 +205,8 @@ package struct Settler {
             store: RecordingView(layout: layout))
         context.planned = plan.effects
         let performer = Performer(
-            transaction: transaction, plan: plan, inodes: inodes, installed: installed, release: release)
+            transaction: transaction, plan: plan, inodes: inodes, digests: digests, installed: installed,
+            release: release)
         return Applier(
             transaction: transaction, plan: plan, steps: steps, context: context, performer: performer, tell: { _ in })
     }

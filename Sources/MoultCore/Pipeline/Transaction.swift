@@ -1,4 +1,6 @@
+internal import MoultBasics
 internal import MoultFiles
+internal import MoultTrust
 internal import StepKit
 
 /// The directory of one update in flight: what it stages, and its journal.
@@ -77,6 +79,37 @@ struct Transaction {
         try Files.remove(journal.path)
         try staged.remove()
         try LinkedFiles(layout).refresh()
+    }
+
+    /// Whether a generation's directory was made by this transaction: its seal says so, also in a copied store.
+    ///
+    /// Seals of earlier versions do not say it; then the inode that the decision recorded tells.
+    func made(_ directory: String, _ inodes: [String: UInt64]) throws -> Bool {
+        guard let facts = try Files.facts(directory) else { return false }
+        let path = "\(directory)/\(Seal.fileName)"
+        let seal: Seal?
+        do { seal = try Files.read(path, limit: 1 << 24).map { try Seal(parsing: $0, source: path) } } catch {
+            // A seal that cannot be read belongs to a damaged generation, which this transaction replaces.
+            if (error as? MoultError)?.cause is Errno { throw error }
+            return false
+        }
+        return seal?.transaction.map { $0 == id } ?? (facts.inode == inodes["generation"])
+    }
+
+    /// The manifest of the release that a plan installs: in its place, or still staged.
+    func release(of plan: Plan) throws -> Manifest? {
+        for directory in [layout.generation(plan.to.generation), generation] {
+            let path = "\(directory)/\(Generation.manifestName)"
+            guard let bytes = try Files.read(path, limit: Manifest.largest) else { continue }
+            return try Manifest(parsing: bytes, as: .sealed, source: path)
+        }
+        return nil
+    }
+
+    /// Whether a file is the database as it was published; for files that have no marker, in a copied store.
+    static func isPublished(_ path: String, _ digest: String) throws -> Bool {
+        guard try Files.facts(path)?.kind == .file else { return false }
+        return try SHA256.digest(ofFileAt: path).hex == digest
     }
 
     /// The inodes of what is staged, by which a settling tells done from not done.

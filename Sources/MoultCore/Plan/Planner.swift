@@ -43,6 +43,14 @@ struct Planner {
     var inProcess: [Consumer] = []
     /// Patches and bases that were found unfit.
     var avoided: Set<String> = []
+    /// Whether it plans under the store's lock, and may record facts of files that it had to read.
+    var isLocked = false
+
+    var locked: Planner {
+        var planner = self
+        planner.isLocked = true
+        return planner
+    }
 
     /// A plan with all that is needed to execute it.
     struct Made {
@@ -206,7 +214,8 @@ struct Planner {
     ) throws -> Made {
         try NotBuilt.refuse(manifest)
         if purpose != .reset { try steps.prove(manifest) }
-        let view = RecordingView(layout: layout)
+        let view = RecordingView(
+            layout: layout, renews: isLocked, incoming: purpose == .update ? (generation, incoming.bytes) : nil)
         let installed = try Generation.current(layout)
         view.note(try .read(layout.current, "target"))
         view.note(try .read(layout.settings, "content"))

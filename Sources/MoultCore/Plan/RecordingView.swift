@@ -10,7 +10,14 @@ final class RecordingView: StoreView, @unchecked Sendable {
     let layout: StoreLayout
     private(set) var facts: [Plan.Fact] = []
 
-    init(layout: StoreLayout) { self.layout = layout }
+    /// Whether the facts of files that had to be read are recorded: only under the store's lock.
+    private let renews: Bool
+    /// The manifest that is being applied; nil where the store's own manifest is read.
+    private let incoming: (generation: String, bytes: [UInt8])?
+
+    init(layout: StoreLayout, renews: Bool = false, incoming: (generation: String, bytes: [UInt8])? = nil) {
+        (self.layout, self.renews, self.incoming) = (layout, renews, incoming)
+    }
 
     var root: String { layout.root }
 
@@ -37,7 +44,8 @@ final class RecordingView: StoreView, @unchecked Sendable {
     func path(ofMember member: String, in generation: String) -> String { "\(layout.generation(generation))/\(member)" }
 
     func proveSeal(of generation: String) throws {
-        try Generation.load(generation, in: layout).proveSeal()
+        let release = incoming.flatMap { $0.generation == generation ? $0.bytes : nil }
+        try Generation.load(generation, in: layout).prove(renewing: renews, as: release)
     }
 
     func note(_ fact: Plan.Fact) {

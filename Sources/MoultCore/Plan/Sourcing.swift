@@ -23,7 +23,9 @@ struct Sourcing {
         var same: [Plan.Reuse] = []
         var others: [String] = []
         for member in members {
-            if let content = manifest.content(of: member), let file = files[content], file.isSealed {
+            if let content = manifest.content(of: member), let file = files[content],
+                try FilesAtHand.isSound(file, content)
+            {
                 same.append(Plan.Reuse(member: member, base: file.base, patches: []))
             } else {
                 others.append(member)

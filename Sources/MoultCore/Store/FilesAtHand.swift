@@ -1,12 +1,22 @@
 internal import MoultFiles
+internal import MoultTrust
 internal import StepKit
 
 /// The sealed files of all generations, by what they hold.
 struct FilesAtHand {
     struct File {
         let base: Plan.Reuse.Base
-        /// Whether it is the very file that was proven, by its inode, size and time of change.
-        let isSealed: Bool
+        let path: String
+        let standing: Seal.Standing
+    }
+
+    /// Whether a file is what was installed; one that was copied with its store is read to find out.
+    static func isSound(_ file: File, _ content: Manifest.Content) throws -> Bool {
+        switch file.standing {
+        case .confirmed: true
+        case .unconfirmed: try SHA256.digest(ofFileAt: file.path).hex == content.sha256
+        case .damaged: false
+        }
     }
 
     private(set) var files: [Manifest.Content: File] = [:]
@@ -27,10 +37,11 @@ struct FilesAtHand {
                     let facts = try Files.facts(generation.path(database.member)), facts.kind == .file,
                     facts.size == database.size
                 else { continue }
-                let isSealed = seal.entry(database.member)?.difference(to: facts) == nil
+                let path = generation.path(database.member)
+                guard let standing = try seal.entry(database.member)?.standing(of: path) else { continue }
                 let content = Manifest.Content(size: database.size, sha256: database.sha256)
-                if files[content].map({ !$0.isSealed && isSealed }) ?? true {
-                    files[content] = File(base: base, isSealed: isSealed)
+                if files[content].map({ $0.standing != .confirmed && standing == .confirmed }) ?? true {
+                    files[content] = File(base: base, path: path, standing: standing)
                 }
             }
         }

@@ -5,7 +5,12 @@ internal import StepKit
 package enum Freshness {
     /// True if `bytes` is the installed manifest, no update is unfinished, and every database is where it must be: one
     /// that is used in place, beside the manifest.
-    package static func isCurrent(_ bytes: [UInt8], of manifest: String, in layout: StoreLayout) throws -> Bool {
+    ///
+    /// A store that was copied is not current until a command that writes has verified it. With `reading` it is verified
+    /// now: for a store that cannot be written to.
+    package static func isCurrent(
+        _ bytes: [UInt8], of manifest: String, in layout: StoreLayout, reading: Bool = false
+    ) throws -> Bool {
         guard let name = try Generation.currentName(layout),
             try Files.read("\(layout.generation(name))/\(Generation.manifestName)", limit: Manifest.largest) == bytes,
             try Transaction.all(layout).isEmpty
@@ -16,17 +21,21 @@ package enum Freshness {
             let target = try Files.target(ofLink: generation.path(database.member))
             if target != "\(directory)/\(database.member)" { return false }
         }
-        return try isWhole(generation, in: layout)
+        return try isWhole(generation, in: layout, reading: reading)
     }
 
     /// Whether every path of a generation is there, and its files are the ones that were proven.
-    static func isWhole(_ generation: Generation, in layout: StoreLayout) throws -> Bool {
+    static func isWhole(_ generation: Generation, in layout: StoreLayout, reading: Bool) throws -> Bool {
         let seal = try generation.seal()
         let assessment = try Assessment(of: generation, in: layout)
         for database in generation.manifest.databases {
-            guard let entry = seal.entry(database.member),
-                entry.difference(to: try Files.factsThroughLinks(generation.path(database.member))) == nil
-            else { return false }
+            guard let entry = seal.entry(database.member) else { return false }
+            let file = generation.path(database.member)
+            switch try entry.standing(of: file) {
+            case .confirmed: break
+            case .damaged: return false
+            case .unconfirmed: guard reading, try entry.verifiedFacts(of: file) != nil else { return false }
+            }
             let path = try layout.place(of: database)
             let isThere =
                 database.kind.isSealed

@@ -99,20 +99,58 @@ package struct Generation: Sendable {
         return seal.counting(try LinkedFiles(layout).records())
     }
 
-    /// Throws unless every file of the generation is the very one that was proven; reads none of them.
-    package func proveSeal() throws {
+    /// Throws unless every file of the generation has the digest with which it was installed. Only files are read whose
+    /// facts do not confirm them.
+    ///
+    /// With `renewing`, which needs the store's lock, the facts of files that were read are recorded, so that they are not
+    /// read again. That needs a manifest whose full digest is known: the generation's name has only 32 bits of it. Either
+    /// `release` is the manifest that was just applied, which is signed or comes from the operator, or the seal has the
+    /// digest that the manifest had when the generation was made. A seal of an earlier version does not have it; then the
+    /// files are verified each time until the release is applied again.
+    package func prove(renewing: Bool = false, as release: [UInt8]? = nil) throws {
         let seal = try seal()
+        let digest = try SHA256.digest(of: bytes)
+        let isNamed = isAdopted || name.hasSuffix("+\(digest.prefix8)")
+        guard isNamed, seal.manifest.map({ $0 == digest.hex }) ?? true, release.map({ $0 == bytes }) ?? true else {
+            throw damaged(path(Self.manifestName), "was changed after it was installed")
+        }
         for database in manifest.databases {
             let path = path(database.member)
             guard let entry = seal.entry(database.member) else {
                 throw MoultError(
                     .generation, what: "\(path) was never sealed", why: "the generation's record does not have it")
             }
-            if let difference = entry.difference(to: try Files.factsThroughLinks(path)) {
-                throw MoultError(
-                    .generation, .refused, what: "\(path) is not what was installed", why: "it \(difference)",
-                    now: "Bring release \(manifest.version) in again from its bundle: moult apply MANIFEST")
+            switch try entry.standing(of: path) {
+            case .confirmed: continue
+            case .damaged(let why): throw damaged(path, why)
+            case .unconfirmed:
+                guard let facts = try entry.verifiedFacts(of: path) else {
+                    throw damaged(path, "has another SHA-256 than the release")
+                }
+                if renewing, seal.manifest != nil || release != nil { try LinkedFiles(layout).add(facts) }
             }
         }
+    }
+
+    private var isAdopted: Bool { name.hasPrefix(Self.adopted) }
+
+    private func damaged(_ path: String, _ why: String) -> MoultError {
+        let isAdopted = isAdopted
+        return MoultError(
+            .generation, .refused, what: "\(path) is not what was installed", why: "it \(why)",
+            now: isAdopted
+                ? "Restore the file from a backup."
+                : "Bring release \(manifest.version) in again from its bundle: moult apply MANIFEST")
+    }
+}
+
+extension Seal.Entry {
+    /// Reads the file and returns its facts if it has the digest of the seal; nil if it has another one.
+    func verifiedFacts(of path: String) throws -> SealedFacts? {
+        // The facts from before: what is written while it is read does not match them.
+        guard let facts = try Files.factsThroughLinks(path),
+            try SHA256.digest(ofFileAt: path).hex == sha256
+        else { return nil }
+        return SealedFacts(sha256: sha256, facts)
     }
 }

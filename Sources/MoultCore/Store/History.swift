@@ -102,18 +102,42 @@ package enum History {
     /// Adds a line. Synced only if it has the holds: after a power cut any other line may be missing, and the store is
     /// right without it.
     package static func append(_ entry: Entry, to layout: StoreLayout) throws {
+        // In a store that was copied with `cp -al` the original has the same file.
+        try Files.detach(layout.history)
+        try dropTornLine(layout)
         let file = try Descriptor(layout.history, .append, mode: 0o644)
-        let size = try file.facts().size
-        var line = entry.json.line + "\n"
-        if size > 0 {
-            // A crash may have torn the last line; the new one must not be glued to it.
-            var last = [UInt8](repeating: 0, count: 1)
-            _ = try last.withUnsafeMutableBytes { try file.read(into: $0, at: size - 1) }
-            if last[0] != UInt8(ascii: "\n") { line = "\n" + line }
-        }
-        try file.write(Array(line.utf8))
+        try file.write(Array((entry.json.line + "\n").utf8))
         if entry.holds != nil { try file.sync() }
         try file.close()
+    }
+
+    /// Removes the last line if a crash tore it; the next one must not be glued to it. Needs the store's lock.
+    static func dropTornLine(_ layout: StoreLayout) throws {
+        guard let size = try Files.facts(layout.history)?.size, size > 0 else { return }
+        let file = try Descriptor(layout.history, .append, mode: 0o644)
+        var end = size
+        while end > 0 {
+            let count = min(end, 1 << 16)
+            var block = [UInt8](repeating: 0, count: count)
+            let read = try block.withUnsafeMutableBytes { try file.read(into: $0, at: end - count) }
+            guard read == count else {
+                throw MoultError(.store, what: "cannot read \(layout.history)", why: "it became shorter meanwhile")
+            }
+            if let newline = block.lastIndex(of: UInt8(ascii: "\n")) {
+                end -= count - newline - 1
+                break
+            }
+            end -= count
+        }
+        if end < size {
+            try file.close()
+            try Files.detach(layout.history)
+            let file = try Descriptor(layout.history, .append, mode: 0o644)
+            try file.truncate(to: end)
+            try file.close()
+        } else {
+            try file.close()
+        }
     }
 
     /// The newest entries, oldest first, and how many lines among them could not be read.

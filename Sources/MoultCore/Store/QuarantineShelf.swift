@@ -69,10 +69,20 @@ package struct QuarantineShelf {
 
     /// All sets, the oldest first.
     package func sets() throws -> [Set] {
-        let roots = [layout.quarantine] + (settings.cacheRoot.map { [layout.quarantine(of: "\($0)/x")] } ?? [])
         return try roots.flatMap { root in
-            try Files.list(root).filter { !CacheTag.isTag($0) }.compactMap { try set("\(root)/\($0)") }
+            try Files.list(root).filter { !CacheTag.isTag($0) && !$0.hasPrefix(".") }.compactMap {
+                try set("\(root)/\($0)")
+            }
         }.sorted { $0.age < $1.age }
+    }
+
+    private var roots: [String] {
+        [layout.quarantine] + (settings.cacheRoot.map { [layout.quarantine(of: "\($0)/x")] } ?? [])
+    }
+
+    /// Removes what killed commands left there; needs the store's lock.
+    func sweep(except unfinished: [String]) throws {
+        for root in roots { try Removable.sweep(quarantine: root, except: unfinished) }
     }
 
     /// The sets that one update put there.
@@ -101,7 +111,7 @@ package struct QuarantineShelf {
         let caches = try sets().filter(\.isCache)
         var size = caches.reduce(0) { $0 + $1.size }
         for set in caches where size > settings.quarantineLimit {
-            try Removable(set, isNamed: false)?.remove()
+            try Removable(set, isNamed: false)?.removeSet()
             size -= set.size
             report.removed.append(set)
         }
@@ -117,7 +127,7 @@ package struct QuarantineShelf {
                 report.kept.append((set, "it has what people wrote"))
                 continue
             }
-            if !dry { try Removable(set, isNamed: includingUserData)?.remove() }
+            if !dry { try Removable(set, isNamed: includingUserData)?.removeSet() }
             report.removed.append(set)
         }
         return report

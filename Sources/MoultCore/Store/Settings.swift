@@ -14,10 +14,8 @@ package struct Settings: Sendable, Equatable {
     package var hold: Hold?
     /// How many generations are kept, with the current one.
     package var keep: Int
-    /// Seconds for which no generation is collected, because readers without a lease may be about to open it.
+    /// Seconds for which no generation is collected after it was made or left service, because readers without a lease may be about to open it.
     package var minimumAge: Int
-    /// Marks generations as what backups may leave out.
-    package var backupSkipsGenerations: Bool
     /// Who must have signed what comes in; nil takes anything.
     package var keys: TrustedKeys?
     /// The directory of databases of kind `cache`, if they do not lie in the store.
@@ -35,7 +33,7 @@ package struct Settings: Sendable, Equatable {
 
     package init(product: String, app: Version? = nil, follow: Policy.Follow = .newer) {
         (self.product, self.app, self.follow) = (product, app, follow)
-        (hold, keep, minimumAge, backupSkipsGenerations) = (nil, 2, 60, false)
+        (hold, keep, minimumAge) = (nil, 2, 60)
     }
 
     package var json: JSON {
@@ -69,7 +67,6 @@ package struct Settings: Sendable, Equatable {
         keep = try fields.optionalCount("keep") ?? keep
         if keep < 1 { throw fields.fail("keep", "must be at least 1: the current generation") }
         minimumAge = try fields.optionalCount("minimumAge") ?? minimumAge
-        backupSkipsGenerations = try fields.optionalBool("backupSkipsGenerations") ?? false
         if let path = try fields.optionalString("cacheRoot") {
             guard path.hasPrefix("/"), path.utf8.count > 1 else {
                 throw fields.fail("cacheRoot", "must be a full path, is \"\(path)\"")

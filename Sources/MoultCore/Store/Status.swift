@@ -17,6 +17,8 @@ package struct Status: Sendable {
     package struct File: Sendable {
         package enum State: String, Sendable {
             case sound, missing, changed, living, damaged
+            /// A copy of the file that was verified, or another file: only reading it can tell.
+            case unverified
         }
         package let name: String
         package let kind: Database.Kind
@@ -115,12 +117,16 @@ package struct Status: Sendable {
                 file.finding = finding
                 return file
             }
-            guard let facts else { return file(.missing, "nothing at \(path)") }
+            guard facts != nil else { return file(.missing, "nothing at \(path)") }
             guard try Files.target(ofLink: path) == StoreLayout.link(to: database.member) else {
                 return file(.changed, "\(path) is no link through current")
             }
             guard let entry = seal.entry(database.member) else { return file(.changed, "it was never sealed") }
-            return entry.difference(to: facts).map { file(.changed, "it \($0)") } ?? file(.sound)
+            switch try entry.standing(of: generation.path(database.member)) {
+            case .confirmed: return file(.sound)
+            case .unconfirmed: return file(.unverified)
+            case .damaged(let why): return file(.changed, "it \(why)")
+            }
         }
     }
 }

@@ -19,11 +19,14 @@ package struct Verifier: Sendable {
         package var notChecked: [String] = []
         /// The command that helps, without the store.
         package var remedy: [String]?
+        /// How it was checked, where that is not the usual way.
+        package var note: String?
 
         package var json: JSON {
             .compact([
                 "subject": .string(subject), "method": .string(method), "sound": .bool(finding == nil),
                 "finding": .optional(finding),
+                "note": .optional(note),
                 "notChecked": notChecked.isEmpty ? nil : .array(notChecked.map { .string($0) }),
             ])
         }
@@ -60,14 +63,31 @@ package struct Verifier: Sendable {
             Check(
                 subject: database.name, method: "path",
                 finding: target == StoreLayout.link(to: database.member) ? nil : "\(path) is no link through current"),
-            Check(
-                subject: database.name, method: "seal",
-                finding: entry == nil ? "it was never sealed" : entry?.difference(to: facts).map { "\(file) \($0)" }),
+            try seal(database, entry, file, deep: deep),
             Check(subject: database.name, method: "sidecars", finding: try sidecar(path, file)),
         ]
         if deep, facts != nil { checks += try read(database, file, sealed: entry?.sha256) }
         for index in checks.indices where checks[index].finding != nil { checks[index].remedy = ["moult", "apply"] }
         return checks
+    }
+
+    /// Where the facts do not confirm the file, as in a copied store, its digest decides; `deep` reads it anyway.
+    private func seal(_ database: Database, _ entry: Seal.Entry?, _ file: String, deep: Bool) throws -> Check {
+        var check = Check(subject: database.name, method: "seal", finding: nil)
+        switch try entry?.standing(of: file) {
+        case .none: return Check(subject: check.subject, method: check.method, finding: "it was never sealed")
+        case .confirmed: break
+        case .damaged(let why):
+            return Check(subject: check.subject, method: check.method, finding: "\(file) \(why)")
+        case .unconfirmed:
+            if !deep, try entry?.verifiedFacts(of: file) == nil {
+                return Check(
+                    subject: check.subject, method: check.method,
+                    finding: "\(file) has another SHA-256 than the release")
+            }
+            check.note = deep ? "copied; see digest" : "copied; its SHA-256 matches"
+        }
+        return check
     }
 
     private func sidecar(_ path: String, _ file: String) throws -> String? {

@@ -146,7 +146,6 @@ enum Sample {
           "follow": "match",
           "keep": 3,
           "minimumAge": 0,
-          "backupSkipsGenerations": true,
           "cacheRoot": "/var/cache/dailyvalue",
           "quarantineLimit": 0,
           "consumers": [

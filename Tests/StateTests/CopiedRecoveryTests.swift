@@ -1,0 +1,58 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// An update that was interrupted is recovered in a copy of the store as in the original.
+@Suite(.timeLimit(.minutes(60))) struct CopiedRecoveryTests {
+    static let points: [(call: String, number: Int)] = [
+        ("fsync", 4), ("fsync", 7), ("fsync", 9), ("fsync", 11), ("fsync", 14), ("renameat2", 1), ("renameat2", 2),
+        ("rename", 2), ("rename", 4), ("link", 1), ("unlink", 3), ("unlink", 6), ("unlink", 9), ("symlink", 1),
+        ("rmdir", 1), ("rmdir", 3), ("mkdir", 5), ("write", 8),
+    ]
+
+    private func interrupt(
+        _ operation: String, _ point: (String, Int), at path: String, _ releases: CopiedStore.Releases
+    ) throws -> CopiedStore? {
+        let state: CopiedStore.State = operation == "adopted" ? .adopted : .twoGenerations
+        let store = try CopiedStore.make(state, at: path, releases)
+        let arguments: [String]
+        switch operation {
+        case "update": arguments = ["apply", releases.manifest(3)]
+        case "reset": arguments = ["reset", "diary", "--set-user-data-aside"]
+        case "adopted": arguments = ["rollback", "--to", "0+adopted"]
+        default:
+            let food = "\(path)/.moult/current/food.db"
+            try Shell.must(["chmod", "u+w", food])
+            try Shell.must(["sh", "-c", "printf x | dd of='\(food)' bs=1 seek=5000 conv=notrunc 2>/dev/null"])
+            arguments = ["apply", releases.manifest(2)]
+        }
+        return try store.kill(at: point, arguments) ? store : nil
+    }
+
+    @Test(arguments: ["update", "reset", "repair", "adopted"], [false, true])
+    func `recovery in a copy ends as in the original`(operation: String, undo: Bool) throws {
+        let (releases, scratch) = (try CopiedStore.Releases(), try Scratch())
+        let recover = ["recover"] + (undo ? ["--undo"] : [])
+        var interrupted = 0
+        for (index, point) in Self.points.enumerated() {
+            let path = scratch.path("\(index)")
+            guard let original = try interrupt(operation, point, at: path, releases) else { continue }
+            interrupted += 1
+            var outcomes: [(way: CopyWay, outcome: CopyMatrixTests.Outcome, errors: String)] = []
+            let before = try original.files()
+            for way in [CopyWay.archive, .bytes, .hardLinks] {
+                let copy = CopiedStore(path: "\(path)-\(way)")
+                try way.copy(path, to: copy.path)
+                let (outcome, ended) = try CopyMatrixTests.outcome(copy, recover)
+                outcomes.append((way, outcome, ended.errors))
+            }
+            #expect(try original.files() == before, "\(operation), \(point): the copies changed the original")
+            let expected = try CopyMatrixTests.outcome(original, recover).0
+            for (way, outcome, errors) in outcomes {
+                #expect(outcome == expected, "\(operation), \(point), \(way.rawValue): \(errors)")
+            }
+        }
+        #expect(interrupted >= 8, "only \(interrupted) points were reached")
+    }
+}

@@ -1,0 +1,137 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// Digests identify sealed files; inode, size and times are a cache of them.
+@Suite(.timeLimit(.minutes(60))) struct CopiedSealTests {
+    let releases: CopiedStore.Releases
+    let scratch: Scratch
+    let original: CopiedStore
+    private let copy: CopiedStore
+
+    init() throws {
+        (releases, scratch) = (try CopiedStore.Releases(), try Scratch())
+        original = try CopiedStore.make(.twoGenerations, at: scratch.path("original"), releases)
+        copy = CopiedStore(path: scratch.path("copy"))
+    }
+
+    private func file(_ store: CopiedStore, version: String = "2.0.0", _ name: String = "food.db") throws -> String {
+        let generations = try Files.list("\(store.path)/.moult/generations")
+        let generation = try #require(generations.first { $0.hasPrefix("\(version)+") })
+        return "\(store.path)/.moult/generations/\(generation)/\(name)"
+    }
+
+    /// Writes another text of the same length in the place of one.
+    private func replace(_ old: String, _ new: String, in path: String) throws {
+        try Shell.must(["sed", "-i.old", "s/\(old)/\(new)/", path])
+        let isOther = try Shell.run(["cmp", "-s", path, "\(path).old"]).status == 1
+        try #require(isOther)
+        try Shell.must(["rm", "\(path).old"])
+    }
+
+    @Test(arguments: CopyWay.available)
+    func `a copy is shown as not verified until a writing command has verified it once`(way: CopyWay) throws {
+        try way.copy(original.path, to: copy.path)
+        #expect(try copy.state("food") == "unverified")
+        let nagios = try copy.moult(["status", "--nagios"])
+        #expect(nagios.status == 1 && nagios.output.contains("copied and not verified: food"))
+        try copy.must("apply", releases.manifest(2))
+        #expect(try copy.state("food") == "sound")
+        #expect(try copy.moult(["status", "--nagios"]).status == 0)
+        let after = try Tree(copy.path)
+        try copy.must("apply", releases.manifest(2))
+        #expect(try Tree(copy.path) == after)
+    }
+
+    @Test(arguments: CopyWay.available)
+    func `a file that differs in a copy is found, and repaired by applying its release`(way: CopyWay) throws {
+        // Not by `cp -al`: there it would be the original's file.
+        guard way != .hardLinks else { return }
+        try way.copy(original.path, to: copy.path)
+        try replace("FOOD2", "FAKE2", in: file(copy))
+        let verify = try copy.moult(["verify"])
+        #expect(verify.status == 1 && verify.output.contains("another SHA-256"), "\(verify.output)")
+        try copy.must("apply", releases.manifest(2))
+        #expect(try copy.moult(["verify", "--deep"]).status == 0)
+        #expect(try copy.moult(["sql", "SELECT x FROM food.food"]).output == "x\nFOOD2\n")
+    }
+
+    @Test func `rollback refuses a kept release whose file differs in a copy`() throws {
+        try CopyWay.archive.copy(original.path, to: copy.path)
+        try replace("FOOD1", "FAKE1", in: file(copy, version: "1.0.0"))
+        let ended = try copy.moult(["rollback"])
+        #expect(ended.status == 3 && ended.errors.contains("SHA-256"), "\(ended.errors)")
+    }
+
+    @Test func `rollback refuses a kept release whose manifest differs in a copy`() throws {
+        try CopyWay.archive.copy(original.path, to: copy.path)
+        try replace("local.copies", "local.copied", in: file(copy, version: "1.0.0", "manifest.json"))
+        let ended = try copy.moult(["rollback"])
+        #expect(ended.status == 3 && ended.errors.contains("manifest.json"), "\(ended.errors)")
+    }
+
+    @Test func `a sealed file that is written to in its place is damaged at a glance`() throws {
+        let food = try file(original)
+        try Shell.must(["chmod", "u+w", food])
+        try Shell.must(["sh", "-c", "printf x | dd of='\(food)' bs=1 seek=5000 conv=notrunc 2>/dev/null"])
+        #expect(try original.state("food") == "changed")
+        #expect(try original.moult(["status", "--nagios"]).status == 2)
+    }
+
+    @Test func `a store that is restored in its own place works, also with the same inodes`() throws {
+        for _ in 0..<3 {
+            try Shell.must(["cp", "-r", original.path, scratch.path("backup")])
+            try Shell.must(["sh", "-c", "chmod -R u+w '\(original.path)' && rm -rf '\(original.path)'"])
+            try Shell.must(["mv", scratch.path("backup"), original.path])
+            #expect(try original.moult(["verify"]).status == 0)
+            #expect(try original.moult(["status"]).output.contains("changed") == false)
+        }
+        try original.must("rollback")
+        #expect(try original.moult(["sql", "SELECT x FROM food.food"]).output == "x\nFOOD1\n")
+    }
+
+    @Test func `a release is patched from the files of a copy`() throws {
+        try CopyWay.archive.copy(original.path, to: copy.path)
+        try copy.must("apply", releases.manifest(3))
+        #expect(try copy.state("food") == "sound")
+        try copy.must("rollback")
+        #expect(try copy.state("food") == "sound")
+    }
+
+    @Test func `the adopted file of a copy comes back`() throws {
+        let adopted = try CopiedStore.make(.adopted, at: scratch.path("adopted"), releases)
+        for way in CopyWay.available {
+            let copy = CopiedStore(path: scratch.path("adopted \(way)"))
+            try way.copy(adopted.path, to: copy.path)
+            let ended = try copy.moult(["rollback", "--to", "0+adopted"])
+            #expect(ended.status == 0, "\(way): \(ended.errors)")
+            #expect(try Shell.must(["sqlite3", "\(copy.path)/app.db", "SELECT * FROM old"]) == "OLD\n", "\(way)")
+        }
+    }
+
+    @Test func `a copy with hard links has a history of its own`() throws {
+        try CopyWay.hardLinks.copy(original.path, to: copy.path)
+        let before = try Files.read("\(original.path)/.moult/history.jsonl", limit: 1 << 20)
+        _ = try copy.moult(["apply", releases.manifest(3)])
+        try copy.must("hold", "9.0.0", "--reason", "test")
+        #expect(try Files.read("\(original.path)/.moult/history.jsonl", limit: 1 << 20) == before)
+        #expect(try original.moult(["status"]).output.contains("9.0.0") == false)
+    }
+
+    @Test func `a database that is open and hard-linked is not written to, and the message has the command`() throws {
+        try CopyWay.hardLinks.copy(original.path, to: copy.path)
+        let program = try Program([
+            "python3", "-u", "-c",
+            "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('select * from item').fetchall(); print('ready'); sys.stdin.readline()",
+            "\(copy.path)/app.db",
+        ])
+        try #require(program.line() == "ready")
+        let refused = try copy.moult(["apply", releases.manifest(3)])
+        program.write("quit\n")
+        program.wait()
+        #expect(refused.status == 75 && refused.errors.contains("cp -p '\(copy.path)/app.db'"), "\(refused.errors)")
+        try copy.must("apply", releases.manifest(3))
+        #expect(try Shell.must(["sqlite3", "\(original.path)/app.db", "SELECT name FROM item"]) == "SHIPPED2\nMINE\n")
+    }
+}

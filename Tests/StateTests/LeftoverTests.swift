@@ -1,0 +1,86 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// What updates and clean-ups leave behind when they are killed, and what they may remove.
+@Suite(.timeLimit(.minutes(60))) struct LeftoverTests {
+    let releases: CopiedStore.Releases
+    let scratch: Scratch
+    private var path: String { scratch.path("store") }
+
+    init() throws { (releases, scratch) = (try CopiedStore.Releases(), try Scratch()) }
+
+    @Test(arguments: [
+        ("symlink", 1), ("rename", 3), ("rename", 4), ("rename", 5), ("unlink", 3), ("unlink", 6), ("unlink", 12),
+        ("rmdir", 1), ("rmdir", 2), ("rmdir", 3), ("rmdir", 4),
+    ])
+    func `an update that recovery finished raises the downgrade guard`(call: String, number: Int) throws {
+        let store = try CopiedStore.make(.idle, at: path, releases)
+        guard try store.kill(at: (call, number), "apply", releases.manifest(3)) else { return }
+        try store.must("recover")
+        guard try Files.target(ofLink: "\(path)/.moult/current")?.contains("3.0.0") == true else { return }
+        try store.must("rollback")
+        let ended = try store.moult(["apply", releases.manifest(2)])
+        #expect(ended.status == 3 && ended.errors.contains("sequence"), "\(ended.output)\(ended.errors)")
+    }
+
+    @Test func `a clean-up that is killed leaves nothing behind after the next command`() throws {
+        var killed = 0
+        for call in ["unlink", "unlinkat", "rename", "rmdir", "write", "fsync"] {
+            for number in 1...6 {
+                let path = scratch.path("\(call)-\(number)")
+                let store = try CopiedStore.make(.quarantine, at: path, releases)
+                let clean = ["clean", "--quarantine-older-than", "0", "--including-user-data"]
+                guard try store.kill(at: (call, number), clean) else { break }
+                killed += 1
+                try store.must("recover")
+                let listed = try Shell.must([
+                    "find", path, "-empty", "-type", "d", "-o", "-name", "*.new", "-o", "-name", ".removed*",
+                ])
+                let left = listed.split(separator: "\n").map { $0.dropFirst(path.count) }.filter {
+                    !["/.moult/transactions", "/.moult/quarantine", "/.moult/downloads"].contains($0)
+                }
+                #expect(left == [], "\(call) \(number)")
+                for set in try Files.list("\(path)/.moult/quarantine") {
+                    #expect(try Files.facts("\(path)/.moult/quarantine/\(set)/set.json") != nil, "\(call) \(number)")
+                }
+            }
+        }
+        #expect(killed >= 4)
+    }
+
+    @Test func `a history line that a crash tore is removed by the next command`() throws {
+        let store = try CopiedStore.make(.twoGenerations, at: path, releases)
+        let history = "\(path)/.moult/history.jsonl"
+        let whole = try Files.read(history, limit: 1 << 20)
+        try Shell.must(["sh", "-c", "printf '{\"time\":\"2026' >> '\(history)'"])
+        try Shell.must([
+            "sh", "-c",
+            "touch '\(path)/moult.json.new' && mkdir -p '\(path)/.moult/quarantine/20261122000000-0a0a0a0a-diary'",
+        ])
+        try store.must("recover")
+        #expect(try Files.read(history, limit: 1 << 20) == whole)
+        #expect(try Files.facts("\(path)/moult.json.new") == nil)
+        #expect(try Files.list("\(path)/.moult/quarantine") == [])
+    }
+
+    @Test func `a generation that left service a moment ago is not collected, however old it is`() throws {
+        let store = try CopiedStore.make(.idle, at: path, releases)
+        try Shell.must(["sed", "-i", "s/\"keep\": 2/\"keep\": 1/", "\(path)/moult.json"])
+        let generation = try #require(try Files.list("\(path)/.moult/generations").first)
+        try Shell.must(["touch", "-d", "2 hours ago", "\(path)/.moult/generations/\(generation)"])
+        try store.must("apply", releases.manifest(2))
+        #expect(try Files.list("\(path)/.moult/generations").contains(generation))
+        try store.must("rollback")
+    }
+
+    @Test func `a setting that does nothing is refused`() throws {
+        let store = try CopiedStore.make(.idle, at: path, releases)
+        try Shell.must([
+            "sed", "-i", "s/\"keep\": 2/\"keep\": 2, \"backupSkipsGenerations\": true/", "\(path)/moult.json",
+        ])
+        let ended = try store.moult(["status"])
+        #expect(ended.status != 0 && ended.errors.contains("backupSkipsGenerations"), "\(ended.errors)")
+    }
+}

@@ -1,0 +1,221 @@
+import Glibc
+import MoultBasics
+import MoultFiles
+import MoultTrust
+import TestSupport
+import Testing
+
+/// A way to copy or move a store, as operators and backup tools do it.
+enum CopyWay: String, CaseIterable {
+    case archive = "cp -a"
+    case hardLinks = "cp -al"
+    case bytes = "cp -r"
+    case tar
+    case rsync = "rsync -aH"
+    case move = "mv"
+    case owner = "chown -R"
+
+    static let available: [CopyWay] = allCases.filter { way in
+        switch way {
+        case .rsync: access("/usr/bin/rsync", X_OK) == 0
+        case .owner: geteuid() == 0
+        default: true
+        }
+    }
+
+    /// Copies a store to a path that does not exist; `move` and `owner` work on a copy, so that the original stays.
+    func copy(_ store: String, to copy: String) throws {
+        switch self {
+        case .archive: try Shell.must(["cp", "-a", store, copy])
+        case .hardLinks: try Shell.must(["cp", "-al", store, copy])
+        case .bytes: try Shell.must(["cp", "-r", store, copy])
+        case .tar:
+            try Files.ensureDirectory(copy)
+            try Shell.must(["sh", "-c", "tar -C '\(store)' -cf - . | tar -C '\(copy)' -xpf -"])
+        case .rsync: try Shell.must(["rsync", "-aH", "\(store)/", copy])
+        case .move:
+            try Shell.must(["cp", "-a", store, "\(copy).before"])
+            try Shell.must(["mv", "\(copy).before", copy])
+        case .owner:
+            try Shell.must(["cp", "-a", store, copy])
+            try Shell.must(["chown", "-R", "\(geteuid()):\(getegid())", copy])
+        }
+    }
+}
+
+/// A store with one database of each kind, its releases, and the command that works on it from outside.
+struct CopiedStore {
+    let path: String
+
+    /// The releases 1.0.0, 2.0.0 and 3.0.0 of the product, packed once.
+    struct Releases {
+        let scratch: Scratch
+
+        init() throws {
+            scratch = try Scratch()
+            for number in 1...3 {
+                let work = try scratch.directory("draft-\(number)")
+                let scripts = [
+                    "food": "CREATE TABLE food(x); INSERT INTO food VALUES('FOOD\(number)');",
+                    "app":
+                        "CREATE TABLE item(name TEXT PRIMARY KEY, mine INT); INSERT INTO item VALUES('SHIPPED\(number)', 0);",
+                    "diary": "CREATE TABLE note(t); PRAGMA user_version = 1;",
+                ]
+                for (name, sql) in scripts { try Files.writeNew(Array(sql.utf8), to: "\(work)/\(name).sql") }
+                let draft: JSON = [
+                    "manifest": 1, "product": "local.copies", "version": .string("\(number).0.0"),
+                    "sequence": .size(number),
+                    "databases": [
+                        "food": ["kind": "reference", "build": ["script": "food.sql"]],
+                        "app": [
+                            "kind": "shared", "build": ["script": "app.sql"],
+                            "preserve": [["table": "item", "where": "mine = 1"]],
+                        ],
+                        "diary": ["kind": "user", "build": ["script": "diary.sql"]],
+                    ],
+                ]
+                try Files.writeNew(Array(draft.pretty.utf8), to: "\(work)/draft.json")
+                try Shell.must([
+                    BuiltMoult.path(), "pack", "-q", "--allow-dirty", "\(work)/draft.json", "-o",
+                    scratch.path("packed"),
+                ])
+            }
+        }
+
+        func manifest(_ number: Int) -> String { scratch.path("packed/copies-\(number).0.0.json") }
+    }
+
+    /// What a store may be like when it is copied.
+    enum State: String, CaseIterable {
+        case idle, twoGenerations, rolledBack, adopted, quarantine, interruptedEarly, interruptedLate
+
+        /// The number of the release that `apply` of the installed release names.
+        var installed: Int {
+            switch self {
+            case .idle, .rolledBack, .adopted, .quarantine: 1
+            case .twoGenerations, .interruptedEarly: 2
+            case .interruptedLate: 3
+            }
+        }
+
+        var isInterrupted: Bool { self == .interruptedEarly || self == .interruptedLate }
+    }
+
+    @discardableResult
+    func moult(_ arguments: [String]) throws -> Shell.Ended {
+        try Shell.run([BuiltMoult.path()] + arguments + ["--store", path])
+    }
+
+    func must(_ arguments: String...) throws {
+        let ended = try moult(arguments)
+        try #require(ended.status == 0, "\(arguments): exit \(ended.status): \(ended.errors)")
+    }
+
+    /// Makes a store in this state.
+    static func make(_ state: State, at path: String, _ releases: Releases) throws -> CopiedStore {
+        let store = CopiedStore(path: path)
+        try Shell.must([BuiltMoult.path(), "init", "-q", path, "--product", "local.copies"])
+        if state == .adopted {
+            try Shell.must(["sqlite3", "\(path)/app.db", "CREATE TABLE old(x); INSERT INTO old VALUES('OLD');"])
+        }
+        try store.must("apply", "-q", releases.manifest(1))
+        try Shell.must(["sqlite3", "\(path)/app.db", "INSERT INTO item VALUES('MINE', 1)"])
+        try Shell.must(["sqlite3", "\(path)/diary.db", "INSERT INTO note VALUES('DIARY')"])
+        switch state {
+        case .idle, .adopted: break
+        case .twoGenerations: try store.must("apply", "-q", releases.manifest(2))
+        case .rolledBack:
+            try store.must("apply", "-q", releases.manifest(2))
+            try store.must("rollback", "-q")
+        case .quarantine:
+            try store.must("reset", "-q", "diary", "--set-user-data-aside")
+            try Shell.must(["sqlite3", "\(path)/diary.db", "INSERT INTO note VALUES('LATER')"])
+        case .interruptedEarly, .interruptedLate:
+            try store.must("apply", "-q", releases.manifest(2))
+            let point: (String, Int) = state == .interruptedEarly ? ("mkdir", 3) : ("symlink", 1)
+            try #require(try store.kill(at: point, "apply", releases.manifest(3)))
+        }
+        return store
+    }
+
+    /// Kills a command at a system call; false if it ended before.
+    func kill(at point: (call: String, number: Int), _ arguments: String...) throws -> Bool {
+        try kill(at: point, arguments)
+    }
+
+    func kill(at point: (call: String, number: Int), _ arguments: [String]) throws -> Bool {
+        let ended = try Shell.run(
+            [
+                "strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=\(point.call)",
+                "-e", "inject=\(point.call):signal=SIGKILL:when=\(point.number)", BuiltMoult.path(),
+            ] + arguments + ["--store", path])
+        return ended.status != 0
+    }
+
+    // MARK: What is in it
+
+    /// All that matters of a store: the databases' content, the pointer, quarantine, and what is unfinished.
+    struct Content: Equatable, CustomStringConvertible {
+        var lines: [String]
+        var description: String { lines.joined(separator: "\n") }
+    }
+
+    func content() throws -> Content {
+        var lines = ["current \(try Files.target(ofLink: "\(path)/.moult/current") ?? "nothing")"]
+        for (name, table) in [("food", "food"), ("app", "item"), ("diary", "note")] {
+            lines.append("\(name): \(try read("\(path)/\(name).db", "SELECT * FROM \(table) ORDER BY 1"))")
+        }
+        for name in try Files.list("\(path)/.moult/generations") {
+            lines.append("generation \(name)")
+            let app = "\(path)/.moult/generations/\(name)/app.db"
+            if name.hasPrefix("0+") { lines.append(try read(app, "SELECT * FROM old")) }
+        }
+        var sets: [String] = []
+        for set in try Files.list("\(path)/.moult/quarantine") {
+            let directory = "\(path)/.moult/quarantine/\(set)"
+            let files = try Files.list(directory)
+            let rows = try files.filter { $0 == "diary.db" }.map {
+                try read("\(directory)/\($0)", "SELECT * FROM note")
+            }
+            sets.append("set \(set.split(separator: "-").dropFirst(2).joined(separator: "-")) \(files) \(rows)")
+        }
+        lines += sets.sorted()
+        lines.append("transactions \(try Files.list("\(path)/.moult/transactions").count)")
+        return Content(lines: lines)
+    }
+
+    private func read(_ file: String, _ sql: String) throws -> String {
+        let scratch = try Scratch()
+        for suffix in ["", "-wal", "-journal"] where try Files.factsThroughLinks(file + suffix) != nil {
+            try Files.copy(
+                Files.target(ofLink: file + suffix) == nil ? file + suffix : file, to: scratch.path("db\(suffix)"),
+                mode: 0o600)
+        }
+        let ended = try Shell.run(["sqlite3", scratch.path("db"), sql])
+        return ended.output + ended.errors
+    }
+
+    /// Every file with its content and mode, but not its times and names: what no command on a copy may change.
+    func files() throws -> [String: String] {
+        var files: [String: String] = [:]
+        func walk(_ directory: String) throws {
+            for name in try Files.list(directory) {
+                let file = "\(directory)/\(name)"
+                guard let facts = try Files.facts(file) else { continue }
+                switch facts.kind {
+                case .directory: try walk(file)
+                case .link: files[file] = try Files.target(ofLink: file)
+                default: files[file] = "\(String(facts.mode, radix: 8)) \(try SHA256.digest(ofFileAt: file).hex)"
+                }
+            }
+        }
+        try walk(path)
+        return files
+    }
+
+    /// The state of a database as `moult status` shows it.
+    func state(_ database: String) throws -> String? {
+        let status = try JSON(parsing: try moult(["status", "--json"]).output, source: "status")
+        return status["databases"]?.array?.first { $0["name"]?.string == database }?["state"]?.string
+    }
+}
