@@ -152,6 +152,9 @@ package struct Orchestrator: Sendable {
         let settler = try settler()
         let lock = try StoreLock.take(layout, wait: wait, stop: watcher.stopIfAsked)
         defer { withExtendedLifetime(lock) {} }
+        if let generation = try Generation.repairPointer(layout) {
+            watcher.tell(.warning("\(layout.current) was made again: \(generation) is in service"))
+        }
         let results = try settler.settle(patiently: true, back: back)
         try rebuildHolds()
         return results

@@ -63,6 +63,16 @@ package enum Files {
         throw MoultError(.system, what: "cannot read \(path)", why: "it is larger than \(ByteCount(limit))")
     }
 
+    /// A path beside this one at which nothing is: the path itself, or with a number.
+    package static func firstFree(_ path: String) throws -> String {
+        var (free, number) = (path, 2)
+        while try facts(free) != nil {
+            free = "\(path).\(number)"
+            number += 1
+        }
+        return free
+    }
+
     /// The names in a directory, sorted; empty if it is not there.
     package static func list(_ path: String) throws -> [String] {
         guard let directory = opendir(path) else {

@@ -1,4 +1,5 @@
 internal import MoultBasics
+internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
 
@@ -36,7 +37,10 @@ struct UserSchema {
     /// A release that is installed already has its template at hand; else `prove(_:)` gets it from the bundle.
     private func proveInstalled() throws {
         guard context.purpose == .update, context.generation == context.installedGeneration else { return }
-        try prove(context.store.path(ofMember: database.member, in: context.generation))
+        let template = context.store.path(ofMember: database.member, in: context.generation)
+        // One that is damaged is made again by this update, and the database is compared with the new one then.
+        guard try Files.facts(template)?.kind == .file else { return }
+        try prove(template)
     }
 
     /// Refuses a database that lacks what the app of this release will ask for.

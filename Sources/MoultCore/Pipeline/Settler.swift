@@ -177,24 +177,29 @@ package struct Settler {
     private func applier(
         _ transaction: Transaction, _ plan: Plan, _ inodes: [String: UInt64], digests: [String: String]?
     ) throws -> Applier {
-        // Where the new generation lies depends on how far the update came.
+        // Where the new generation lies depends on how far the update came; one that it repairs may be there besides.
         let seated = layout.generation(plan.to.generation)
-        let directory = try Files.facts(seated) == nil ? transaction.generation : seated
-        let path = "\(directory)/\(Generation.manifestName)"
-        guard let bytes = try Files.read(path, limit: Manifest.largest) else {
-            throw MoultError(
-                .stuck, .stuck, what: "\(path) is not there", why: "the unfinished update needs it",
-                now: "Go back to what was installed before: moult recover --undo")
+        for directory in [transaction.generation, seated] {
+            let path = "\(directory)/\(Generation.manifestName)"
+            guard try Files.facts(path)?.kind == .file, let bytes = try Files.read(path, limit: Manifest.largest),
+                let release = try? Manifest(parsing: bytes, as: .sealed, source: path),
+                try directory == seated || Generation.name(of: release, bytes: bytes) == plan.to.generation
+            else { continue }
+            return try applier(transaction, plan, inodes, digests, release, at: directory)
         }
-        let release = try Manifest(parsing: bytes, as: .sealed, source: path)
-        return try applier(transaction, plan, inodes, digests, release, at: directory)
+        throw MoultError(
+            .stuck, .stuck, what: "\(seated)/\(Generation.manifestName) cannot be read",
+            why: "the unfinished update needs it",
+            now: "Go back to what was installed before: moult recover --undo")
     }
 
     private func applier(
         _ transaction: Transaction, _ plan: Plan, _ inodes: [String: UInt64], _ digests: [String: String]?,
         _ release: Manifest, at directory: String
     ) throws -> Applier {
-        let installed = try plan.from.map { try Generation.load($0.generation, in: layout).manifest }
+        let installed = try plan.from.map { from in
+            from.generation == plan.to.generation ? release : try Generation.load(from.generation, in: layout).manifest
+        }
         let policy = Policy(
             follow: .match, allowDowngrade: true, moultVersion: moultVersion, cacheRoot: plan.request.cacheRoot)
         var context = PlanContext(

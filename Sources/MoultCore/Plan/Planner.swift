@@ -100,7 +100,7 @@ struct Planner {
         try prove(request.consent, manifest)
         if let refusal = Holds.read(layout, settings).refusal(of: manifest.version) { throw refusal }
         let policy = policy(request, settings)
-        try refuseReplay(manifest, policy)
+        try refuseReplay(manifest, incoming.bytes, policy)
         return try make(
             .update, manifest, incoming, generation: Generation.name(of: manifest, bytes: incoming.bytes), policy)
     }
@@ -123,11 +123,11 @@ struct Planner {
     }
 
     /// An old release must not come back after a rollback as if it were new.
-    private func refuseReplay(_ manifest: Manifest, _ policy: Policy) throws {
+    private func refuseReplay(_ manifest: Manifest, _ bytes: [UInt8], _ policy: Policy) throws {
         guard policy.follow == .newer, !policy.allowDowngrade else { return }
         let seen = try Seen.read(layout).sequence
         if manifest.sequence >= seen { return }
-        guard let installed = try Generation.current(layout)?.manifest,
+        guard let installed = try Generation.current(layout, orAs: bytes, manifest)?.manifest,
             installed.version.precedes(manifest.version), installed.sequence < manifest.sequence
         else { return }
         throw MoultError(
@@ -216,7 +216,7 @@ struct Planner {
         if purpose != .reset { try steps.prove(manifest) }
         let view = RecordingView(
             layout: layout, renews: isLocked, incoming: purpose == .update ? (generation, incoming.bytes) : nil)
-        let installed = try Generation.current(layout)
+        let installed = try Generation.current(layout, orAs: incoming.bytes, manifest)
         view.note(try .read(layout.current, "target"))
         view.note(try .read(layout.settings, "content"))
         view.note(try .read(layout.holds, "content"))

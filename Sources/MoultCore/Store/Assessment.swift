@@ -73,7 +73,14 @@ package struct Assessment {
         if try Files.factsThroughLinks(place) != nil, !Files.isReadable(place) {
             return Finding(notChecked: ["this user may not read \(place)"], depth: .glance)
         }
-        let template = try SchemaShape(of: Connection(path: generation.path(database.member), access: .immutable))
+        let template: SchemaShape
+        do {
+            template = try SchemaShape(of: Connection(path: generation.path(database.member), access: .immutable))
+        } catch let error as MoultError {
+            return Finding(
+                fault: "the release's own file \(generation.path(database.member)) cannot be read: "
+                    + (error.why ?? error.what), remedy: .apply, depth: depth)
+        }
         let pages: Fitness.Pages = depth == .glance ? .none : depth == .check ? .quick : .full
         var remedy: Remedy?
         let fitness = try Fitness.of(place, deadline: 600, pages: pages) {

@@ -34,33 +34,80 @@ package struct Generation: Sendable {
     package static func load(_ name: String, in layout: StoreLayout) throws -> Generation {
         let directory = layout.generation(name)
         let path = "\(directory)/\(manifestName)"
-        guard let bytes = try Files.read(path, limit: Manifest.largest) else {
+        do {
+            guard let bytes = try Files.read(path, limit: Manifest.largest) else {
+                throw MoultError(.generation, what: "\(path) is not there")
+            }
+            let manifest = try Manifest(parsing: bytes, as: .sealed, source: path)
+            return Generation(name: name, directory: directory, layout: layout, manifest: manifest, bytes: bytes)
+        } catch let error as MoultError where !Files.isDenied(error) {
             throw MoultError(
-                .generation, what: "generation \(name) has no manifest", why: "\(path) is not there",
-                now: "Bring the release in again: moult apply MANIFEST")
+                .generation, what: "the manifest of generation \(name) cannot be read",
+                why: error.what + (error.why.map { ": \($0)" } ?? ""),
+                now: "Bring release \(version(of: name)) in again: moult apply MANIFEST", cause: error)
         }
-        let manifest = try Manifest(parsing: bytes, as: .sealed, source: path)
-        return Generation(name: name, directory: directory, layout: layout, manifest: manifest, bytes: bytes)
     }
 
     /// The name that `current` points at; nil if nothing is installed.
     package static func currentName(_ layout: StoreLayout) throws -> String? {
         guard let target = try Files.target(ofLink: layout.current) else {
             if try Files.facts(layout.current) != nil {
-                throw MoultError(
-                    .store, what: "\(layout.current) is no link", why: "something else was put in its place")
+                throw lost(layout, "it is no link", because: "something else was put in its place")
             }
-            return nil
+            guard try lastInstalled(layout) != nil else { return nil }
+            throw lost(layout, "it is not there", because: "it says which generation is in service")
         }
-        guard target.hasPrefix("generations/"), !target.dropFirst(12).contains("/"), target.utf8.count > 12 else {
-            throw MoultError(
-                .store, what: "\(layout.current) points at \(target)", why: "that is no generation of this store")
+        guard target.hasPrefix("generations/"), isName(String(target.dropFirst(12))) else {
+            throw lost(layout, "it points at \(target)", because: "that is no generation of this store")
         }
         return String(target.dropFirst(12))
     }
 
+    private static func lost(_ layout: StoreLayout, _ what: String, because why: String) -> MoultError {
+        MoultError(
+            .store, what: "\(layout.current) cannot be used: \(what)", why: why, now: "Put it back with: moult recover")
+    }
+
+    /// What the history says was installed last, if it is there and no update is under way; asked only where the pointer
+    /// cannot tell.
+    private static func lastInstalled(_ layout: StoreLayout) throws -> String? {
+        guard try names(layout).contains(where: { isName($0) }), try Transaction.all(layout).isEmpty else { return nil }
+        let last = try HistoryReader(layout).first { [.done, .finished].contains($0.outcome) && !$0.to.isEmpty }
+        return try last.flatMap { try Files.facts(layout.generation($0.to)) == nil ? nil : $0.to }
+    }
+
+    /// Makes the pointer again from the history; gives the generation if it had to be made. Needs the store's lock.
+    static func repairPointer(_ layout: StoreLayout) throws -> String? {
+        do {
+            _ = try currentName(layout)
+            return nil
+        } catch let error as MoultError where error.code == .store {
+            guard let name = try lastInstalled(layout) else { throw error }
+            if let facts = try Files.facts(layout.current), facts.kind != .link {
+                // Whatever it is, moult did not make it.
+                try Files.rename(layout.current, to: try Files.firstFree("\(layout.root)/moult-current.old"))
+            }
+            let new = "\(layout.current).new"
+            try Files.remove(new)
+            try Files.symlink(to: StoreLayout.target(of: name), at: new)
+            try Files.rename(new, to: layout.current)
+            try Files.syncDirectory(layout.hidden)
+            return name
+        }
+    }
+
     package static func current(_ layout: StoreLayout) throws -> Generation? {
         try currentName(layout).map { try load($0, in: layout) }
+    }
+
+    /// The installed generation, or what a release that is applied again says of it where its own manifest is damaged.
+    static func current(_ layout: StoreLayout, orAs bytes: [UInt8], _ manifest: Manifest) throws -> Generation? {
+        guard let name = try currentName(layout) else { return nil }
+        do { return try load(name, in: layout) } catch {
+            guard !Files.isDenied(error), try Self.name(of: manifest, bytes: bytes) == name else { throw error }
+            return Generation(
+                name: name, directory: layout.generation(name), layout: layout, manifest: manifest, bytes: bytes)
+        }
     }
 
     /// The version that the name of a generation begins with: what stands before its last `+`.
@@ -89,6 +136,11 @@ package struct Generation: Sendable {
     }
 
     package func path(_ member: String) -> String { "\(directory)/\(member)" }
+
+    /// The record of the generation's files; nil where it is missing or damaged.
+    func sealIfSound() throws -> Seal? {
+        do { return try seal() } catch let error as MoultError where !Files.isDenied(error) { return nil }
+    }
 
     package func seal() throws -> Seal {
         let path = path(Seal.fileName)

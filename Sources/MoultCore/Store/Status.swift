@@ -101,7 +101,7 @@ package struct Status: Sendable {
     }
 
     private static func files(_ generation: Generation, _ layout: StoreLayout) throws -> [File] {
-        let seal = try generation.seal()
+        let seal = try generation.sealIfSound()
         let assessment = try Assessment(of: generation, in: layout)
         return try generation.manifest.databases.map { database in
             let path = try layout.place(of: database)
@@ -121,6 +121,7 @@ package struct Status: Sendable {
             guard try Files.target(ofLink: path) == StoreLayout.link(to: database.member) else {
                 return file(.changed, "\(path) is no link through current")
             }
+            guard let seal else { return file(.changed, "the record of the generation's files is missing or damaged") }
             guard let entry = seal.entry(database.member) else { return file(.changed, "it was never sealed") }
             switch try entry.standing(of: generation.path(database.member)) {
             case .confirmed: return file(.sound)

@@ -56,7 +56,7 @@ package struct Verifier: Sendable {
     private func sealed(_ database: Database, _ generation: Generation, deep: Bool) throws -> [Check] {
         let path = try layout.place(of: database)
         let target = try Files.target(ofLink: path)
-        let entry = try generation.seal().entry(database.member)
+        let entry = try generation.sealIfSound()?.entry(database.member)
         let file = generation.path(database.member)
         let facts = try Files.factsThroughLinks(file)
         var checks = [
@@ -75,7 +75,7 @@ package struct Verifier: Sendable {
     private func seal(_ database: Database, _ entry: Seal.Entry?, _ file: String, deep: Bool) throws -> Check {
         var check = Check(subject: database.name, method: "seal", finding: nil)
         switch try entry?.standing(of: file) {
-        case .none: return Check(subject: check.subject, method: check.method, finding: "it was never sealed")
+        case .none: return Check(subject: check.subject, method: check.method, finding: "the record of the generation's files does not have it")
         case .confirmed: break
         case .damaged(let why):
             return Check(subject: check.subject, method: check.method, finding: "\(file) \(why)")
