@@ -55,7 +55,7 @@ public struct Store: Sendable {
         return Update(result)
     }
 
-    /// Goes back to the generation that was in service before, or to a kept one by its version or name.
+    /// Goes back to the newest older release that is not on hold, or to a kept one by its version or name.
     @discardableResult
     public func rollback(to version: String? = nil, reason: String, waiting seconds: Int = 10) throws -> Update {
         Update(try orchestrator().rollback(to: version, reason: reason, wait: seconds))

@@ -159,7 +159,7 @@ import Testing
         // A release that is refused has had its name for a while.
         #expect(try bench.run("moult apply -q \(patches.manifest("3.0.0")) --store store").status != 0)
         try isSound("refused")
-        try bench.must("moult rollback -q --store store && moult unhold -q --store store")
+        try bench.must("moult rollback -q --store store && moult unhold -q --all --store store")
         try isSound("rolled back")
         try bench.must(
             "moult apply -q \(patches.manifest("2.0.0")) --store store && moult apply -q \(patches.manifest("4.0.0")) --store store"

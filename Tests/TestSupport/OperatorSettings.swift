@@ -1,0 +1,12 @@
+package import MoultBasics
+package import MoultCore
+import MoultFiles
+
+extension Settings {
+    /// Changes one member of `moult.json`, as an operator does.
+    package static func rewrite(_ layout: StoreLayout, _ name: String, _ value: JSON?) throws {
+        let bytes = try Files.read(layout.settings, limit: 1 << 20) ?? []
+        let json = try JSON(parsing: bytes, as: .draft, source: layout.settings)
+        try Files.replace(layout.settings, with: Array(json.setting(name, to: value).pretty.utf8))
+    }
+}
