@@ -33,7 +33,9 @@ extension Call {
         let generation = try Generation.load(lease.generation, in: layout)
         let assessment = try Assessment(of: generation, in: layout)
         let parts = try generation.manifest.databases.map { database in
-            func ifThere(_ path: String) throws -> String? { try Files.factsThroughLinks(path).map { _ in path } }
+            func ifThere(_ path: String) throws -> String? {
+                try Files.factsThroughLinks(path)?.kind == .file ? path : nil
+            }
             if database.kind.isSealed {
                 return Subject.Part(
                     name: database.name, path: try ifThere(generation.path(database.member)), declared: database)

@@ -35,11 +35,13 @@ package struct Collector {
             try HistoryReader(layout).first { $0.to == current && $0.from != current && $0.outcome != .failed }?.from
         }
         candidates.sort { ($0.name == before ? Int.max : $0.since) > ($1.name == before ? Int.max : $1.since) }
-        for candidate in candidates.dropFirst(keep - 1) {
+        // Nobody can go back to one whose manifest is damaged.
+        let (sound, broken) = try split(candidates)
+        for candidate in sound.dropFirst(keep - 1) + broken {
             let directory = layout.generation(candidate.name)
             // Readers without a lease may be about to open what was in service a moment ago.
             let age = Timestamp.now.seconds - max(candidate.since, left[candidate.name] ?? 0)
-            if age < settings.minimumAge {
+            if age < settings.minimumAge, !broken.contains(where: { $0.name == candidate.name }) {
                 report.kept.append(
                     Kept(generation: candidate.name, why: "in service less than \(settings.minimumAge) s ago"))
             } else if let lease = try FileLock.take(directory, .exclusive, directory: true) {
@@ -53,6 +55,22 @@ package struct Collector {
             }
         }
         return report
+    }
+
+    private typealias Candidates = [(name: String, since: Int)]
+
+    private func split(_ candidates: Candidates) throws -> (sound: Candidates, broken: Candidates) {
+        var (sound, broken): (Candidates, Candidates) = ([], [])
+        for candidate in candidates {
+            do {
+                _ = try Generation.load(candidate.name, in: layout)
+                sound.append(candidate)
+            } catch {
+                if Files.isDenied(error) { throw error }
+                broken.append(candidate)
+            }
+        }
+        return (sound, broken)
     }
 
     /// When generations left service within the last `minimumAge` seconds, by name.

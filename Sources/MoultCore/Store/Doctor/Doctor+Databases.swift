@@ -18,9 +18,14 @@ extension Doctor {
                     Finding(
                         kind: "sidecar", path: path, what: "it lies beside the sealed database \(database.name)",
                         why: "SQLite would take it for a part of the database and read something else",
-                        mend: command("mv", path, "/tmp/")))
+                        mend: try moveAway(path)))
             }
-            findings += try readOnlyWAL(database.name, file)
+            findings += try readOnlyWAL(database.name, file).map { finding in
+                var finding = finding
+                // Nobody writes to a sealed file: it is made again.
+                finding.mend = command("moult", "apply", "--store", layout.root, "MANIFEST")
+                return finding
+            }
         }
         return findings
     }

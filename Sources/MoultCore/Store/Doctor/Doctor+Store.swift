@@ -21,20 +21,16 @@ extension Doctor {
     }
 
     func pointer() throws -> [Finding] {
-        guard let facts = try Files.facts(layout.current) else { return [] }
-        // A pointer that cannot be read is the finding.
-        let name = try? Generation.currentName(layout)
-        guard facts.kind == .link, let name,
-            try Files.facts("\(layout.generation(name))/\(Generation.manifestName)") != nil
-        else {
+        do {
+            _ = try Generation.currentName(layout)
+            return []
+        } catch let error as MoultError where error.code == .store {
             return [
                 Finding(
-                    kind: "pointer", path: layout.current, what: "it points at no generation of this store",
-                    why: "no sealed database can be opened",
-                    mend: command("moult", "apply", "--store", layout.root, "MANIFEST"))
+                    kind: "pointer", path: layout.current, what: error.what, why: "no sealed database can be opened",
+                    mend: command("moult", "recover", "--store", layout.root))
             ]
         }
-        return []
     }
 
     /// Links of the store that lead nowhere: who opens one without care makes an empty database at its end.
@@ -66,11 +62,13 @@ extension Doctor {
             .filter { !layout.own.contains($0) }
         for name in try Generation.names(layout) {
             let directory = layout.generation(name)
-            // So is a generation that cannot be read.
-            guard let generation = try? Generation.load(name, in: layout) else {
+            if CacheTag.isTag(name) { continue }
+            // One that cannot be read is told by `unreadable`.
+            guard Generation.isName(name) else {
                 strange.append(directory)
                 continue
             }
+            guard let generation = try? Generation.load(name, in: layout) else { continue }
             let members = generation.manifest.databases.flatMap { [$0.member] + Self.beside($0.member) }
             let known = members.map { String($0.prefix { $0 != "/" }) } + [Generation.manifestName, Seal.fileName]
             strange += try Files.list(directory).filter {
@@ -78,10 +76,59 @@ extension Doctor {
             }
             .map { "\(directory)/\($0)" }
         }
-        return strange.map {
+        return try strange.map {
             Finding(
                 kind: "unknown", path: $0, what: "moult does not know it", why: "it was not put there by moult",
-                mend: command("mv", $0, "/tmp/"))
+                mend: try moveAway($0))
+        }
+    }
+
+    /// Generations whose manifest is gone or damaged.
+    func unreadable() throws -> [Finding] {
+        let current = try? Generation.currentName(layout)
+        return try Generation.names(layout).compactMap { name in
+            guard Generation.isName(name) else { return nil }
+            do {
+                _ = try Generation.load(name, in: layout)
+                return nil
+            } catch let error as MoultError {
+                if Files.isDenied(error) { throw error }
+                let isCurrent = name == current
+                return Finding(
+                    kind: "generation", path: layout.generation(name), what: error.why ?? error.what,
+                    why: isCurrent ? "it is in service" : "nobody can go back to it",
+                    mend: isCurrent
+                        ? command("moult", "apply", "--store", layout.root, "MANIFEST")
+                        : command("moult", "clean", "--store", layout.root))
+            }
+        }
+    }
+
+    /// What the store finds wrong with the databases that are in service.
+    func faults(_ generation: Generation) throws -> [Finding] {
+        let assessment = try Assessment(of: generation, in: layout)
+        let seal = try generation.sealIfSound()
+        return try generation.manifest.databases.compactMap { database in
+            let (path, fault, remedy): (String, String?, [String]?)
+            if database.kind.isSealed {
+                path = generation.path(database.member)
+                remedy = ["moult", "apply"]
+                switch try seal?.entry(database.member)?.standing(of: path) {
+                case .none: fault = "the record of the generation's files does not have it"
+                case .damaged(let why): fault = "it \(why)"
+                case .confirmed, .unconfirmed: fault = nil
+                }
+            } else {
+                path = try layout.place(of: database)
+                let finding = try assessment.finding(of: database, .glance)
+                (fault, remedy) = (finding.fault, finding.remedy?.command(for: database))
+            }
+            guard let fault else { return nil }
+            let words = (remedy ?? ["moult", "verify", database.name]) + ["--store", layout.root]
+            return Finding(
+                kind: "database", path: path, what: fault, why: "the app cannot use \(database.name) as it is",
+                mend: words.map { command($0) }.joined(separator: " ")
+                    + (remedy == ["moult", "apply"] && settings.feed == nil ? " MANIFEST" : ""))
         }
     }
 

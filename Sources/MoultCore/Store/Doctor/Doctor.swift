@@ -22,19 +22,28 @@ package struct Doctor: Sendable {
         /// What comes of it.
         package let why: String
         /// The command that mends it.
-        package let mend: String
+        package var mend: String
         /// Worth knowing, but nothing of this store is wrong.
         package var isAdvice = false
     }
 
     package func examine() throws -> [Finding] {
         var findings: [Finding] = []
-        for check in [unfinished, pointer, links, settingsFile, strangers, unused, fileSystems, version] {
+        for check in [unfinished, pointer, unreadable, links, settingsFile, strangers, unused, fileSystems, version] {
             findings += try check()
         }
         for generation in try generations() { findings += try sealed(generation) }
-        if let current = try currentGeneration() { findings += try living(current) }
+        if let current = try currentGeneration() {
+            findings += try faults(current)
+            findings += try living(current)
+        }
         return findings
+    }
+
+    /// The command that moves a file out of the way; each gets a name of its own, in the store's directory, so that
+    /// nothing is lost with a directory for temporary files.
+    func moveAway(_ path: String) throws -> String {
+        command("mv", path, try Files.firstFree("\(layout.root)/\(Files.name(of: path)).moved"))
     }
 
     /// The current generation, if it can be read; if not, `strangers` or `pointer` has told it.
