@@ -48,7 +48,8 @@ package enum Files {
         guard let file = try Descriptor.ifThere(path, .record) else { return nil }
         let facts = try file.facts()
         guard facts.kind == .file else {
-            throw MoultError(.system, what: "cannot read \(path)", why: "it is not a regular file")
+            throw MoultError(
+                .system, what: "cannot read \(path)", why: "it is not a regular file", now: moveAway(path))
         }
         var bytes: [UInt8] = []
         // A file that grows while it is read is stopped by the limit, too.
@@ -61,6 +62,11 @@ package enum Files {
             bytes += more
         }
         throw MoultError(.system, what: "cannot read \(path)", why: "it is larger than \(ByteCount(limit))")
+    }
+
+    /// The advice for something that lies where a file of ours belongs.
+    package static func moveAway(_ path: String) -> String {
+        "Move it away: \(shellLine(["mv", path, "\(path).old"]))"
     }
 
     /// A path beside this one at which nothing is: the path itself, or with a number.
@@ -78,7 +84,9 @@ package enum Files {
         guard let directory = opendir(path) else {
             let code = Errno(moult_errno())
             if code == .noEntry { return [] }
-            throw code.error("cannot list \(path)")
+            var error = code.error("cannot list \(path)")
+            if code == .notADirectory { error.now = moveAway(path) }
+            throw error
         }
         defer { closedir(directory) }
         var names: [String] = []

@@ -169,6 +169,7 @@ package struct Errno: Error, Equatable, Sendable, CustomStringConvertible {
     package var description: String { String(cString: strerror(code)) }
 
     package static let noEntry = Errno(ENOENT)
+    package static let notADirectory = Errno(ENOTDIR)
     package static let exists = Errno(EEXIST)
     package static let wouldBlock = Errno(EWOULDBLOCK)
     package static let denied = Errno(EACCES)

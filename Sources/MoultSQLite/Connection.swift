@@ -1,6 +1,7 @@
 import CSQLite
 import Glibc
 import MoultBasics
+import MoultFiles
 
 /// One connection to SQLite, used by one thread at a time.
 ///
@@ -26,6 +27,12 @@ package final class Connection {
     package convenience init(
         path: String, access: Access, busyTimeout: Int32 = 5000, serialized: Bool = false
     ) throws {
+        // SQLite would wait for ever at a pipe.
+        if let kind = try Files.factsThroughLinks(path)?.kind, kind != .file {
+            throw MoultError(
+                .databaseCorrupt, what: "\(path) is no database",
+                why: kind == .directory ? "it is a directory" : "it is no regular file")
+        }
         try self.init(uri: access.uri(for: path), path: path, busyTimeout: busyTimeout, serialized: serialized)
     }
 

@@ -87,7 +87,8 @@ extension PlanContext {
             .occupied, .refused, what: "\(store.path(path)) is in the way",
             why:
                 "it is not a regular file, and the \(database.kind.rawValue) database \"\(database.name)\" belongs there",
-            now: "Move it away, then apply again.")
+            now: "Nothing was changed. Move it away, then apply again: "
+                + shellLine(["mv", store.path(path), "\(store.path(path)).old"]))
     }
 
     /// The refusal of a link that moult did not make.

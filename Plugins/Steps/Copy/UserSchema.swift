@@ -40,7 +40,7 @@ struct UserSchema {
         let template = context.store.path(ofMember: database.member, in: context.generation)
         // One that is damaged is made again by this update, and the database is compared with the new one then.
         guard try Files.facts(template)?.kind == .file else { return }
-        try prove(template)
+        do { try prove(template) } catch let error as MoultError where error.code == .databaseCorrupt { return }
     }
 
     /// Refuses a database that lacks what the app of this release will ask for.

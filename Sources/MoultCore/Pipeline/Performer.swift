@@ -94,6 +94,7 @@ final class Performer: Changes, @unchecked Sendable {
     private func seat(_ generation: String) throws {
         let place = layout.generation(generation)
         let staged = transaction.generation
+        try Files.ensureDirectory(layout.generations)
         if try Files.facts(staged) != nil, try !transaction.made(place, inodes) {
             // Something of this name is there only if it was found damaged: it goes where the staged one was.
             if try !Files.renameIfFree(staged, to: place) {

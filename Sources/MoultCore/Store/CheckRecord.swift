@@ -19,13 +19,14 @@ struct CheckRecord {
     }
 
     private let path: String
+    private let root: String
     private let before: [Entry]
     private(set) var entries: [Entry]
 
     /// A record that cannot be read counts as none: it only saves work.
     init(_ layout: StoreLayout) throws {
-        path = layout.checks
-        let bytes = try Files.read(path, limit: 1 << 22) ?? []
+        (path, root) = (layout.checks, layout.root)
+        let bytes = (try? Files.read(path, limit: 1 << 22)) ?? []
         let json = bytes.isEmpty ? nil : try? JSON(parsing: bytes, source: path)
         before = (json?["databases"]?.array ?? []).compactMap(Self.entry)
         entries = before
@@ -75,6 +76,10 @@ struct CheckRecord {
 
     func write() throws {
         if entries == before { return }
+        // Whatever else lies there, moult did not make it.
+        if let facts = try Files.facts(path), facts.kind != .file {
+            try Files.rename(path, to: try Files.firstFree("\(root)/\(Files.name(of: path)).old"))
+        }
         let json: JSON = [
             "checks": 1,
             "databases": .array(

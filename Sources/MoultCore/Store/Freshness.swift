@@ -12,8 +12,7 @@ package enum Freshness {
         _ bytes: [UInt8], of manifest: String, in layout: StoreLayout, reading: Bool = false
     ) throws -> Bool {
         guard let name = try Generation.currentName(layout),
-            try Files.read("\(layout.generation(name))/\(Generation.manifestName)", limit: Manifest.largest) == bytes,
-            try Transaction.all(layout).isEmpty
+            try Generation.bytes(of: name, in: layout) == bytes, try Transaction.all(layout).isEmpty
         else { return false }
         let generation = try Generation.load(name, in: layout)
         let directory = try Files.absolute(Files.directory(of: manifest))

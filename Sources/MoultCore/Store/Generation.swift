@@ -137,6 +137,14 @@ package struct Generation: Sendable {
 
     package func path(_ member: String) -> String { "\(directory)/\(member)" }
 
+    /// The manifest of a generation; nil where there is none that can be read.
+    static func bytes(of name: String, in layout: StoreLayout) throws -> [UInt8]? {
+        do { return try Files.read("\(layout.generation(name))/\(manifestName)", limit: Manifest.largest) } catch {
+            if Files.isDenied(error) { throw error }
+            return nil
+        }
+    }
+
     /// The record of the generation's files; nil where it is missing or damaged.
     func sealIfSound() throws -> Seal? {
         do { return try seal() } catch let error as MoultError where !Files.isDenied(error) { return nil }

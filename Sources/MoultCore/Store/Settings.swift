@@ -103,7 +103,10 @@ package struct Settings: Sendable, Equatable {
                 .store, what: "\(layout.root) is no store", why: "there is no \(StoreLayout.settingsName) in it",
                 now: "Make one with: moult init \(layout.root) --product NAME")
         }
-        return try Settings(parsing: bytes, source: layout.settings)
+        do { return try Settings(parsing: bytes, source: layout.settings) } catch var error as MoultError {
+            error.now = error.now ?? "Correct the file. To make a new one instead: \(Files.moveAway(layout.settings))"
+            throw error
+        }
     }
 
 }

@@ -127,7 +127,7 @@ extension Doctor {
             let words = (remedy ?? ["moult", "verify", database.name]) + ["--store", layout.root]
             return Finding(
                 kind: "database", path: path, what: fault, why: "the app cannot use \(database.name) as it is",
-                mend: words.map { command($0) }.joined(separator: " ")
+                mend: shellLine(words)
                     + (remedy == ["moult", "apply"] && settings.feed == nil ? " MANIFEST" : ""))
         }
     }

@@ -58,15 +58,5 @@ package struct Doctor: Sendable {
     }
 
     /// A command line for the shell.
-    func command(_ words: String...) -> String {
-        words.map { word in
-            let isPlain = word.utf8.allSatisfy {
-                (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) || (0x61...0x7A).contains($0)
-                    || "/._-+=".utf8.contains($0)
-            }
-            return isPlain && !word.isEmpty
-                ? word
-                : "'" + word.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
-        }.joined(separator: " ")
-    }
+    func command(_ words: String...) -> String { shellLine(words) }
 }
