@@ -31,6 +31,8 @@ class Flow:
     varies: bool = False
     # Whether the command does nothing if it is given again at its end.
     repeats: bool = True
+    # Whether `moult verify` finds nothing wrong at its end.
+    sound: bool = True
     # How many rows of an app the flow begins with, as a check of the flow itself.
     rows: int = 0
     # Files whose rows can be made again.
@@ -267,7 +269,9 @@ def restored_pantry(wal):
                  writes("pantry.db", "INSERT INTO food VALUES(300, 'later', 1)", wal=wal))
     return Flow(
         "restore, shared" + mode(wal), begin, ["quarantine", "--restore", "pantry"], {
-            "version": ("2.0.0",) * 2, FAVORITES: ([], [(7,), (8,)])}, repeats=False, rows=8)
+            "version": ("2.0.0",) * 2, FAVORITES: ([], [(7,), (8,)])}, repeats=False, rows=8,
+        # The content that comes back is of an earlier release than the installed one.
+        sound=False)
 
 
 def restored_table(table, wal):

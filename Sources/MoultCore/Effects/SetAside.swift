@@ -322,8 +322,8 @@ final class SetAside: WritableEffect {
     /// What came out of the exchange has its name in a set of its own, or is as it was staged.
     private func tidyUndone() throws {
         let original = try original
-        guard freshDigest == nil, original != 0, let left = try Files.facts(kept("")), left.kind == .file, left.inode != original,
-            try current() == original
+        guard freshDigest == nil, original != 0, try current() == original, let left = try Files.facts(kept("")),
+            left.kind == .file, left.inode != original
         else { return }
         if left.links > 1 {
             try Files.remove(kept(""))
