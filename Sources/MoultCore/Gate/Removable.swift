@@ -52,13 +52,24 @@ struct Removable {
             self.init(directory)
             return
         }
-        let live = try live.compactMap { try Files.factsThroughLinks($0) }
+        let facts = try live.compactMap { try Files.factsThroughLinks($0) }
         // A second name of the very file that is in place, or a copy of a file that was not touched.
         if let kept = try Self.kept(record, in: directory) {
-            let isCopy = kept.links == 1 && !live.isEmpty && ![.reset, .undone].contains(record.reason)
-            guard isCopy || kept.isSame(asAnyOf: live) else { return nil }
+            let isCopy = kept.links == 1 && !facts.isEmpty && ![.reset, .undone].contains(record.reason)
+            let file = "\(directory)/\(Files.name(of: record.path))"
+            guard try isCopy || kept.isSame(asAnyOf: facts) || live.contains(where: { try Self.isEqual(file, $0) })
+            else { return nil }
         }
         self.init(directory)
+    }
+
+    /// Whether two files have the same bytes: the database may have got a file of its own since, because `cp -al` had
+    /// given the other one to two stores.
+    private static func isEqual(_ kept: String, _ live: String) throws -> Bool {
+        guard let one = try Files.facts(kept), let other = try Files.factsThroughLinks(live), one.kind == .file,
+            other.kind == .file, one.size == other.size
+        else { return false }
+        return try SHA256.digest(ofFileAt: kept) == SHA256.digest(ofFileAt: live)
     }
 
     /// A set in quarantine that is only another name of a file that is in place.
