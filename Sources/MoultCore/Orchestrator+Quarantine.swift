@@ -50,51 +50,42 @@ extension Orchestrator {
         }
     }
 
-    /// Puts the rows of one table back that the database does not have now. A row whose key is used by another row now
-    /// goes to `moult_rejected`.
+    /// Puts the rows of one table back that the database does not have now, but not those that a release shipped. A row
+    /// whose key is used by another row now goes to `moult_rejected`, once.
     package func restore(_ set: QuarantineShelf.Set, table: String, wait: Int = 0) throws -> RowFate {
         let database = try writable(set)
-        var fate = RowFate(table: table)
-        _ = try locked(wait) { settled in
-            let place = try layout.place(of: database)
-            fate = try inScratch { scratch in
-                let old = try Connection(path: proven(set, in: scratch), access: .readWrite)
-                let live = try Connection(path: place, access: .readWrite)
-                try proveTable(table, in: old, set)
-                let before = try RowCounts(of: live).tables
-                let transfer = RowTransfer(
-                    rules: [RowRule(table: table, onConflict: .keepNew, onReject: .record)],
-                    rejects: RejectTable(name: ReleaseMarker.rejects, label: "restored"))
-                let outcomes = try naming(place) {
-                    try live.transaction(.immediate) { try transfer.run(from: old, to: live) }
-                }
-                // Rows that the database has already are not put back.
-                let name = before.keys.first { $0.lowercased() == table.lowercased() } ?? table
-                let added = try (RowCounts(of: live).tables[name] ?? 0) - (before[name] ?? 0)
-                try live.close()
-                try old.close()
-                return outcomes.reduce(into: RowFate(table: table, carried: added)) {
-                    $0.rejected += $1.rejected
-                    $0.kept += $1.unplaced
-                }
+        let result = try locked(wait) { settled in
+            try inScratch { scratch in
+                let copy = try proven(set, in: scratch)
+                let name = try proveTable(table, in: copy, set)
+                let restored = RestoredTable(table: name, set: set.id, generations: try shipping(set))
+                return try execute(
+                    planner.restore(database.name, from: copy, why: "", table: restored), settled: settled, { _ in })
             }
-            return Result(settled: settled)
         }
+        var fate = result.rows.first ?? RowFate(table: table)
+        fate.database = nil
         return fate
     }
 
-    private func proveTable(_ table: String, in old: Connection, _ set: QuarantineShelf.Set) throws {
-        if try RowSelection.hasTable(table, in: old) { return }
-        let names = try RowCounts(of: old).tables.keys.sorted()
+    /// The generations whose rows are not the app's: the installed one, and those of the release that the set is from.
+    private func shipping(_ set: QuarantineShelf.Set) throws -> [String] {
+        let (current, release) = (try Generation.currentName(layout), set.record?.release)
+        return try Files.list(layout.generations).sorted().filter {
+            $0 == current || !$0.hasPrefix(Generation.adopted) && Generation.version(of: $0) == release
+        }
+    }
+
+    /// The table's name as the set has it.
+    private func proveTable(_ table: String, in copy: String, _ set: QuarantineShelf.Set) throws -> String {
+        let old = try Connection(path: copy, access: .readWrite)
+        let names = try RowCounts(of: old).tables.keys.filter { !ReleaseMarker.tables.contains($0) }.sorted()
+        let isThere = try RowSelection.hasTable(table, in: old) && !ReleaseMarker.tables.contains(table.lowercased())
+        try old.close()
+        if isThere { return names.first { $0.lowercased() == table.lowercased() } ?? table }
         throw MoultError(
             .quarantine, .refused, what: "\(set.id) has no table \"\(table)\"",
             why: "it has \(names.joined(separator: ", "))", now: didYouMean(table, among: names))
-    }
-
-    private func naming<R>(_ place: String, _ body: () throws -> R) throws -> R {
-        do { return try body() } catch let error as MoultError where error.outcome == .busy {
-            throw InUse.error(place, advice: "Try again when its transaction has ended.", cause: error)
-        }
     }
 
     /// Removes the sets that the operator names.

@@ -113,7 +113,10 @@ extension Orchestrator {
                 "\(set.directory)/\(SetAside.reportName)", with: Array(report.json.pretty.utf8), mode: 0o600)
             return (report, isFound)
         }
-        try Files.removeTree(scratch)
+        do { try Files.removeTree(scratch) } catch {
+            _ = try result.get()
+            throw error
+        }
         let (report, isFound) = try result.get()
         return Reset(
             database: label.database, place: label.path, setAside: set.directory, salvage: report,

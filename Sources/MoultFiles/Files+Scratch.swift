@@ -7,7 +7,11 @@ extension Files {
     package static func withScratchDirectory<R>(_ body: (String) throws -> R) throws -> R {
         let path = try makeScratchDirectory(in: getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp")
         let result = Result { try body(path) }
-        try removeTree(path)
+        do { try removeTree(path) } catch {
+            // An error of the body matters more than a directory that stays behind.
+            _ = try result.get()
+            throw error
+        }
         return try result.get()
     }
 

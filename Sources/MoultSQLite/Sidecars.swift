@@ -34,6 +34,29 @@ package struct Sidecars: Equatable, Sendable {
         return count == 1 && first != 0
     }
 
+    /// Whether a journal that is to be rolled back begins as SQLite's do; true without one.
+    package func hasValidJournal() throws -> Bool {
+        guard let journal, try hasHotJournal() else { return true }
+        return try Self.start(of: journal, 8) == [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]
+    }
+
+    /// Whether a WAL begins as SQLite's do, and its first frame belongs to it; true without one.
+    package func hasValidWAL() throws -> Bool {
+        guard let wal, wal.facts.size > 0 else { return true }
+        let bytes = try Self.start(of: wal, 56)
+        guard bytes.count >= 32, bytes.starts(with: [0x37, 0x7f, 0x06]), bytes[3] & 0xfe == 0x82 else { return false }
+        // The salts of the header are repeated in each of its frames.
+        return bytes.count < 56 || bytes[16..<24] == bytes[40..<48]
+    }
+
+    private static func start(of sidecar: Sidecar, _ count: Int) throws -> [UInt8] {
+        guard sidecar.facts.kind == .file, let file = try Descriptor.ifThere(sidecar.path, .read) else { return [] }
+        var bytes = [UInt8](repeating: 0, count: count)
+        let read = try bytes.withUnsafeMutableBytes { try file.read(into: $0) }
+        try file.close()
+        return Array(bytes.prefix(read))
+    }
+
     package var isEmpty: Bool { paths.isEmpty }
 
     /// The paths of those that are there.

@@ -52,6 +52,11 @@ extension Change {
                 "do": "migrate", "path": .string(path), "members": .array(members.map { .string($0) }),
                 "from": .size(from), "to": .size(to), "rows": rows.isEmpty ? nil : .array(rows.map(\.json)),
             ])
+        case .restoreRows(let path, let table, let set, let size, let generations):
+            [
+                "do": "restoreRows", "path": .string(path), "table": .string(table), "set": .string(set),
+                "size": .size(size), "generations": .array(generations.map { .string($0) }),
+            ]
         case .keep(let why): ["do": "keep", "why": .string(why)]
         case .attach(let main, let names):
             .compact(["do": "attach", "main": .optional(main), "names": .array(names.map { .string($0) })])
@@ -96,6 +101,10 @@ extension Change {
                 path: try fields.string("path"), members: try fields.optionalStrings("members") ?? [],
                 from: try fields.integer("from"), to: try fields.integer("to"),
                 rows: try fields.objects("rows").map { try RowFate($0) })
+        case "restoreRows":
+            self = .restoreRows(
+                path: try fields.string("path"), table: try fields.string("table"), set: try fields.string("set"),
+                size: try fields.count("size"), generations: try fields.optionalStrings("generations") ?? [])
         case "keep": self = .keep(why: try fields.string("why"))
         case "attach":
             self = .attach(main: try fields.optionalString("main"), names: try fields.optionalStrings("names") ?? [])

@@ -58,6 +58,9 @@ public enum Change: Sendable, Equatable {
         rows: [RowFate])
     /// The user's database is brought to the release's schema by its migrations, in one transaction.
     case migrate(path: String, members: [String], from: Int, to: Int, rows: [RowFate] = [])
+    /// Rows of one table come back from a set in quarantine. `generations` shipped the set's content and the installed
+    /// one: rows that equal theirs are not the app's.
+    case restoreRows(path: String, table: String, set: String, size: Int, generations: [String])
     /// The database stays as it is.
     case keep(why: String)
 
@@ -93,7 +96,7 @@ extension Effect {
         switch change {
         case .confirm, .attach, .prove: .none
         case .retire, .unlink, .quarantine: .removes
-        case .adopt, .restore, .point, .replace, .migrate, .move, .custom: .changes
+        case .adopt, .restore, .point, .replace, .migrate, .move, .restoreRows, .custom: .changes
         case .seal, .stock, .refer, .seat, .link, .create: .adds
         case .keep: .keeps
         }
@@ -105,7 +108,7 @@ extension Effect {
         case .confirm, .keep, .attach, .prove: false
         case .retire, .unlink, .adopt, .seal, .stock, .refer, .restore, .seat, .point, .link, .create, .quarantine,
             .replace,
-            .migrate, .move, .custom:
+            .migrate, .move, .restoreRows, .custom:
             true
         }
     }
@@ -138,7 +141,9 @@ extension Effect {
     /// The bytes that it stages on the store's file system.
     public var stagedBytes: Int {
         switch change {
-        case .seal(_, let size), .stock(_, let size), .create(_, let size), .replace(_, _, let size, _, _, _, _): size
+        case .seal(_, let size), .stock(_, let size), .create(_, let size), .replace(_, _, let size, _, _, _, _),
+            .restoreRows(_, _, _, let size, _):
+            size
         default: 0
         }
     }
@@ -175,6 +180,7 @@ extension Effect {
         case .migrate(let path, let members, let from, let to, let rows):
             (["\(path): \(counted(members.count, "migration")), user_version \(from) -> \(to)"]
                 + rows.map(\.migratedText)).joined(separator: "; ")
+        case .restoreRows(let path, let table, let set, _, _): "\(path): rows of \(table) come back from \(set)"
         case .keep(let why): why
         case .attach(let main, let names):
             switch (main, names.isEmpty) {

@@ -6,6 +6,9 @@ public enum Staging {
         return "\(apart)/\(path[name(path)...])"
     }
 
+    /// Where the database waits whose rows are put back.
+    public static func restoredRows(in staging: String) -> String { "\(staging)/restored.db" }
+
     /// The directory in which such files wait that will not live in the store; nil for one that will.
     public static func apart(_ path: String, _ staging: String) -> String? {
         guard path.hasPrefix("/") else { return nil }

@@ -94,6 +94,9 @@ public struct PlanContext: Sendable {
     public let store: any StoreView
     /// The file whose content a reset puts in place of the shipped one.
     package var restoring: String?
+    /// The table whose rows alone come back from that file, the set that it is from, and the generations that shipped rows
+    /// of that table.
+    package var restoringTable: RestoredTable?
     /// What was planned before this step was asked, by it and by others.
     public var planned: [Effect] = []
     /// Tells what the plan shall say of how a step was kept from changing anything.
@@ -114,6 +117,17 @@ public struct PlanContext: Sendable {
         self.resources = resources
         self.policy = policy
         self.store = store
+    }
+}
+
+/// A table whose rows come back from a set in quarantine.
+package struct RestoredTable: Sendable, Equatable {
+    package let table: String
+    package let set: String
+    package let generations: [String]
+
+    package init(table: String, set: String, generations: [String]) {
+        (self.table, self.set, self.generations) = (table, set, generations)
     }
 }
 

@@ -247,6 +247,143 @@ import Testing
         #expect(try shop.read("app.db", "SELECT mine FROM item WHERE name = 'APP'") == "5\n")
     }
 
+    private func restoreItems() throws -> JSON {
+        let ended = try shop.moult("quarantine", "--restore", "app", "--table", "item", "--json")
+        #expect(ended.status == 0, "\(ended.errors)")
+        return try Shop.last(ended)
+    }
+
+    @Test func `rows that a release shipped are not put back`() throws {
+        try begin()
+        try shop.sql("app.db", "DELETE FROM item WHERE name = 'TWO'")
+        #expect(try restoreItems()["carried"]?.integer == 1)
+        #expect(try shop.read("app.db", "SELECT name FROM item ORDER BY name") == "APP\nMINE\n")
+        #expect(try shop.rejected("app.db") == "")
+    }
+
+    @Test func `rows are put back and rejected once`() throws {
+        try begin()
+        try shop.sql("app.db", "INSERT INTO item VALUES('APP', 5)")
+        #expect(try Counts(restoreItems()) == Counts(rejected: 1))
+        let rejected = try shop.rejected("app.db")
+        #expect(rejected.contains("APP"), "\(rejected)")
+        #expect(try Counts(restoreItems()) == Counts())
+        #expect(try shop.rejected("app.db") == rejected)
+    }
+
+    @Test func `the history tells what was put back and how many rows`() throws {
+        try begin()
+        #expect(try restoreItems()["carried"]?.integer == 1)
+        let entries = try Shop.last(shop.moult("history", "--json"))["entries"]?.array ?? []
+        let entry = try #require(entries.first)
+        #expect(entry["action"]?.string == "restore app")
+        #expect(entry["reason"]?.string?.hasPrefix("rows of item from ") == true)
+        #expect(Counts.inResult(entry, "app") == ["item": Counts(carried: 1)])
+        let text = try shop.moult("history").output
+        #expect(text.contains("app: 1 row carried over\n"), "\(text)")
+        let kept = try shop.onlyKept("app").directory
+        #expect(text.contains("app: 1 row carried over, 1 row kept in quarantine"), "\(text)")
+        #expect(text.contains("in quarantine: ") && text.contains(Files.name(of: kept)), "\(text)")
+    }
+
+    @Test(arguments: ["moult_release", "moult_rejected", "nothing"])
+    func `a table that is not the app's is not put back`(table: String) throws {
+        try begin()
+        let before = try shop.tree()
+        let ended = try shop.moult("quarantine", "--restore", "app", "--table", table)
+        #expect(ended.status == 3, "\(ended.errors)")
+        #expect(try shop.tree() == before)
+    }
+
+    @Test(arguments: ["delete", "persist", "truncate", "wal"])
+    func `rows come back beside a reader in each journal mode`(mode: String) throws {
+        try begin()
+        let app = try App(
+            opens: shop.path("app.db"), "PRAGMA journal_mode = \(mode)", "INSERT INTO item VALUES('LATER', 1)")
+        #expect(try restoreItems()["carried"]?.integer == 1)
+        app.crash()
+        #expect(try shop.read("app.db", "SELECT name FROM item ORDER BY name") == "APP\nLATER\nMINE\nTWO\n")
+        #expect(try shop.read("app.db", "PRAGMA journal_mode") == (mode == "wal" ? "wal\n" : "delete\n"))
+    }
+
+    @Test func `an app that keeps a database for itself keeps rows from being put back`() throws {
+        try begin()
+        let app = try App(
+            opens: shop.path("app.db"), "PRAGMA locking_mode = EXCLUSIVE", "INSERT INTO item VALUES('LATER', 1)")
+        let ended = try shop.moult("quarantine", "--restore", "app", "--table", "item")
+        #expect(ended.status == 75, "\(ended.output)\(ended.errors)")
+        app.quit()
+        #expect(try restoreItems()["carried"]?.integer == 1)
+    }
+
+    // MARK: A database that is set aside
+
+    /// Resets the user's database; gives the new set.
+    private func setAside() throws -> Shop.Kept {
+        let before = try shop.kept("diary").map(\.directory)
+        #expect(try shop.moult("reset", "diary", "--set-user-data-aside").status == 0)
+        return try #require(try shop.kept("diary").first { !before.contains($0.directory) })
+    }
+
+    @Test(arguments: ["wal", "persist"])
+    func `a healthy database is set aside as one file`(mode: String) throws {
+        try begin()
+        try App.run(
+            shop.path("diary.db"), crash: true, "PRAGMA journal_mode = \(mode)", "INSERT INTO note VALUES('LATE')")
+        let set = try setAside()
+        let files = try Files.list(set.directory).filter { $0.hasPrefix("diary.db") }
+        #expect(files == ["diary.db"])
+        #expect(try set.sql("diary.db", "SELECT t FROM note") == "LATE\n")
+        #expect(try shop.read("diary.db", "SELECT count(*) FROM note") == "0\n")
+    }
+
+    @Test func `a database that is put back has the journal mode of the one in its place`() throws {
+        try begin()
+        try App.run(shop.path("diary.db"), "PRAGMA journal_mode = WAL", "INSERT INTO note VALUES('LATE')")
+        #expect(try shop.moult("quarantine", "--restore", "diary").status == 0)
+        #expect(try shop.read("diary.db", "SELECT t FROM note") == "DIARY\n")
+        #expect(try shop.read("diary.db", "PRAGMA journal_mode") == "wal\n")
+    }
+
+    @Test(arguments: ["-wal", "-journal"])
+    func `a sidecar that SQLite would discard stays with the set`(suffix: String) throws {
+        try begin()
+        try shop.sql("diary.db", "PRAGMA journal_mode = WAL; INSERT INTO note VALUES('LATE')")
+        try Files.replace(shop.path("diary.db\(suffix)"), with: Array(repeating: UInt8(ascii: "x"), count: 9000))
+        let set = try setAside()
+        #expect(try Files.list(set.directory).filter { $0.hasPrefix("diary.db") } == ["diary.db", "diary.db\(suffix)"])
+        #expect(try shop.read("diary.db", "SELECT count(*) FROM note") == "0\n")
+    }
+
+    @Test(arguments: ["delete", "persist", "wal"])
+    func `a database that is open is not set aside and does not change`(mode: String) throws {
+        try begin()
+        try App.run(shop.path("diary.db"), "PRAGMA journal_mode = \(mode)", "INSERT INTO note VALUES('LATE')")
+        for locking in ["NORMAL", "EXCLUSIVE"] {
+            let app = try App(
+                opens: shop.path("diary.db"), "PRAGMA locking_mode = \(locking)", "PRAGMA journal_mode = \(mode)",
+                "INSERT INTO note VALUES('\(locking)')")
+            let before = try shop.tree()
+            let ended = try shop.moult("quarantine", "--restore", "diary")
+            #expect(ended.status == 75, "\(locking): \(ended.output)\(ended.errors)")
+            #expect(try shop.tree() == before)
+            app.quit()
+        }
+        #expect(try shop.read("diary.db", "SELECT count(*) FROM note") == "3\n")
+        #expect(try shop.read("diary.db", "PRAGMA journal_mode") == (mode == "wal" ? "wal\n" : "delete\n"))
+    }
+
+    @Test func `a damaged database is set aside with all its sidecars`() throws {
+        try begin()
+        let content = Array(repeating: UInt8(ascii: "x"), count: 9000)
+        for suffix in ["", "-wal", "-journal"] { try Files.replace(shop.path("diary.db\(suffix)"), with: content) }
+        let set = try setAside()
+        #expect(
+            try Files.list(set.directory).filter { $0.hasPrefix("diary.db") }.sorted()
+                == ["diary.db", "diary.db-journal", "diary.db-wal"])
+        #expect(try shop.read("diary.db", "SELECT count(*) FROM note") == "0\n")
+    }
+
     @Test func `a user's database is put back, and the one in its place is kept`() throws {
         try begin()
         try shop.sql("diary.db", "INSERT INTO note VALUES('LATER')")

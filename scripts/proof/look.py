@@ -89,8 +89,9 @@ def files(store):
             path = os.path.join(directory, name)
             relative = os.path.relpath(path, store)
             # What was seen of a feed is known from the generations, too; a cut transfer waits there to be gone on with.
+            # What checks found is only remembered to spare them the next time.
             # That a proven file got a second name, and so another ctime, stays true whatever becomes of the update.
-            if relative.startswith((".moult/feed", ".moult/downloads", ".moult/links.json")):
+            if relative.startswith((".moult/feed", ".moult/downloads", ".moult/links.json", ".moult/checks.json")):
                 continue
             if relative.endswith((".db-wal", ".db-shm")) and "/" not in relative or relative == ".moult/history.jsonl":
                 continue

@@ -30,6 +30,8 @@ class Fault:
     twice: bool = False
     # An app writes to the databases before the settling.
     writes: bool = False
+    # The operator wants the update undone. It may be too late for that, and then it is finished.
+    undoes: bool = False
 
 
 FAULTS = [
@@ -37,6 +39,8 @@ FAULTS = [
     Fault("kill in a write", "torn", "data"),
     Fault("kill, kill again", "kill", twice=True),
     Fault("kill, an app writes", "kill", writes=True),
+    Fault("kill, then undo", "kill", undoes=True),
+    Fault("kill, an app writes, then undo", "kill", writes=True, undoes=True),
     Fault("EIO once", "EIO"),
     Fault("EIO from then on", "EIO", goes_on=True),
     Fault("ENOSPC once", "ENOSPC", "room"),
@@ -172,7 +176,7 @@ def strike(flow, baseline, fault, number, tools, place, attempt=0):
         if ending != KILLED:
             told_the_truth(world, baseline, ending)
         if fault.writes:
-            return settled_after_writes(flow, baseline, world, number)
+            return settled_after_writes(flow, baseline, world, fault, number)
         if fault.twice:
             again(world, max(1, (number * 7 % 41 + 1) >> 2 * attempt))
         return settled(flow, baseline, world, fault, number, ending)
@@ -246,9 +250,10 @@ def again(world, number):
 
 def settled(flow, baseline, world, fault, number, ending):
     """The next command that writes settles it: exactly one of its ends, nothing lost, nothing left over."""
+    undone(world, fault)
     world.must(*(["recover", "-q"] if number % 2 else ["clean", "-q"]))
     accounted(baseline.ledger, world)
-    state = look.State(world.store)
+    state = without_undone(look.State(world.store), fault)
     differences = {name: state.differences(end) for name, end in baseline.ends.items()}
     outcome = next((name for name, found in differences.items() if not found), None)
     if not outcome:
@@ -261,21 +266,40 @@ def settled(flow, baseline, world, fault, number, ending):
     world.must("recover", "-q")
     if look.everything(world.store) != before:
         raise Wrong("a second settling changes something")
-    if state.version and (flow.readable or outcome == "new"):
+    if state.version and (flow.readable or outcome == "new") and (flow.sound or outcome == "old"):
         world.must("verify", "--deep", "-q")
     if flow.repeats or outcome != "new":
         for command in flow.again or [flow.command]:
             world.must(*command)
     accounted(baseline.ledger, world, "after applying again")
-    found = look.State(world.store).differences(baseline.ends["new"])
+    found = without_undone(look.State(world.store), fault).differences(baseline.ends["new"])
     if found:
         raise Wrong(f"after applying again: {'; '.join(found)}")
     return outcome
 
 
-def settled_after_writes(flow, baseline, world, number):
+def undone(world, fault):
+    """The operator asks for the undo, where the fault says so."""
+    if fault.undoes and (status := world.run("recover", "--undo", "-q")) not in (0, 3):
+        raise Wrong(f"recover --undo ended with {status}")
+
+
+def without_undone(state, fault):
+    """An undo keeps content that it cannot tell from what an app wrote: such a set may be there, and is complete."""
+    if fault.undoes:
+        names = {known[0] for known in state.kept if '"reason": "undone"' in known[1]}
+        state.kept = [known for known in state.kept if known[0] not in names]
+        for path in [path for path in state.files if path.split(" ")[0].startswith(tuple(f".moult/quarantine/{name}" for name in names))]:
+            del state.files[path]
+        # A restore of a database by its name takes the newest set.
+        state.kept = [(known[0], known[1].replace("ID-2-", "ID-"), *known[2:]) for known in state.kept]
+    return state
+
+
+def settled_after_writes(flow, baseline, world, fault, number):
     """An app wrote between the crash and the settling: its rows are not lost either, and the release is old or new."""
     ledger = baseline.ledger.with_rows(flows.write_between(world))
+    undone(world, fault)
     world.must(*(["recover", "-q"] if number % 2 else ["clean", "-q"]))
     accounted(ledger, world)
     found = look.version(world.store), look.sealed(world.store)
@@ -286,7 +310,7 @@ def settled_after_writes(flow, baseline, world, number):
     world.must("recover", "-q")
     if look.everything(world.store) != before:
         raise Wrong("a second settling changes something")
-    if found[0] and (flow.readable or outcome == "new"):
+    if found[0] and (flow.readable or outcome == "new") and (flow.sound or outcome == "old"):
         world.must("verify", "--deep", "-q")
     if flow.repeats:
         for command in flow.again or [flow.command]:

@@ -11,7 +11,7 @@ public struct CopyStep: Step {
     public init() {}
 
     public func plan(_ context: PlanContext) throws -> [Effect] {
-        if context.purpose == .reset { return remade(context) }
+        if context.purpose == .reset { return try remade(context) }
         var effects: [Effect] = []
         let source = try Source(context: context)
         for database in context.release.databases where database.kind.isSealed {
@@ -56,10 +56,31 @@ public struct CopyStep: Step {
         }
     }
 
-    private func remade(_ context: PlanContext) -> [Effect] {
-        context.release.databases.filter { context.isSetAside(context.path(of: $0)) }.map {
+    private func remade(_ context: PlanContext) throws -> [Effect] {
+        if let restored = context.restoringTable { return try putBack(restored, context) }
+        return context.release.databases.filter { context.isSetAside(context.path(of: $0)) }.map {
             effect(.copy, $0.name, .create(path: context.path(of: $0), size: $0.size))
         }
+    }
+
+    private func putBack(_ restored: RestoredTable, _ context: PlanContext) throws -> [Effect] {
+        guard let database = context.only.flatMap(context.release.database), let file = context.restoring else {
+            return []
+        }
+        let path = context.path(of: database)
+        switch try context.store.look(path) {
+        case .nothing: throw context.missing(database, at: path)
+        case .directory, .other: throw context.obstacle(at: path, database)
+        case .link: try ReplacementWay.proveLink(database, context)
+        case .file: break
+        }
+        return [
+            effect(
+                .copy, database.name,
+                .restoreRows(
+                    path: path, table: restored.table, set: restored.set, size: try Files.facts(file)?.size ?? 0,
+                    generations: restored.generations))
+        ]
     }
 
     private func change(for database: Database, _ source: Source, _ context: PlanContext) throws -> Change {
@@ -120,6 +141,11 @@ public struct CopyStep: Step {
                 try Files.symlink(to: target, at: "\(context.stagedGeneration)/\(database.member)")
             case .create(let path, _), .replace(let path, _, _, _, _, _, _):
                 try LivingStaging(context: context).stage(effect.database, as: path)
+            case .restoreRows:
+                guard let restored = context.plan.restoring else { continue }
+                let waiting = Staging.restoredRows(in: context.staging)
+                try Files.copy(restored, to: waiting, mode: 0o600)
+                try Files.seal(waiting, mode: 0o600)
             case .migrate(let path, let members, _, _, _):
                 guard let database = effect.database.flatMap(context.plan.release.database) else { continue }
                 try MigrationTrial(database: database, context: context).run(members, path: path)

@@ -78,7 +78,8 @@ struct SharedContent {
             return facts
         }
         if reason == .takenOver {
-            facts.rows = try RowCounts(of: connection).tables.sorted { $0.key < $1.key }.filter { $0.value > 0 }
+            facts.rows = try RowCounts(of: connection).tables.sorted { $0.key < $1.key }
+                .filter { $0.value > 0 && $0.key != ReleaseMarker.table }
                 .map { RowFate(table: $0.key, kept: $0.value) }
             return facts
         }

@@ -58,16 +58,21 @@ public struct DeleteStep: Step {
 
     /// Whatever is at the path: whether it can be opened makes no difference.
     private func reset(_ context: PlanContext) throws -> [Effect] {
-        guard let database = context.only.flatMap(context.release.database) else { return [] }
+        guard context.restoringTable == nil, let database = context.only.flatMap(context.release.database) else {
+            return []
+        }
         if case .link(let target) = try context.occupant(of: database),
             try context.store.leads(context.path(of: database))
         {
             let path = context.store.path(context.path(of: database))
             throw MoultError(
                 .occupied, .refused, what: "\(path) is a symbolic link to \(target)",
-                why: "a reset sets the file itself aside, and that file is not in the store",
-                now: "Nothing was changed. Move the file away and remove the link, then: moult reset \(database.name)"
-                    + (database.kind == .cache ? "" : " --set-user-data-aside"))
+                why: "the file itself would be set aside, and it is not in the store",
+                now: "Nothing was changed. Move the file away and remove the link, then "
+                    + (context.restoring == nil
+                        ? "run: moult reset \(database.name)"
+                            + (database.kind == .cache ? "" : " --set-user-data-aside")
+                        : "repeat the command. Or put back the rows of a table with: --table TABLE"))
         }
         return [
             effect(

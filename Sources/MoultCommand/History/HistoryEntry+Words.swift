@@ -1,4 +1,6 @@
+internal import MoultBasics
 internal import MoultCore
+internal import StepKit
 
 extension History.Entry {
     /// What was done and how it ended, in a few words: `update 2.0.0 -> 2.1.0 done in 1.2 s`.
@@ -22,6 +24,26 @@ extension History.Entry {
         case .finished: "finished after an interruption"
         case .cleaned: "interrupted"
         }
+    }
+
+    /// What happened to rows, a line for each database: `pantry: 3 rows carried over, 1 kept in quarantine`. Then the names
+    /// of the sets in quarantine.
+    var rowLines: [String] {
+        var names: [String?] = []
+        for fate in rows where !names.contains(fate.database) { names.append(fate.database) }
+        let lines = names.compactMap { name -> String? in
+            let fates = rows.filter { $0.database == name }
+            func part(_ count: KeyPath<RowFate, Int>, _ words: String) -> String? {
+                let sum = fates.reduce(0) { $0 + $1[keyPath: count] }
+                return sum > 0 ? "\(counted(sum, "row")) \(words)" : nil
+            }
+            let parts = [
+                part(\.carried, "carried over"), part(\.rejected, "to \(ReleaseMarker.rejects)"),
+                part(\.kept, "kept in quarantine"),
+            ].compactMap(\.self)
+            return parts.isEmpty ? nil : (name.map { "\($0): " } ?? "") + parts.joined(separator: ", ")
+        }
+        return lines + (kept.isEmpty ? [] : ["in quarantine: \(kept.joined(separator: ", "))"])
     }
 
     /// A line for each pass: `prepare  unpack 12 ms, copy 3 ms`.

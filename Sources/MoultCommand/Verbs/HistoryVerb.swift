@@ -56,6 +56,7 @@ private struct HistoryReport: Report {
             table.row(
                 "\(page.terminal.isTerminal ? entry.time.local : entry.time.description)",
                 "\(entry.sentence, entry.outcome.style)\(reason)")
+            for line in entry.rowLines { table.row("", "\(line)") }
             if details {
                 for line in entry.partLines { table.row("", "\(line, .dim)") }
                 if let remedy = entry.remedy { table.row("", "\(remedy)") }

@@ -25,7 +25,11 @@ final class DrainedFile {
             let counter = try drain(read)
             guard let lease = try WriteLease.take(path, patience: Self.patience) else { throw inUse() }
             (self.counter, self.lease) = (counter, lease)
-            if try isUnchanged() { return }
+            do { if try isUnchanged() { return } } catch {
+                // The caller may hold a damaged file in another way.
+                self.lease = nil
+                throw error
+            }
             self.lease = nil
             try discard()
         }

@@ -14,6 +14,8 @@ final class Exchange: WritableEffect {
     private let transfer: ContentTransfer
     /// The change counter of the new content, as recorded with the decision; nil before it.
     private let counter: UInt64?
+    /// The inode of the old file, as recorded with the decision; nil before it.
+    private let replaced: UInt64?
     /// Whether the content that is in place now is the release's.
     private let isDone: () throws -> Bool
 
@@ -27,20 +29,24 @@ final class Exchange: WritableEffect {
 
     init(
         _ effect: Effect, place: String, held: String, waiting: String, transfer: ContentTransfer,
-        displacement: Displacement, counter: UInt64?, isDone: @escaping () throws -> Bool
+        displacement: Displacement, counter: UInt64?, replaced: UInt64?, isDone: @escaping () throws -> Bool
     ) {
         (self.effect, self.place, self.held, self.waiting) = (effect, place, held, waiting)
-        self.counter = counter
+        (self.counter, self.replaced) = (counter, replaced)
         (self.transfer, self.displacement, self.isDone) = (transfer, displacement, isDone)
         old = DrainedFile(held)
     }
 
     static func key(_ path: String) -> String { "counter/\(path)" }
+    /// The name of the old file's inode, by which recovery tells done from not done.
+    static func oldKey(_ path: String) -> String { "replaced/\(path)" }
 
     var facts: [String: UInt64] {
         get throws {
             guard case .replace(let path, _, _, _, _, _, _) = effect.change else { return [:] }
-            return [Self.key(path): try UInt64(staged?.header().changeCounter ?? 0)]
+            var facts = [Self.key(path): try UInt64(staged?.header().changeCounter ?? 0)]
+            facts[Self.oldKey(path)] = try old.lease == nil ? replaced : Files.facts(held)?.inode
+            return facts
         }
     }
 
@@ -130,7 +136,8 @@ final class Exchange: WritableEffect {
             try Files.exchange(waiting, place)
             throw new.inUse()
         }
-        try displacement?.commit()
+        // The set with the old content goes at the end of the undo: the old content is in place again.
+        if !isUntouched { try displacement?.commit() }
         try Files.syncDirectory(Files.directory(of: place))
     }
 

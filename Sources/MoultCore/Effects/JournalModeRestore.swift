@@ -23,9 +23,13 @@ struct JournalModeRestore {
     }
 
     /// All databases that a plan drains, replaces or migrates; `wal` are those whose WAL mode was taken away.
-    static func restore(_ plan: Plan, _ layout: StoreLayout, wal: Set<String>) throws {
+    ///
+    /// What a reset makes anew has the mode of the release's file. If the update was not installed, the old file is there.
+    static func restore(_ plan: Plan, _ layout: StoreLayout, wal: Set<String>, isInstalled: Bool) throws {
         for effect in plan.effects {
             for path in effect.writtenPaths {
+                // A file that is set aside without being drained is left exactly as it was.
+                if let reason = effect.setsAside, !wal.contains(path) || isInstalled && reason != .restored { continue }
                 // A file that became a generation, or a link to one, is not the app's any more.
                 guard try Files.target(ofLink: layout.file(path))?.hasPrefix(".moult/") != true else { continue }
                 let wasWAL = wal.contains(path) || effect.drainedPath.map(wal.contains) == true
@@ -62,16 +66,20 @@ extension Effect {
     /// The paths of databases that it writes to with SQLite, or drains.
     var writtenPaths: [String] {
         switch change {
-        case .replace(let path, _, _, _, _, _, _), .migrate(let path, _, _, _, _), .adopt(let path, _): [path]
+        case .replace(let path, _, _, _, _, _, _), .migrate(let path, _, _, _, _), .adopt(let path, _),
+            .quarantine(let path, _, _), .restoreRows(let path, _, _, _, _):
+            [path]
         case .move(let from, let path): [from, path]
         default: []
         }
     }
 
+    fileprivate var setsAside: KeptReason? { if case .quarantine(_, _, let reason) = change { reason } else { nil } }
+
     /// The path of a database that it drains, so that the mode that an app chose must come back.
     var drainedPath: String? {
         switch change {
-        case .replace(let path, _, _, .exchange, _, _, _), .adopt(let path, _): path
+        case .replace(let path, _, _, .exchange, _, _, _), .adopt(let path, _), .quarantine(let path, _, _): path
         case .move(let from, _): from
         default: nil
         }

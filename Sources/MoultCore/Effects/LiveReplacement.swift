@@ -24,6 +24,9 @@ final class LiveReplacement: WritableEffect {
     private var isWAL = false
     /// Whether SQLite was asked for the commit, so that only a look can tell what became of it.
     private var isBegun = false
+    /// The schema version of the old content. A backup raises it, so recovery can tell old content that has the marker of
+    /// the release already.
+    private var before: UInt64?
     private var isEnded = false
 
     /// How long other processes may be kept waiting at once, in milliseconds: less than the busy timeout of most apps.
@@ -37,6 +40,18 @@ final class LiveReplacement: WritableEffect {
     ) {
         (self.effect, self.place, self.waiting) = (effect, place, waiting)
         (self.transfer, self.displacement, self.adopt, self.isDone) = (transfer, displacement, adopt, isDone)
+    }
+
+    /// The name of the old content's schema version.
+    static func key(_ path: String) -> String { "schema/\(path)" }
+
+    static func schemaVersion(_ connection: Connection) throws -> UInt64 {
+        UInt64(truncatingIfNeeded: try connection.int("PRAGMA schema_version"))
+    }
+
+    var facts: [String: UInt64] {
+        guard case .replace(let path, _, _, _, _, _, _) = effect.change, let before else { return [:] }
+        return [Self.key(path): before]
     }
 
     /// Takes the write lock; throws `.inUse` after one turn.
@@ -96,6 +111,7 @@ final class LiveReplacement: WritableEffect {
     }
 
     private func carry(from old: Connection, to source: Connection) throws {
+        before = try Self.schemaVersion(old)
         _ = try source.transaction(.immediate) { try transfer.run(from: old, to: source, displacement) }
         try adopt(old)
         if displacement?.isKept == true { try displacement?.keepCopy(of: old) }

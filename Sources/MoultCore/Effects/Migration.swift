@@ -9,6 +9,7 @@ final class Migration: WritableEffect {
     let effect: Effect
     let place: String
     let displacement: Displacement?
+    var waitsForOthers: Bool { true }
     private let migrations: Migrations
     private let target: Int
     /// Where the database is copied to before it changes.

@@ -1,5 +1,6 @@
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultSQLite
 internal import StepKit
 
 /// Moves a writable database to the path that the release has for it: one rename of the main file, after draining.
@@ -19,13 +20,21 @@ final class MoveFile: WritableEffect {
         isHeldByExchange = exchange != nil
     }
 
-    private var key: String { "moved/\(from)" }
+    /// The name of the recorded inode.
+    static func key(_ from: String) -> String { "moved/\(from)" }
 
     var facts: [String: UInt64] {
-        get throws { [key: try Files.facts(from)?.inode ?? inode ?? 0] }
+        get throws { [Self.key(from): try inode ?? Files.facts(from)?.inode ?? 0] }
     }
 
-    private var isDone: Bool { get throws { try Files.facts(from) == nil && Files.facts(place) != nil } }
+    private var isDone: Bool { get throws { try Self.isDone(from: from, to: place, inode: inode) } }
+
+    /// Whether a file is at its new path. If the inode was recorded, another file at the old path is the app's.
+    static func isDone(from: String, to place: String, inode: UInt64?) throws -> Bool {
+        guard try Files.facts(place) != nil else { return false }
+        guard let old = try Files.facts(from) else { return true }
+        return inode.map { $0 != 0 && $0 != old.inode } ?? false
+    }
 
     func hold() throws {
         if try isHeldByExchange || isDone { return }
@@ -41,12 +50,29 @@ final class MoveFile: WritableEffect {
     }
 
     func revert() throws {
+        try release()
+        old.release()
         // Only the file that was moved goes back; an app may have made another one at the old path meanwhile.
         guard try Files.facts(from) == nil, let facts = try Files.facts(place), inode.map({ $0 == facts.inode }) ?? true
-        else { return try release() }
+        else { return }
+        // An app may have opened it at the new path, and have rows in a WAL there.
+        let isWAL = try isWAL()
+        let moved = DrainedFile(place)
+        try moved.hold(read: { _ in })
         _ = try Files.renameIfFree(place, to: from)
+        guard try moved.isHeld() else {
+            _ = try Files.renameIfFree(from, to: place)
+            throw moved.inUse()
+        }
         try Files.syncDirectory(Files.directory(of: from))
-        try release()
+        moved.release()
+        try JournalModeRestore(path: from, wasWAL: isWAL).restore()
+    }
+
+    private func isWAL() throws -> Bool {
+        do { return try Connection.header(ofFileAt: place).isWAL } catch let error as MoultError
+            where error.code == .databaseCorrupt
+        { return false }
     }
 
     func isCommitted() throws -> Bool { false }

@@ -4,9 +4,10 @@ internal import MoultSQLite
 internal import MoultTrust
 internal import StepKit
 
-/// Sets a writable database aside with all its sidecar files, and puts the fresh one in its place.
+/// Sets a writable database aside, and puts the fresh one in its place.
 ///
-/// The order is what makes it safe at every moment: first each file of the set gets its name in quarantine, then the
+/// A database that SQLite can open is drained first, so that it is one file, which one exchange takes out of use. A
+/// damaged one is set aside with all its sidecar files: first each file of the set gets its name in quarantine, then the
 /// sidecars' names are removed, and the last step exchanges the main file. With the main file first, a process that opens
 /// the path in between lets SQLite remove a `-wal` full of rows that does not belong to the fresh file. Where a link
 /// follows, there is no fresh file: the link replaces the main file's name.
@@ -22,10 +23,16 @@ final class SetAside: WritableEffect {
     private let recorded: UInt64?
     /// In a copied store, where inodes say nothing: the digest by which the staged file is known; else nil.
     private let freshDigest: String?
+    /// The mark of the fresh file as it was when the update was decided; nil before the decision.
+    private let recordedFresh: UInt64?
     /// Where it was staged what could still be read.
     let salvaged: String
-    /// Keeps other processes out meanwhile.
+    private var readable: Bool?
+    /// The file, if it could be drained.
+    private let drained: DrainedFile
+    /// Keeps other processes away from a file that could not be drained.
     private var lease: WriteLease?
+    private var held: WriteLease? { drained.lease ?? lease }
 
     static let salvagedName = "salvaged.db"
     static let reportName = "salvaged.json"
@@ -35,12 +42,15 @@ final class SetAside: WritableEffect {
 
     init(
         _ effect: Effect, place: String, directory: String, fresh: String, record: QuarantineRecord, salvaged: String,
-        recorded: UInt64?, freshDigest: String? = nil
+        recorded: UInt64?, recordedFresh: UInt64?, freshDigest: String? = nil
     ) {
         (self.effect, self.place, self.directory, self.fresh) = (effect, place, directory, fresh)
         (self.record, self.salvaged, self.recorded) = (record, salvaged, recorded)
-        self.freshDigest = freshDigest
+        (self.recordedFresh, self.freshDigest) = (recordedFresh, freshDigest)
+        drained = DrainedFile(place)
     }
+
+    private static let mostAttempts = 5
 
     static func key(_ path: String) -> String { "original/\(path)" }
 
@@ -90,6 +100,7 @@ final class SetAside: WritableEffect {
         // After a crash it may be done already.
         if try (recorded != nil || freshDigest != nil) && !isOriginalInPlace() { return }
         guard try Files.facts(place)?.kind == .file else { return }
+        if try isReadable(), try drain(drained) { return }
         do { lease = try WriteLease.take(place) } catch {
             // Not our file, or not even readable: then the kernel grants no lease, but open files can still be seen.
             if try OpenFiles.holders(of: [place]).isEmpty { return }
@@ -97,13 +108,68 @@ final class SetAside: WritableEffect {
         if lease == nil { throw inUse() }
     }
 
+    /// Whether draining keeps everything. It is asked before the decision, and again when the file is held.
+    func isReadable() throws -> Bool {
+        if let readable { return readable }
+        let isReadable = try Self.isReadable(place)
+        readable = isReadable
+        return isReadable
+    }
+
+    /// Whether SQLite can open the file, finds nothing damaged in it, and takes what lies beside it for a part of it; found
+    /// out without changing anything.
+    ///
+    /// What SQLite would discard may be all that is left of rows, and a damaged file is kept exactly as it is, for salvage.
+    private static func isReadable(_ place: String) throws -> Bool {
+        let sidecars = try Sidecars.of(place)
+        guard try sidecars.hasValidJournal(), try sidecars.hasValidWAL() else { return false }
+        do {
+            return try Look.into(place) { connection in
+                let tables = try connection.int("SELECT count(*) FROM sqlite_schema")
+                // Else draining changes no byte, whatever is in the pages.
+                guard tables > 0, try connection.header().isWAL || !sidecars.isEmpty else { return true }
+                return try connection.soundness(full: false, limit: 1).damage.isEmpty
+            }
+        } catch let error as MoultError {
+            if error.outcome == .busy { throw error }
+            return false
+        }
+    }
+
+    /// Drains the file and holds it; false if that cannot be done to it, so that the whole set must be set aside.
+    private func drain(_ file: DrainedFile) throws -> Bool {
+        do {
+            try file.hold(read: { _ in })
+            return true
+        } catch let error as MoultError {
+            if error.outcome == .busy {
+                // Sidecars that SQLite neither reads nor removes look like another process.
+                let files = try [place] + Sidecars.of(place).paths
+                guard try !OpenFiles.isOpenHere(place), try OpenFiles.holders(of: files).isEmpty else { throw inUse() }
+                return false
+            }
+            let closed: [ResultCode] = [.corrupt, .notADatabase, .readOnly, .cannotOpen]
+            guard error.sqlite.map({ closed.contains($0.resultCode.primary) }) ?? true else { throw error }
+            return false
+        }
+    }
+
     private func inUse() -> MoultError {
         InUse.error(
             place, advice: "Stop that program, and try again: what it writes meanwhile would be set aside, too.")
     }
 
-    func finish() throws { lease = nil }
-    func release() throws { lease = nil }
+    /// Where a link follows, a process that asked for the file meanwhile would go on writing to what is in quarantine.
+    func stage() throws {
+        if put == nil, let held, try !held.isWhole() { throw inUse() }
+    }
+
+    func finish() throws { try release() }
+
+    func release() throws {
+        lease = nil
+        drained.release()
+    }
 
     // MARK: there
 
@@ -147,10 +213,15 @@ final class SetAside: WritableEffect {
             try Files.copyAttributes(from: place, to: fresh)
         }
         put = try Files.facts(fresh)
-        try Files.exchange(fresh, place)
-        guard let lease, try !lease.isWhole() else { return }
-        // A process is about to open the old file, and would find the fresh one's sidecars beside it.
-        try Files.exchange(fresh, place)
+        for _ in 0..<Self.mostAttempts {
+            try Files.exchange(fresh, place)
+            guard let held, try !held.isWhole() else { return }
+            // A process is about to open the old file, and would find the fresh one's sidecars beside it.
+            try Files.exchange(fresh, place)
+            // If it only reads, all of the content is still in the one file.
+            guard drained.lease != nil, try drained.holdAgain() else { break }
+        }
+        put = nil
         throw inUse()
     }
 
@@ -213,19 +284,8 @@ final class SetAside: WritableEffect {
     func revert() throws {
         try tidy()
         if try Files.facts(directory) == nil { return try finish() }
-        if try !isOriginalInPlace(), try Files.facts(kept("")) != nil {
-            if try isUntouched() {
-                try Files.rename(place, to: fresh)
-            } else if try Files.facts(place) != nil {
-                for suffix in [""] + Self.suffixes where try Files.facts(place + suffix) != nil {
-                    try Files.rename(place + suffix, to: "\(kept("")).replaced\(suffix)")
-                }
-            }
-            // A process that opens it from now on waits until its sidecars are there, too. Without a lease of the kernel
-            // only the moment between two renames is left.
-            if lease == nil { lease = try? WriteLease.take(kept("")) }
-            try Files.rename(kept(""), to: place)
-        }
+        if try !isOriginalInPlace(), try isOriginalKept() { try bringBack() }
+        try tidyUndone()
         for suffix in Self.suffixes where try Files.facts(kept(suffix)) != nil && Files.facts(place + suffix) == nil {
             try Files.rename(kept(suffix), to: place + suffix)
         }
@@ -234,10 +294,82 @@ final class SetAside: WritableEffect {
         try finish()
     }
 
+    /// Whether quarantine has the file that is to come back.
+    private func isOriginalKept() throws -> Bool {
+        guard let facts = try Files.facts(kept("")) else { return false }
+        return try freshDigest != nil || facts.inode == original
+    }
+
+    private func bringBack() throws {
+        var new: DrainedFile?
+        if try !isUntouched() {
+            new = try keepNew()
+        } else if freshDigest != nil {
+            // In a copied store recovery knows the fresh file by where it waits.
+            try Files.rename(place, to: fresh)
+        }
+        // A process that opens it from now on waits until its sidecars are there, too. Without a lease of the kernel
+        // only the moment between two renames is left.
+        if held == nil { lease = try? WriteLease.take(kept("")) }
+        // What was put in place may be gone, or moved with its sidecars.
+        guard try Files.facts(place) != nil else { return try Files.rename(kept(""), to: place) }
+        try Files.exchange(kept(""), place)
+        guard let new, try !new.isHeld() else { return }
+        try Files.exchange(kept(""), place)
+        throw inUse()
+    }
+
+    /// What came out of the exchange has its name in a set of its own, or is as it was staged.
+    private func tidyUndone() throws {
+        let original = try original
+        guard freshDigest == nil, original != 0, try current() == original, let left = try Files.facts(kept("")),
+            left.kind == .file, left.inode != original
+        else { return }
+        if left.links > 1 {
+            try Files.remove(kept(""))
+        } else if try Files.facts(fresh) == nil {
+            try Files.rename(kept(""), to: fresh)
+        }
+    }
+
+    /// What is in place by now may have rows of an app: it becomes a set of its own. Gives the file while it is held; nil if
+    /// it was moved with its sidecars, because it could not be drained.
+    private func keepNew() throws -> DrainedFile? {
+        guard let facts = try Files.facts(place) else { return nil }
+        let new = DrainedFile(place)
+        let isDrained = try facts.kind == .file && Self.isReadable(place) && drain(new)
+        let set = try freeDirectory()
+        try make(set)
+        var record = record
+        (record.reason, record.why) = (.undone, "an undo after a crash replaced it")
+        (record.owner, record.isPending) = (QuarantineRecord.Owner(facts), true)
+        try record.write(to: set)
+        let name = "\(set)/\(Files.name(of: place))"
+        let isLinked = try isDrained && freshDigest == nil && Files.hardLinkIfPossible(place, at: name)
+        if !isLinked {
+            for suffix in Self.suffixes + [""] where try Files.facts(place + suffix) != nil {
+                try Files.rename(place + suffix, to: name + suffix)
+            }
+        }
+        for changed in [set, Files.directory(of: set), Files.directory(of: place)] { try Files.syncDirectory(changed) }
+        return isLinked ? new : nil
+    }
+
+    private func freeDirectory() throws -> String {
+        let above = Files.directory(of: directory)
+        let stem = Files.name(of: directory).dropLast(record.database.count)
+        var number = 2
+        while try Files.facts("\(above)/\(stem)\(number)-\(record.database)") != nil { number += 1 }
+        return "\(above)/\(stem)\(number)-\(record.database)"
+    }
+
     /// Whether the fresh file is in place as it was put there, and no process has opened it.
     private func isUntouched() throws -> Bool {
-        guard let put, let now = try Files.facts(place), now.inode == put.inode, now.modified == put.modified else {
-            return false
+        guard let now = try Files.facts(place), try Sidecars.of(place).isEmpty else { return false }
+        if let put {
+            guard now.inode == put.inode, now.modified == put.modified else { return false }
+        } else {
+            guard let recordedFresh, MadeFile.mark(now) == recordedFresh else { return false }
         }
         // Without a lease it cannot be told.
         return (try? WriteLease.take(place)).flatMap(\.self) != nil

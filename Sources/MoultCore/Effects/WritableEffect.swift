@@ -11,6 +11,10 @@ protocol WritableEffect: AnyObject {
     var place: String { get }
     /// The gate for the old content, if this effect replaces any.
     var displacement: Displacement? { get }
+    /// What happens to the rows of its tables.
+    var fates: [RowFate] { get }
+    /// Whether it waits long for the transactions of other processes, so that nothing else may be locked meanwhile.
+    var waitsForOthers: Bool { get }
     /// Numbers that the decision records, so that an undo after a crash can tell what was done.
     var facts: [String: UInt64] { get throws }
 
@@ -36,6 +40,8 @@ protocol WritableEffect: AnyObject {
 
 extension WritableEffect {
     var displacement: Displacement? { nil }
+    var fates: [RowFate] { displacement?.fates ?? [] }
+    var waitsForOthers: Bool { false }
     var facts: [String: UInt64] { [:] }
     func acquire() throws {}
     func perform() throws {}

@@ -53,9 +53,9 @@ final class WritableEffects {
         }
         try noteModes(effects)
         // Migrations wait long for the transactions of others, and nothing else may be locked meanwhile.
-        for effect in effects where effect is Migration { try effect.hold() }
+        for effect in effects where effect.waitsForOthers { try effect.hold() }
         try acquire(effects)
-        for effect in effects where !(effect is Migration) { try effect.hold() }
+        for effect in effects where !effect.waitsForOthers { try effect.hold() }
     }
 
     private func acquire(_ effects: [any WritableEffect]) throws {
@@ -138,7 +138,7 @@ final class WritableEffects {
     private func noteModes(_ effects: [any WritableEffect]) throws {
         for effect in effects {
             guard let path = effect.effect.drainedPath, try Files.facts(place(path))?.kind == .file,
-                try isWAL(place(path))
+                try isWAL(place(path)), try (effect as? SetAside)?.isReadable() ?? true
             else { continue }
             wal.insert(path)
         }
@@ -183,7 +183,7 @@ final class WritableEffects {
     /// What happened to the rows of each database.
     func fates() throws -> [RowFate] {
         try effects().flatMap { effect in
-            (effect.displacement?.fates ?? []).map {
+            effect.fates.map {
                 var fate = $0
                 fate.database = effect.effect.database
                 return fate
@@ -206,7 +206,7 @@ final class WritableEffects {
             }
         }
         for effect in effects { try effect.finish() }
-        try restoreModes()
+        try restoreModes(isInstalled: true)
         try Displacement.settle(transaction, plan, isInstalled: true)
         try syncNames(effects)
     }
@@ -215,11 +215,13 @@ final class WritableEffects {
     func rest() throws {
         guard isHeld else { return }
         for effect in try effects().reversed() { try effect.release() }
-        try restoreModes()
+        try restoreModes(isInstalled: false)
         try Displacement.settle(transaction, plan, isInstalled: false)
     }
 
-    private func restoreModes() throws { try JournalModeRestore.restore(plan, transaction.layout, wal: wal) }
+    private func restoreModes(isInstalled: Bool) throws {
+        try JournalModeRestore.restore(plan, transaction.layout, wal: wal, isInstalled: isInstalled)
+    }
 
     /// SQLite removes its journal and does not sync that: after a power cut it could be there again, and be rolled back.
     private func syncNames(_ effects: [any WritableEffect]) throws {
@@ -239,9 +241,11 @@ final class WritableEffects {
         }
     }
 
-    /// Whether the database has this release's content.
+    /// Whether the database has this release's content. Before the decision nothing is replaced, whatever a file's marker
+    /// says: a file that is taken over may have had the same content before.
     private func isReplaced(_ effect: Effect, _ path: String) throws -> Bool {
-        guard let database = effect.database.flatMap(release.database), try Files.factsThroughLinks(place(path)) != nil
+        guard let database = effect.database.flatMap(release.database), !inodes.isEmpty || digests != nil,
+            let facts = try Files.factsThroughLinks(place(path))
         else { return false }
         guard database.kind == .shared else {
             // Without a marker: the staged file is in place, or in the place of the old one.
@@ -251,11 +255,13 @@ final class WritableEffects {
             if try Files.facts(waiting) != nil { return try !Transaction.isPublished(waiting, database.sha256) }
             return try Transaction.isPublished(place(path), database.sha256)
         }
+        if let old = inodes[Exchange.oldKey(path)], old == facts.inode { return false }
         guard try isDatabase(place(path)) else { return false }
         let connection = try Connection(path: place(path), access: .readWrite)
         let isThere =
             try connection.int(ReleaseMarker.isThere) == 1
             && connection.scalar(ReleaseMarker.digest) == .text(database.sha256)
+            && inodes[LiveReplacement.key(path)].map { try $0 != LiveReplacement.schemaVersion(connection) } ?? true
         try connection.close()
         return isThere
     }
@@ -274,6 +280,7 @@ final class WritableEffects {
                 switch effect.change {
                 case .migrate(let path, _, _, let target, _): try Migration.isDone(place(path), target: target)
                 case .replace(let path, _, _, .live, _, _, _): try isReplaced(effect, path)
+                case .restoreRows: try rowRestore(effect)?.isCommitted() ?? false
                 default: false
                 }
             guard isCommitted else { continue }
@@ -323,6 +330,7 @@ final class WritableEffects {
                     isDone: { [unowned self] in try isReplaced(effect, path) }))
         }
         var all: [any WritableEffect] = try plan.effects.compactMap { try migration($0) }
+        all += plan.effects.compactMap { rowRestore($0) }
         all += live
         all += try plan.effects.compactMap { try setAside($0) }
         all += plan.effects.compactMap { exchanges[$0.exchangedPath ?? ""] }
@@ -334,18 +342,26 @@ final class WritableEffects {
             guard case .move(let from, let path) = effect.change else { return nil }
             return MoveFile(
                 effect, from: place(from), to: place(path), exchange: exchanges[path],
-                inode: inodes["moved/\(place(from))"])
+                inode: inodes[MoveFile.key(place(from))])
         }
         built = all
         return all
     }
 
     private func exchange(_ effect: Effect, _ path: String) throws -> Exchange {
-        let held = try plan.movedFrom(path).map(place).flatMap { try Files.facts($0) == nil ? nil : $0 } ?? place(path)
+        let from = plan.movedFrom(path).map(place)
+        let held = try from.flatMap { try isMoved($0, to: place(path)) ? nil : $0 } ?? place(path)
         return Exchange(
             effect, place: place(path), held: held, waiting: transaction.waiting(path),
-            transfer: try transfer(effect, path), displacement: try displacement(effect, held),
-            counter: inodes[Exchange.key(path)], isDone: { [unowned self] in try isReplaced(effect, path) })
+            transfer: try transfer(effect, path),
+            displacement: try displacement(effect, held, at: from ?? held),
+            counter: inodes[Exchange.key(path)], replaced: inodes[Exchange.oldKey(path)],
+            isDone: { [unowned self] in try isReplaced(effect, path) })
+    }
+
+    /// Whether the file has its new path already. An app may have made another file at the old path after a crash.
+    private func isMoved(_ from: String, to path: String) throws -> Bool {
+        try MoveFile.isDone(from: from, to: path, inode: inodes[MoveFile.key(from)])
     }
 
     private func migration(_ effect: Effect) throws -> Migration? {
@@ -363,19 +379,29 @@ final class WritableEffects {
             copy: "\(transaction.directory)/held/\(path)", displacement: try displacement(effect, place(path)))
     }
 
+    private func rowRestore(_ effect: Effect) -> RowRestore? {
+        guard case .restoreRows(let path, let table, _, _, let generations) = effect.change,
+            let member = effect.database.flatMap(release.database)?.member
+        else { return nil }
+        return RowRestore(
+            effect, place: place(path), table: table, source: Staging.restoredRows(in: transaction.directory),
+            shipped: generations.map { "\(transaction.layout.generation($0))/\(member)" })
+    }
+
     private func setAside(_ effect: Effect) throws -> SetAside? {
         guard case .quarantine(let path, _, _) = effect.change else { return nil }
         return SetAside(
             effect, place: place(path), directory: try shelf(effect, path), fresh: transaction.waiting(path),
             record: try record(effect, place(path)), salvaged: "\(transaction.directory)/salvaged",
-            recorded: inodes[SetAside.key(path)],
+            recorded: inodes[SetAside.key(path)], recordedFresh: inodes[MadeFile.key(path)],
             freshDigest: digests.map {
                 $0["waiting/\(path)"] ?? effect.database.flatMap(release.database)?.sha256 ?? ""
             })
     }
 
-    private func displacement(_ effect: Effect, _ held: String) throws -> Displacement {
-        Displacement(place: held, directory: try shelf(effect, held), record: try record(effect, held))
+    /// `path` is where apps know the file, which the update may have moved already.
+    private func displacement(_ effect: Effect, _ held: String, at path: String? = nil) throws -> Displacement {
+        Displacement(place: held, directory: try shelf(effect, held), record: try record(effect, path ?? held))
     }
 
     private func shelf(_ effect: Effect, _ path: String) throws -> String {

@@ -22,7 +22,8 @@ final class Displacement {
     }
 
     /// The set's directory in quarantine.
-    let directory: String
+    private(set) var directory: String
+    /// Where the file is while it is held; the record has the path at which apps know it.
     private let place: String
     private var record: QuarantineRecord
     private(set) var proof: Proof?
@@ -79,18 +80,31 @@ final class Displacement {
         try sync()
     }
 
-    private var file: String { "\(directory)/\(Files.name(of: place))" }
+    private var file: String { "\(directory)/\(Files.name(of: record.path))" }
 
     private func begin(_ facts: FileFacts?) throws {
         let above = Files.directory(of: directory)
         try Files.ensureDirectory(Files.directory(of: above))
         try Files.ensureDirectory(above)
-        // One from before a crash, for the same update: the content is taken again as it is now.
-        try Removable(pending: directory, at: { _ in place })?.remove()
+        // A set from before a crash, for the same update: the content is taken again as it is now.
+        try Removable(pending: directory, live: [place])?.remove()
+        try findFreeName(in: above)
         try Files.makeDirectory(directory, mode: 0o700)
         record.owner = facts.map { QuarantineRecord.Owner($0) }
         record.isPending = true
         try record.write(to: directory)
+    }
+
+    /// A set that has other content must stay. Then this one gets another name, which ends with the database's, too.
+    private func findFreeName(in above: String) throws {
+        guard try Files.facts(directory) != nil else { return }
+        let name = Files.name(of: directory)
+        let stem = name.hasSuffix("-\(record.database)") ? String(name.dropLast(record.database.count)) : "\(name)-"
+        var number = 2
+        while try Files.facts(directory) != nil {
+            directory = "\(above)/\(stem)\(number)-\(record.database)"
+            number += 1
+        }
     }
 
     private func sync() throws {
@@ -111,36 +125,35 @@ final class Displacement {
     // MARK: the end of the update
 
     /// The new content is in place: what is kept stays for good.
-    func commit() throws { try Self.settle(directory, isInstalled: true) { _ in place } }
+    func commit() throws { try Self.settle(directory, live: [place], isInstalled: true) }
 
     /// The update ended without replacing anything.
-    func abandon() throws { try Self.settle(directory, isInstalled: false) { _ in place } }
+    func abandon() throws { try Self.settle(directory, live: [place], isInstalled: false) }
 
     /// Ends all that a transaction put into quarantine; also after a crash.
     static func settle(_ transaction: Transaction, _ plan: Plan, isInstalled: Bool) throws {
         let roots = Set([transaction.layout.quarantine] + plan.made.map { transaction.layout.quarantine(of: $0) })
-        // The paths of a store that was copied begin with the path of its original.
-        let (root, original) = (transaction.layout.root, plan.store)
-        func place(_ record: QuarantineRecord) -> String {
-            record.path.hasPrefix("\(original)/") ? root + record.path.dropFirst(original.count) : record.path
-        }
         for root in roots.sorted() {
             for name in try Files.list(root) where name.hasPrefix("\(transaction.id)-") {
-                try settle("\(root)/\(name)", isInstalled: isInstalled, at: place)
+                let directory = "\(root)/\(name)"
+                let live = try QuarantineRecord(in: directory).map { plan.places(of: $0.database, transaction.layout) }
+                try settle(directory, live: live ?? [], isInstalled: isInstalled)
             }
         }
     }
 
-    private static func settle(
-        _ directory: String, isInstalled: Bool, at place: (QuarantineRecord) -> String
-    ) throws {
+    private static func settle(_ directory: String, live: [String], isInstalled: Bool) throws {
         guard var record = try QuarantineRecord(in: directory) else {
             // A crash came before the record was written, and so before any content.
-            try Removable(pending: directory, at: place)?.remove()
+            try Removable(pending: directory, live: live)?.remove()
             return
         }
-        guard record.isPending else { return }
-        if !isInstalled, let removable = try Removable(pending: directory, at: place) { return try removable.remove() }
+        guard record.isPending else {
+            // The update was undone after its end: a set that is only another name of the file in place goes.
+            if !isInstalled { try Removable(second: directory, live: live)?.remove() }
+            return
+        }
+        if !isInstalled, let removable = try Removable(pending: directory, live: live) { return try removable.remove() }
         record.isPending = false
         try record.write(to: directory)
     }
@@ -148,6 +161,13 @@ final class Displacement {
 
 extension FileFacts {
     fileprivate static func of(_ path: String) throws -> FileFacts? { try Files.facts(path) }
+}
+
+extension Plan {
+    /// Where the file of a database may be, however far the update came.
+    fileprivate func places(of database: String, _ layout: StoreLayout) -> [String] {
+        effects.filter { $0.database == database }.flatMap(\.writtenPaths).map(layout.file)
+    }
 }
 
 extension MoultError.Code {

@@ -40,11 +40,9 @@ struct Removable {
         }
     }
 
-    /// A set in quarantine whose update has not ended: nil unless the database is still in its place without it.
-    ///
-    /// `place` is the path of the database: the record has that of the store in which it was written, which may have been
-    /// copied since.
-    init?(pending directory: String, at place: (QuarantineRecord) -> String) throws {
+    /// A set in quarantine whose update has not ended: nil unless its content is still at one of the paths at which the
+    /// database may be. The record's own path proves nothing: the update may have moved the file.
+    init?(pending directory: String, live: [String]) throws {
         guard let record = try QuarantineRecord(in: directory), record.isPending else {
             // Without a record it is a directory that was made just before a crash.
             let unwritten = try Files.list(directory).allSatisfy { $0.hasPrefix(QuarantineRecord.fileName) }
@@ -54,13 +52,37 @@ struct Removable {
             self.init(directory)
             return
         }
-        let kept = try Files.facts("\(directory)/\(Files.name(of: record.path))")
-        let live = try Files.factsThroughLinks(place(record))
+        let facts = try live.compactMap { try Files.factsThroughLinks($0) }
         // A second name of the very file that is in place, or a copy of a file that was not touched.
-        let isSame = kept.map { $0.inode == live?.inode && $0.device == live?.device } ?? true
-        let isCopy = kept.map { $0.links == 1 && live != nil && record.reason != .reset } ?? true
-        guard isSame || isCopy else { return nil }
+        if let kept = try Self.kept(record, in: directory) {
+            let isCopy = kept.links == 1 && !facts.isEmpty && ![.reset, .undone].contains(record.reason)
+            let file = "\(directory)/\(Files.name(of: record.path))"
+            guard try isCopy || kept.isSame(asAnyOf: facts) || live.contains(where: { try Self.isEqual(file, $0) })
+            else { return nil }
+        }
         self.init(directory)
+    }
+
+    /// Whether two files have the same bytes: the database may have got a file of its own since, because `cp -al` had
+    /// given the other one to two stores.
+    private static func isEqual(_ kept: String, _ live: String) throws -> Bool {
+        guard let one = try Files.facts(kept), let other = try Files.factsThroughLinks(live), one.kind == .file,
+            other.kind == .file, one.size == other.size
+        else { return false }
+        return try SHA256.digest(ofFileAt: kept) == SHA256.digest(ofFileAt: live)
+    }
+
+    /// A set in quarantine that is only another name of a file that is in place.
+    init?(second directory: String, live: [String]) throws {
+        let live = try live.compactMap { try Files.factsThroughLinks($0) }
+        guard let record = try QuarantineRecord(in: directory), let kept = try Self.kept(record, in: directory),
+            kept.isSame(asAnyOf: live)
+        else { return nil }
+        self.init(directory)
+    }
+
+    private static func kept(_ record: QuarantineRecord, in directory: String) throws -> FileFacts? {
+        try Files.facts("\(directory)/\(Files.name(of: record.path))")
     }
 
     /// What a transaction staged. Old content that an exchange put there is moved to quarantine first, unless the
@@ -152,5 +174,11 @@ struct Removable {
     init?(_ set: QuarantineShelf.Set, isNamed: Bool) {
         guard set.isCache || isNamed else { return nil }
         self.init(set.directory)
+    }
+}
+
+extension FileFacts {
+    fileprivate func isSame(asAnyOf others: [FileFacts]) -> Bool {
+        others.contains { $0.inode == inode && $0.device == device }
     }
 }

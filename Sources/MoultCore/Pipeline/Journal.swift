@@ -164,6 +164,11 @@ struct Journal {
         return ["draining", "decided", "intent", "attempt", "undoing"].contains(record)
     }
 
+    /// Change counters, schema versions and times, but not inodes.
+    private static func meansTheSameInACopy(_ name: String) -> Bool {
+        [Exchange.key(""), LiveReplacement.key(""), MadeFile.key("")].contains { name.hasPrefix($0) }
+    }
+
     private func apply(_ json: JSON, to state: inout State) throws {
         switch json["record"]?.string {
         case "begin": if let plan = json["plan"] { state.plan = try Plan(json: plan, source: path) }
@@ -174,8 +179,8 @@ struct Journal {
             state.digests = (json["digests"]?.members ?? []).reduce(into: [:]) { $0[$1.name] = $1.value.string }
             for member in json["inodes"]?.members ?? [] {
                 let number = member.value.integer.map { UInt64(bitPattern: $0) }
-                // A change counter means the same in a copy, and so does 0 for no file.
-                if state.isCopied, number != 0, !member.name.hasPrefix(Exchange.key("")) { continue }
+                // 0 is for no file, in a copy, too.
+                if state.isCopied, number != 0, !Self.meansTheSameInACopy(member.name) { continue }
                 state.decided?[member.name] = number
             }
             state.expendable = [:]

@@ -48,14 +48,21 @@ final class Performer: Changes, @unchecked Sendable {
         case .point(let to, _): try point(to)
         case .link(let path, let member): try link(path, member)
         case .create(let path, _): try create(path)
-        case .adopt, .move, .quarantine, .replace, .migrate: try writable.perform(effect)
+        case .adopt, .move, .quarantine, .replace, .migrate, .restoreRows: try writable.perform(effect)
         case .custom(let name, _, _): throw customIsTheSteps(effect, name)
         }
     }
 
     /// What must come directly before the decision, because it keeps other processes out: locks, leases, rows to carry.
     func hold() throws { try writable.hold() }
-    func facts() throws -> [String: UInt64] { try writable.facts() }
+    func facts() throws -> [String: UInt64] {
+        var facts = try writable.facts()
+        for effect in plan.effects {
+            guard case .create(let path, _) = effect.change else { continue }
+            facts[MadeFile.key(path)] = try Files.facts(transaction.waiting(path)).map(MadeFile.mark)
+        }
+        return facts
+    }
     func stagedDigests() throws -> [String: String] { try writable.stagedDigests() }
     func expendable() throws -> [String: Displacement.Proof] { try writable.expendable() }
     func fates() throws -> [RowFate] { try writable.fates() }
@@ -78,7 +85,7 @@ final class Performer: Changes, @unchecked Sendable {
         case .point(_, let from): try unpoint(from)
         case .link(let path, let member): try undoLink(path, member)
         case .create(let path, _): try uncreate(path, effect.database)
-        case .adopt, .move, .quarantine, .replace, .migrate: try writable.revert(effect)
+        case .adopt, .move, .quarantine, .replace, .migrate, .restoreRows: try writable.revert(effect)
         case .custom(let name, _, _): throw customIsTheSteps(effect, name)
         }
     }
@@ -199,18 +206,30 @@ final class Performer: Changes, @unchecked Sendable {
     private func uncreate(_ path: String, _ name: String?) throws {
         let place = layout.file(path)
         guard let facts = try Files.facts(place) else { return }
+        // What an app has written to since a crash is the user's, and stays.
         if let digests {
             let digest = digests["waiting/\(path)"] ?? name.flatMap(release.database)?.sha256
             guard let digest, try Transaction.isPublished(place, digest) else { return }
-        } else if facts.inode != inodes["waiting/\(path)"] {
+        } else if facts.inode != inodes["waiting/\(path)"] || inodes[MadeFile.key(path)] != MadeFile.mark(facts) {
             return
         }
-        // Somebody who has it open may be writing to it: then it is a user's database already, and stays.
+        // A process that has it open may be writing to it.
         guard try WriteLease.take(place) != nil, try Files.facts("\(place)-wal") == nil,
             try Files.facts("\(place)-journal") == nil
         else { return }
         _ = try Files.renameIfFree(place, to: transaction.waiting(path))
         try Files.syncDirectory(Files.directory(of: place))
+    }
+}
+
+/// Tells a file that moult made from one that an app has written to since: every write changes the time of modification.
+enum MadeFile {
+    /// The name under which the decision records it.
+    static func key(_ path: String) -> String { "made/\(path)" }
+
+    static func mark(_ facts: FileFacts) -> UInt64 {
+        UInt64(truncatingIfNeeded: facts.modified.seconds) &* 1_000_000_000
+            &+ UInt64(truncatingIfNeeded: facts.modified.nanoseconds)
     }
 }
 

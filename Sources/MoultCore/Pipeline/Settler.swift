@@ -76,7 +76,7 @@ package struct Settler {
                 transaction: transaction.id, ending: ending, update: state.plan?.words ?? "an update",
                 from: state.plan?.from, to: state.plan?.to)
             if let plan = state.plan {
-                try JournalModeRestore.restore(plan, layout, wal: state.wal)
+                try JournalModeRestore.restore(plan, layout, wal: state.wal, isInstalled: ending == .finished)
                 try Displacement.settle(transaction, plan, isInstalled: ending == .finished)
                 // Before the history: once that has the update, it is over.
                 if ending == .finished { try Seen.note(plan, transaction) }
@@ -119,6 +119,9 @@ package struct Settler {
             try transaction.journal.end("committed")
             for text in applier.clean(.done) { tell(.warning(text)) }
             return try ended(.finished)
+        } catch let error as MoultError where error.outcome == .busy && !isForward {
+            // The undo is journaled, and goes on when that process lets go.
+            throw error
         } catch { throw stuck(plan, error) }
     }
 

@@ -127,7 +127,7 @@ struct Transaction {
         if try isTrash || Files.facts(journal.path) != nil { return true }
         let names = [
             "unpacked", "waiting", "generation", "adopted", "before", "held", "trial", "copies", "salvaged",
-            "manifest.json", "link",
+            "manifest.json", "link", "restored.db",
         ]
         return try Files.list(directory).allSatisfy {
             names.contains($0) || $0.hasPrefix("exam") || $0.hasPrefix("step-")

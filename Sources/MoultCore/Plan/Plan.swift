@@ -98,8 +98,11 @@ package struct Plan: Sendable, Equatable {
     /// The one database that a reset is about, and why.
     package var reset: (database: String, why: String)? {
         for effect in effects where purpose == .reset {
-            if case .quarantine(_, let why, _) = effect.change, let database = effect.database {
-                return (database, why)
+            guard let database = effect.database else { continue }
+            switch effect.change {
+            case .quarantine(_, let why, _): return (database, why)
+            case .restoreRows(_, let table, let set, _, _): return (database, "rows of \(table) from \(set)")
+            default: continue
             }
         }
         return nil
@@ -108,11 +111,18 @@ package struct Plan: Sendable, Equatable {
     /// Why the operator rolled back, if that is known.
     var rollbackReason: String? { hold.flatMap { $0.reason == Hold.rolledBack ? nil : $0.reason } }
 
+    /// Whether it only puts rows back.
+    private var restoresRows: Bool {
+        effects.contains { if case .restoreRows = $0.change { true } else { false } }
+    }
+
+    private var verb: String { restoresRows ? "restore" : purpose.rawValue }
+
     /// What the history calls it.
-    package var action: String { reset.map { "reset \($0.database)" } ?? purpose.rawValue }
+    package var action: String { reset.map { "\(verb) \($0.database)" } ?? purpose.rawValue }
 
     /// What it is, for people: `update to 2.0.0`.
-    package var title: String { "\(purpose.rawValue) \(reset.map { "of \($0.database)" } ?? "to \(to.version)")" }
+    package var title: String { "\(verb) \(reset.map { "of \($0.database)" } ?? "to \(to.version)")" }
 
     /// The paths at which living files are made, or get new content.
     package var made: [String] {
@@ -157,7 +167,7 @@ package struct Plan: Sendable, Equatable {
             case .replace:
                 outgoing.insert(database)
                 incoming.insert(database)
-            case .migrate, .move: changed.insert(database)
+            case .migrate, .move, .restoreRows: changed.insert(database)
             case .keep: kept.insert(database)
             default: break
             }

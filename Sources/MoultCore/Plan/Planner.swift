@@ -184,14 +184,14 @@ struct Planner {
     }
 
     /// One database gets content from quarantine; what is in its place is set aside.
-    func restore(_ name: String, from file: String, why: String) throws -> Made {
+    func restore(_ name: String, from file: String, why: String, table: RestoredTable? = nil) throws -> Made {
         let settings = try Settings.read(layout)
         guard let current = try Generation.current(layout) else {
             throw MoultError(.refused, .refused, what: "nothing is installed in \(layout.root)")
         }
         return try make(
-            .reset, only: name, because: why, restoring: file, current.manifest, kept(current, settings),
-            generation: current.name, Self.policy(settings))
+            .reset, only: name, because: why, restoring: file, table: table, current.manifest,
+            kept(current, settings), generation: current.name, Self.policy(settings))
     }
 
     private static func policy(_ settings: Settings) -> Policy {
@@ -209,8 +209,7 @@ struct Planner {
 
     private func make(
         _ purpose: PlanContext.Purpose, only: String? = nil, because reason: String = "", restoring: String? = nil,
-        _ manifest: Manifest,
-        _ incoming: Incoming, generation: String, _ policy: Policy
+        table: RestoredTable? = nil, _ manifest: Manifest, _ incoming: Incoming, generation: String, _ policy: Policy
     ) throws -> Made {
         try NotBuilt.refuse(manifest)
         if purpose != .reset { try steps.prove(manifest) }
@@ -227,7 +226,7 @@ struct Planner {
             installedGeneration: installed?.name,
             resources: incoming.path.map(Files.directory(of:)) ?? layout.generation(generation), policy: policy,
             store: view)
-        context.restoring = restoring
+        (context.restoring, context.restoringTable) = (restoring, table)
         var plan = Plan(
             id: Self.newID(), created: policy.now, purpose: purpose, store: layout.root, product: manifest.product,
             from: installed.map { Plan.Side(version: $0.manifest.version, generation: $0.name) },

@@ -5,8 +5,12 @@ package struct RejectTable: Sendable {
     package let name: String
     /// What new records say in their first column.
     package let label: String
+    /// Whether the same transfer may run again: then a row that has a record already gets no other one.
+    package let isRepeatable: Bool
 
-    package init(name: String = "moult_rejected", label: String) { (self.name, self.label) = (name, label) }
+    package init(name: String = "moult_rejected", label: String, isRepeatable: Bool = false) {
+        (self.name, self.label, self.isRepeatable) = (name, label, isRepeatable)
+    }
 
     static let columns = ["release", "table", "reason", "row"]
 
@@ -26,6 +30,8 @@ final class RejectWriter {
     /// All records; and all records without their label.
     private var records: Set<KeyDigest> = []
     private var contents: Set<KeyDigest> = []
+    /// How many records there are of a row, without label and reason.
+    private var rows: [KeyDigest: Int] = [:]
 
     init(_ table: RejectTable, _ connection: Connection) throws {
         (self.table, self.connection) = (table, connection)
@@ -39,6 +45,8 @@ final class RejectWriter {
         guard try Self.isThere(table, old) else { return }
         try old.withStatement(table.selectSQL) { row in
             while try row.step() {
+                // These records are of other rows than the ones to carry.
+                if table.isRepeatable, let digest = try rowDigest(row) { rows[digest, default: 0] -= 1 }
                 guard try !records.contains(KeyDigest(of: row, 0..<4)) else { continue }
                 try create()
                 try connection.withStatement(table.insertSQL) { insert in
@@ -50,11 +58,25 @@ final class RejectWriter {
         }
     }
 
-    /// Writes a record, even if there is an equal one: each row has its own.
-    func write(_ row: String, of source: String, because reason: String) throws {
+    /// Writes a record, even if there is an equal one: each row has its own. False if the transfer was run before, and the
+    /// row's record is from then.
+    @discardableResult
+    func write(_ row: String, of source: String, because reason: String) throws -> Bool {
+        if table.isRepeatable, try takeRecord(row, source) { return false }
         try create()
         let values: [Value] = [.text(table.label), .text(source), .text(reason), .text(row)]
         _ = try connection.query(table.insertSQL, values)
+        return true
+    }
+
+    private func takeRecord(_ row: String, _ source: String) throws -> Bool {
+        let digest = try connection.withStatement("SELECT ?1, ?2") { record in
+            try record.bind([.text(source), .text(row)])
+            return try record.step() ? try KeyDigest(of: record, 0..<2) : nil
+        }
+        guard let digest, let count = rows[digest], count > 0 else { return false }
+        rows[digest] = count - 1
+        return true
     }
 
     /// Writes a record unless there is one that differs at most in its label.
@@ -71,6 +93,16 @@ final class RejectWriter {
     private func remember(_ record: borrowing Statement) throws {
         records.insert(try KeyDigest(of: record, 0..<4))
         contents.insert(try KeyDigest(of: record, 1..<4))
+        if table.isRepeatable, let digest = try rowDigest(record) { rows[digest, default: 0] += 1 }
+    }
+
+    /// A record without label and reason.
+    private func rowDigest(_ record: borrowing Statement) throws -> KeyDigest? {
+        try connection.withStatement("SELECT ?1, ?2") { pair in
+            try pair.bind(record, 1, at: 1)
+            try pair.bind(record, 3, at: 2)
+            return try pair.step() ? try KeyDigest(of: pair, 0..<2) : nil
+        }
     }
 
     private func create() throws {

@@ -35,7 +35,8 @@ package struct RowRule: Sendable {
     }
 }
 
-/// What became of the selected rows of one table. `selected` is always `carried + rejected + unplaced`.
+/// What became of the selected rows of one table. `selected` is always
+/// `carried + rejected + unplaced + shipped`.
 package struct TableOutcome: Equatable, Sendable {
     package var table: String
     /// Rows of the old database that the rule selects.
@@ -44,6 +45,10 @@ package struct TableOutcome: Equatable, Sendable {
     package var carried = 0
     /// Rows that were written to the reject table.
     package var rejected = 0
+    /// Rejected rows that the reject table had already, so that they were not written again.
+    package var recorded = 0
+    /// Rows that were left out because a release shipped them.
+    package var shipped = 0
     /// Rows without a place because the new database has no such table, or one without a column in common. The caller
     /// must keep the old content.
     package var unplaced = 0

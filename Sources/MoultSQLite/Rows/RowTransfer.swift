@@ -1,6 +1,6 @@
 import MoultBasics
 
-/// Carries rows one to one, byte for byte, from an old database to a new one.
+/// Carries rows one to one, byte for byte, from an old database to a new one. Used on one thread.
 ///
 /// Each selected row ends in exactly one place: a row of the new table with the same storage classes and bytes, or a
 /// record in the reject table, or it is counted as `unplaced`. Triggers do not fire. Foreign keys are checked at the
@@ -8,13 +8,17 @@ import MoultBasics
 ///
 /// A table without INTEGER PRIMARY KEY keeps the implicit rowid of each carried row if it is free. If another row has
 /// it, the row gets a new rowid where another unique key identifies it; otherwise the rowid is treated as a key.
-package struct RowTransfer: Sendable {
+package struct RowTransfer {
     let rules: [RowRule]
     let rejects: RejectTable
+    /// Databases whose rows are not carried: an old row that equals one of theirs is left out.
+    let shipped: [Connection]
 
     static let orphaned = "its foreign key refers to a row that was replaced by a carried row"
 
-    package init(rules: [RowRule], rejects: RejectTable) { (self.rules, self.rejects) = (rules, rejects) }
+    package init(rules: [RowRule], rejects: RejectTable, shipped: [Connection] = []) {
+        (self.rules, self.rejects, self.shipped) = (rules, rejects, shipped)
+    }
 
     /// Runs inside a transaction of the new database; the old one is only read. If it throws, nothing has changed.
     ///

@@ -20,13 +20,16 @@ final class TableTransfer {
     private let encodingsDiffer: Bool
     /// The columns of an old row that hold the identity of the new one; nil if they do not hold all of it.
     private let keyColumns: [Int32]?
+    /// Rows that are left out.
+    private let shipped: [ShippedRows]
 
     private static let replaced = "a carried row has the same key"
 
     init(
         _ rule: RowRule, _ map: ColumnMap, from old: TableLayout, _ oldConnection: Connection, into new: TableLayout,
-        _ connection: Connection, _ rejects: RejectWriter
+        _ connection: Connection, _ rejects: RejectWriter, shipped: [Connection] = []
     ) throws {
+        self.shipped = try shipped.compactMap { try ShippedRows(old, oldConnection, in: $0) }
         (self.rule, self.old, self.map, self.rejects, self.connection) = (rule, old, map, rejects, connection)
         rows = try StoredRows(new, connection)
         inserter = try RowInserter(map, from: old, into: rows, connection)
@@ -55,7 +58,9 @@ final class TableTransfer {
             var number = 0
             while try row.step() {
                 outcome.selected += 1
-                if let reason = excluded[number] {
+                if try shipped.contains(where: { try $0.contains(row) }) {
+                    outcome.shipped += 1
+                } else if let reason = excluded[number] {
                     try reject(row, reason)
                 } else if try carry(row, number) {
                     outcome.carried += 1
@@ -64,7 +69,7 @@ final class TableTransfer {
                 number += 1
             }
         }
-        guard outcome.selected == outcome.carried + outcome.rejected else {
+        guard outcome.selected == outcome.carried + outcome.rejected + outcome.shipped else {
             throw MoultError(
                 .sqlite, what: "cannot carry the rows of table \(rule.table)",
                 why: "\(outcome.selected) were selected, \(outcome.carried) carried and \(outcome.rejected) rejected")
@@ -238,7 +243,7 @@ final class TableTransfer {
                 .rowRejected, .refused, what: "a row of table \(rule.table) does not fit", why: reason)
         }
         let json = try RowJSON.text(row, from: 1, old.columns.map(\.name), isUTF16: isOldUTF16)
-        try rejects.write(json, of: rule.table, because: reason)
+        if try !rejects.write(json, of: rule.table, because: reason) { outcome.recorded += 1 }
         outcome.rejected += 1
     }
 

@@ -33,7 +33,9 @@ final class TransferPass {
                 try count(rule, layout)
                 continue
             }
-            let table = try TableTransfer(rule, map, from: layout, old, into: target, new, rejects)
+            let table = try TableTransfer(
+                rule, map, from: layout, old, into: target, new, rejects,
+                shipped: transfer.shipped)
             try table.run(from: old, excluding: excluded[asciiLowercased(rule.table)] ?? [:])
             transfers.append(table)
             outcomes.append(table.outcome)

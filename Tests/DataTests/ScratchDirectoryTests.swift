@@ -1,0 +1,38 @@
+import Glibc
+import MoultFiles
+import Testing
+
+@Suite struct ScratchDirectoryTests {
+    private struct Failed: Error {}
+
+    @Test func `the body's error counts more than a directory that cannot be removed`() throws {
+        let faults = Faults(failAt: 1, code: EIO, goesOn: true)
+        var left: String?
+        #expect(throws: Failed.self) {
+            try Files.withScratchDirectory { path in
+                left = path
+                throw Failed()
+            }
+        }
+        #expect(try Files.facts(left ?? "/") == nil)
+        #expect(throws: Failed.self) {
+            try Faults.$current.withValue(faults) {
+                try Files.withScratchDirectory { path in
+                    left = path
+                    throw Failed()
+                }
+            }
+        }
+        #expect(faults.struck != nil)
+        try Files.removeTree(left ?? "")
+    }
+
+    @Test func `a directory that cannot be removed is an error`() throws {
+        let faults = Faults(failAt: 1, code: EIO, goesOn: true)
+        var left = ""
+        #expect(throws: (any Error).self) {
+            try Faults.$current.withValue(faults) { try Files.withScratchDirectory { left = $0 } }
+        }
+        try Files.removeTree(left)
+    }
+}
