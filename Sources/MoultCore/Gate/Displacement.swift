@@ -87,6 +87,15 @@ final class Displacement {
         try Files.ensureDirectory(above)
         // One from before a crash, for the same update: the content is taken again as it is now.
         try Removable(pending: directory, at: { _ in place })?.remove()
+        if try Files.facts(directory) != nil {
+            // Its content is not the present one, as in a copied store where the app has written since: it stays, too.
+            var (other, number) = ("\(directory).2", 2)
+            while try Files.facts(other) != nil {
+                number += 1
+                other = "\(directory).\(number)"
+            }
+            try Files.rename(directory, to: other)
+        }
         try Files.makeDirectory(directory, mode: 0o700)
         record.owner = facts.map { QuarantineRecord.Owner($0) }
         record.isPending = true

@@ -59,8 +59,17 @@ struct Removable {
         // A second name of the very file that is in place, or a copy of a file that was not touched.
         let isSame = kept.map { $0.inode == live?.inode && $0.device == live?.device } ?? true
         let isCopy = kept.map { $0.links == 1 && live != nil && record.reason != .reset } ?? true
-        guard isSame || isCopy else { return nil }
+        guard try isSame || isCopy || Self.isSameContent(kept, live, directory, place(record)) else { return nil }
         self.init(directory)
+    }
+
+    /// A copy of the store may have made two files of one, and so may an update of a hard-linked database.
+    private static func isSameContent(
+        _ kept: FileFacts?, _ live: FileFacts?, _ directory: String, _ place: String
+    ) throws -> Bool {
+        guard let kept, let live, kept.kind == .file, live.kind == .file, kept.size == live.size else { return false }
+        let path = "\(directory)/\(Files.name(of: place))"
+        return try Files.facts(path) != nil && SHA256.digest(ofFileAt: path) == SHA256.digest(ofFileAt: place)
     }
 
     /// What a transaction staged. Old content that an exchange put there is moved to quarantine first, unless the
