@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// An update that was interrupted is recovered in a copy of the store as in the original.
-@Suite(.timeLimit(.minutes(60))) struct CopiedRecoveryTests {
+@Suite struct CopiedRecoveryTests {
     static let points: [(call: String, number: Int)] = [
         ("fsync", 4), ("fsync", 7), ("fsync", 9), ("fsync", 11), ("fsync", 14), ("renameat2", 1), ("renameat2", 2),
         ("rename", 2), ("rename", 4), ("link", 1), ("unlink", 3), ("unlink", 6), ("unlink", 9), ("symlink", 1),

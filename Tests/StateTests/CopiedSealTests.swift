@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Digests identify sealed files; inode, size and times are a cache of them.
-@Suite(.timeLimit(.minutes(60))) struct CopiedSealTests {
+@Suite struct CopiedSealTests {
     let releases: CopiedStore.Releases
     let scratch: Scratch
     let original: CopiedStore
@@ -39,6 +39,8 @@ import Testing
         try copy.must("apply", releases.manifest(2))
         #expect(try copy.state("food") == "sound")
         #expect(try copy.moult(["status", "--nagios"]).status == 0)
+        // One more for the record of the checks of writable databases; from then on nothing is written.
+        try copy.must("apply", releases.manifest(2))
         let after = try Tree(copy.path)
         try copy.must("apply", releases.manifest(2))
         #expect(try Tree(copy.path) == after)
@@ -132,6 +134,8 @@ import Testing
         program.wait()
         #expect(refused.status == 75 && refused.errors.contains("cp -p '\(copy.path)/app.db'"), "\(refused.errors)")
         try copy.must("apply", releases.manifest(3))
-        #expect(try Shell.must(["sqlite3", "\(original.path)/app.db", "SELECT name FROM item"]) == "SHIPPED2\nMINE\n")
+        #expect(
+            try Shell.must(["sqlite3", "\(original.path)/app.db", "SELECT name FROM item ORDER BY 1"])
+                == "MINE\nSHIPPED2\n")
     }
 }

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Each way to copy a store, in each state of it, with each command: a copy works like its original.
-@Suite(.timeLimit(.minutes(60))) struct CopyMatrixTests {
+@Suite struct CopyMatrixTests {
     static let writing: [String] = ["apply installed", "apply next", "rollback", "recover", "sql"]
 
     /// The command line for an action, on a store in this state.

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// What updates and clean-ups leave behind when they are killed, and what they may remove.
-@Suite(.timeLimit(.minutes(60))) struct LeftoverTests {
+@Suite struct LeftoverTests {
     let releases: CopiedStore.Releases
     let scratch: Scratch
     private var path: String { scratch.path("store") }

@@ -45,7 +45,8 @@ final class WritableEffects {
         if !effects.isEmpty { try transaction.journal.sync() }
         isHeld = true
         for effect in effects where !(effect is SetAside) {
-            try separate(effect.effect.drainedPath.map(place) ?? effect.place)
+            let path = effect.effect.drainedPath.map(place) ?? effect.place
+            try HardLinks(path, own: names(path)).separate()
         }
         // Before anything is drained: what is refused must not change even a journal mode.
         for effect in effects where effect.effect.drainedPath != nil && !(effect is LiveReplacement) {
@@ -79,49 +80,6 @@ final class WritableEffects {
             if ContinuousClock.now >= deadline { throw InUse.error(path, advice: "Stop that program, and try again.") }
             usleep(20_000)
         }
-    }
-
-    /// Gives a database a file of its own if its file has a name elsewhere as well: `cp -al` gives two stores the same
-    /// files, and an update of one must not change the other.
-    ///
-    /// That is possible only while no process has the file open, and without sidecars, which are shared in the same way.
-    private func separate(_ place: String) throws {
-        guard try isShared(place) else { return }
-        let sidecars = try Sidecars.of(place).paths
-        guard sidecars.isEmpty, let lease = try WriteLease.take(place, patience: .seconds(2)) else {
-            throw Self.hardLinked(place, sidecars)
-        }
-        let own = "\(place).own"
-        try Files.remove(own)
-        try lease.reading { try Files.copy($0, to: own, mode: 0o600) }
-        try Files.copyAttributes(from: place, to: own)
-        try Files.syncFile(own)
-        try Files.exchange(own, place)
-        guard try lease.isWhole() else {
-            // A process is about to open the old file: it gets it, and moult tries again later.
-            try Files.exchange(own, place)
-            try Files.remove(own)
-            throw Self.hardLinked(place, sidecars)
-        }
-        try Files.remove(own)
-        try Files.syncDirectory(Files.directory(of: place))
-    }
-
-    private func isShared(_ place: String) throws -> Bool {
-        guard let facts = try Files.facts(place), facts.kind == .file, facts.links > 1 else { return false }
-        let own = try names(place).count {
-            let other = try Files.facts($0)
-            return other?.inode == facts.inode && other?.device == facts.device
-        }
-        return facts.links > own + 1
-    }
-
-    private static func hardLinked(_ place: String, _ sidecars: [String]) -> MoultError {
-        let commands = ([place] + sidecars).map { "cp -p '\($0)' '\($0).own' && mv '\($0).own' '\($0)'" }
-        return MoultError(
-            .hardLinked, .busy, what: "\(place) is in use, and is the same file as one elsewhere",
-            why: "it has several names (hard links, as cp -al makes them), and the update would change all of them",
-            now: "Stop the app, then give the database a file of its own: \(commands.joined(separator: " && "))")
     }
 
     /// The names that this transaction itself, or an adoption, may have given to a database.
@@ -458,11 +416,6 @@ final class WritableEffects {
     }
 
     private func place(_ path: String) -> String { transaction.layout.file(path) }
-}
-
-extension MoultError.Code {
-    /// A writable database has names elsewhere and cannot be separated from them.
-    static let hardLinked = Self(633)
 }
 
 extension Effect {

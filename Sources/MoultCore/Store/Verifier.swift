@@ -75,7 +75,10 @@ package struct Verifier: Sendable {
     private func seal(_ database: Database, _ entry: Seal.Entry?, _ file: String, deep: Bool) throws -> Check {
         var check = Check(subject: database.name, method: "seal", finding: nil)
         switch try entry?.standing(of: file) {
-        case .none: return Check(subject: check.subject, method: check.method, finding: "the record of the generation's files does not have it")
+        case .none:
+            return Check(
+                subject: check.subject, method: check.method,
+                finding: "the record of the generation's files does not have it")
         case .confirmed: break
         case .damaged(let why):
             return Check(subject: check.subject, method: check.method, finding: "\(file) \(why)")

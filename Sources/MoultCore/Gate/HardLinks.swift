@@ -1,0 +1,60 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultSQLite
+
+/// The other names of a writable database's file: `cp -al` gives two stores the same files, and an update of one must not
+/// change the other.
+struct HardLinks {
+    private let place: String
+    /// Names that moult itself may have given to the file.
+    private let own: [String]
+
+    init(_ place: String, own: [String]) { (self.place, self.own) = (place, own) }
+
+    /// Gives the database a file of its own if its file has other names. The old file stays under those, as it is.
+    ///
+    /// That is possible only while no process has the file open, and without sidecars, which are shared in the same way.
+    func separate() throws {
+        guard try isShared() else { return }
+        let sidecars = try Sidecars.of(place).paths
+        guard sidecars.isEmpty, let lease = try WriteLease.take(place, patience: .seconds(2)) else {
+            throw inUse(sidecars)
+        }
+        let copy = "\(place).own"
+        try Files.remove(copy)
+        try lease.reading { try Files.copy($0, to: copy, mode: 0o600) }
+        try Files.copyAttributes(from: place, to: copy)
+        try Files.syncFile(copy)
+        try Files.exchange(copy, place)
+        guard try lease.isWhole() else {
+            // A process is about to open the old file: it gets that one.
+            try Files.exchange(copy, place)
+            try Files.remove(copy)
+            throw inUse(sidecars)
+        }
+        try Files.remove(copy)
+        try Files.syncDirectory(Files.directory(of: place))
+    }
+
+    private func isShared() throws -> Bool {
+        guard let facts = try Files.facts(place), facts.kind == .file, facts.links > 1 else { return false }
+        let known = try own.count {
+            let other = try Files.facts($0)
+            return other?.inode == facts.inode && other?.device == facts.device
+        }
+        return facts.links > known + 1
+    }
+
+    private func inUse(_ sidecars: [String]) -> MoultError {
+        let commands = ([place] + sidecars).map { "cp -p '\($0)' '\($0).own' && mv '\($0).own' '\($0)'" }
+        return MoultError(
+            .hardLinked, .busy, what: "\(place) is in use, and is the same file as one elsewhere",
+            why: "it has several names (hard links, as cp -al makes them), and the update would change all of them",
+            now: "Stop the app, then give the database a file of its own: \(commands.joined(separator: " && "))")
+    }
+}
+
+extension MoultError.Code {
+    /// A writable database has names elsewhere and cannot be separated from them.
+    static let hardLinked = Self(633)
+}
