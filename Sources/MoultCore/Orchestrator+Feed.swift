@@ -42,7 +42,8 @@ extension Orchestrator {
         let current = try follower.reader.ask()
         let holds = try holds()
         let choice = try follower.choose(from: current, holds)
-        let plan = try incoming(choice, current, follower).map { try planner.update($0, follower.update).plan }
+        let next = try repair(current, follower, isBehind: !choice.way.isEmpty) ?? incoming(choice, current, follower)
+        let plan = try next.map { try planner.update($0, follower.update).plan }
         return (try look(current, choice, holds), plan)
     }
 
@@ -66,20 +67,11 @@ extension Orchestrator {
             result.settled = try recover(wait: wait)
             choice = try follower.choose(from: current, self.holds())
         }
+        if let incoming = try repair(current, follower, isBehind: !choice.way.isEmpty) {
+            result = try bring(incoming, follower, settled: result.settled, wait, announce)
+        }
         while let incoming = try incoming(choice, current, follower) {
-            let settled = result.settled
-            result = try avoidingUnfitPatches { planner in
-                let made = try planner.update(incoming, follower.update)
-                let stopwatch = Stopwatch()
-                stopwatch.begin(.prepare, "fetch")
-                try follower.fetchFiles(of: made, watcher)
-                stopwatch.pause()
-                return try locked(wait) {
-                    try execute(
-                        planner.update(incoming, follower.update), settled: settled + $0, stopwatch: stopwatch, announce
-                    )
-                }
-            }
+            result = try bring(incoming, follower, settled: result.settled, wait, announce)
             let next = try follower.choose(from: current, self.holds())
             // A store that does not come nearer would go round for ever.
             guard next.way.count < choice.way.count else { break }
@@ -87,6 +79,46 @@ extension Orchestrator {
         }
         if result.plan != nil { warning { try downloads.trim(to: Settings.read(layout).feed?.cache ?? 0) } }
         return (first, result)
+    }
+
+    private func bring(
+        _ incoming: Planner.Incoming, _ follower: FeedFollower, settled: [Settler.Result], _ wait: Int,
+        _ announce: @escaping (Plan) throws -> Void
+    ) throws -> Result {
+        try avoidingUnfitPatches { planner in
+            let made = try planner.update(incoming, follower.update)
+            let stopwatch = Stopwatch()
+            stopwatch.begin(.prepare, "fetch")
+            try follower.fetchFiles(of: made, watcher)
+            stopwatch.pause()
+            return try locked(wait) {
+                try execute(
+                    planner.locked.update(incoming, follower.update), settled: settled + $0, stopwatch: stopwatch,
+                    announce)
+            }
+        }
+    }
+
+    /// The installed release once more, if it is not as it must be: from the feed, or from what is kept where the feed
+    /// does not have it any more. If a newer one comes anyway, only damage that would keep it out is repaired first.
+    private func repair(
+        _ current: FeedReader.Current, _ follower: FeedFollower, isBehind: Bool
+    ) throws -> Planner.Incoming? {
+        guard let name = try Generation.currentName(layout), let version = try Generation.installedVersion(layout) else {
+            return nil
+        }
+        let generation: Generation?
+        do { generation = try Generation.load(name, in: layout) } catch {
+            if Files.isDenied(error) { throw error }
+            generation = nil
+        }
+        if let generation {
+            if try isBehind || Freshness.isWhole(generation, in: layout, reading: false) { return nil }
+        }
+        if let release = current.feed.release(version), release.withdrawn == nil {
+            return try follower.incoming(release, of: current, then: [], notes: [])
+        }
+        return try generation.map { try planner.kept($0) }
     }
 
     /// Brings the release of a saved plan to where it can be applied.
@@ -109,7 +141,7 @@ extension Orchestrator {
     ) throws -> FeedLook {
         FeedLook(
             feed: current.place.description, serial: current.feed.serial, expires: current.feed.expires,
-            provenance: current.provenance, installed: try Generation.current(layout)?.manifest.version, choice: choice,
+            provenance: current.provenance, installed: try Generation.installedVersion(layout), choice: choice,
             holds: holds)
     }
 

@@ -48,7 +48,7 @@ struct FeedFollower {
         // Nothing would be newer, which must not look as if all were well.
         if holds.fault != nil, let refusal = holds.refusal(of: moultVersion) { throw refusal }
         return try FeedChoice(
-            feed: current.feed, installed: Generation.current(layout)?.manifest.version,
+            feed: current.feed, installed: Generation.installedVersion(layout),
             channel: settings.feed?.channel ?? Feed.Release.usualChannel, holds: holds,
             policy: planner.policy(update, settings), machine: .this(),
             isThere: { release in

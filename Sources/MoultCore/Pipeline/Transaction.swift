@@ -85,7 +85,7 @@ struct Transaction {
     ///
     /// Seals of earlier versions do not say it; then the inode that the decision recorded tells.
     func made(_ directory: String, _ inodes: [String: UInt64]) throws -> Bool {
-        guard let facts = try Files.facts(directory) else { return false }
+        guard let facts = try Files.facts(directory), facts.kind == .directory else { return false }
         let path = "\(directory)/\(Seal.fileName)"
         let seal: Seal?
         do { seal = try Files.read(path, limit: 1 << 24).map { try Seal(parsing: $0, source: path) } } catch {

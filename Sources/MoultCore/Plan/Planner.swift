@@ -98,11 +98,16 @@ struct Planner {
                 why: "the store \(layout.root) holds \(settings.product)", now: "Use the store of that product.")
         }
         try prove(request.consent, manifest)
-        if let refusal = Holds.read(layout, settings).refusal(of: manifest.version) { throw refusal }
+        let generation = try Generation.name(of: manifest, bytes: incoming.bytes)
+        // What is installed already may be repaired.
+        if try generation != Generation.currentName(layout),
+            let refusal = Holds.read(layout, settings).refusal(of: manifest.version)
+        {
+            throw refusal
+        }
         let policy = policy(request, settings)
         try refuseReplay(manifest, incoming.bytes, policy)
-        return try make(
-            .update, manifest, incoming, generation: Generation.name(of: manifest, bytes: incoming.bytes), policy)
+        return try make(.update, manifest, incoming, generation: generation, policy)
     }
 
     /// A misspelled name would look as if it had been accepted.
@@ -137,6 +142,8 @@ struct Planner {
     }
 
     /// The manifest of a kept generation, which was proven when it came.
+    func kept(_ generation: Generation) throws -> Incoming { try kept(generation, Settings.read(layout)) }
+
     private func kept(_ generation: Generation, _ settings: Settings) -> Incoming {
         Incoming(
             bytes: generation.bytes, name: generation.name, path: nil,

@@ -110,6 +110,15 @@ package struct Generation: Sendable {
         }
     }
 
+    /// The version that is installed, also if its manifest is damaged.
+    static func installedVersion(_ layout: StoreLayout) throws -> Version? {
+        guard let name = try currentName(layout) else { return nil }
+        do { return try load(name, in: layout).manifest.version } catch {
+            guard !Files.isDenied(error), let version = Version(version(of: name)) else { throw error }
+            return version
+        }
+    }
+
     /// The version that the name of a generation begins with: what stands before its last `+`.
     package static func version(of name: String) -> String {
         name.lastIndex(of: "+").map { String(name[..<$0]) } ?? name
