@@ -41,6 +41,10 @@ import Testing
             .migrate(path: "user.db", members: ["1.sql", "2.sql"], from: 0, to: -2),
             #"{"do":"migrate","path":"user.db","members":["1.sql","2.sql"],"from":0,"to":-2}"#
         ),
+        (
+            .restoreRows(path: "p.db", table: "item", set: "s", size: 7, generations: ["1.0.0+0a3b5802"]),
+            #"{"do":"restoreRows","path":"p.db","table":"item","set":"s","size":7,"generations":["1.0.0+0a3b5802"]}"#
+        ),
         (.keep(why: "is \"there\""), #"{"do":"keep","why":"is \"there\""}"#),
         (
             .attach(main: "user", names: ["food", "pantry"]),
@@ -64,7 +68,7 @@ import Testing
     }
 
     @Test func theTableHasEveryChange() {
-        #expect(Set(Self.changes.map { Self.number($0.0) }) == Set(1...20))
+        #expect(Set(Self.changes.map { Self.number($0.0) }) == Set(1...21))
     }
 
     /// A switch over all, so that a new change cannot be added without coming by here.
@@ -90,6 +94,7 @@ import Testing
         case .migrate: 18
         case .stock: 19
         case .move: 20
+        case .restoreRows: 21
         }
     }
 
