@@ -1,0 +1,207 @@
+import Glibc
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// `status`, `verify`, `plan`, `apply` and `doctor` say the same of a database, and name the command that repairs it.
+@Suite struct AssessmentTests {
+    let scratch: Scratch
+    let releases: CopiedStore.Releases
+    let store: CopiedStore
+
+    init() throws {
+        scratch = try Scratch()
+        releases = try CopiedStore.Releases()
+        store = try CopiedStore.make(.idle, at: scratch.path("store"), releases)
+    }
+
+    private func path(_ name: String) -> String { "\(store.path)/\(name).db" }
+
+    private func line(_ name: String, of output: String) -> String {
+        output.split(separator: "\n").first { $0.split(separator: " ").dropFirst().first == Substring(name) }
+            .map(String.init) ?? ""
+    }
+
+    enum Damage: String, CaseIterable {
+        case empty, text, directory, pipe, cut
+
+        func make(_ path: String) throws {
+            let bytes = try Files.read(path, limit: 1 << 24) ?? []
+            try Files.remove(path)
+            switch self {
+            case .empty: try Files.writeNew([], to: path)
+            case .text: try Files.writeNew(Array("these are no rows\n".utf8), to: path)
+            case .directory: try Files.ensureDirectory(path)
+            case .pipe: try Shell.must(["mkfifo", path])
+            case .cut: try Files.writeNew(Array(bytes.prefix(bytes.count / 2)), to: path)
+            }
+        }
+    }
+
+    @Test(arguments: Damage.allCases)
+    func `every verb tells of a damaged user database, and none hangs`(_ damage: Damage) throws {
+        try damage.make(path("diary"))
+        let status = try store.moult(["status"])
+        #expect(line("diary", of: status.output).contains("✗"), "\(status.output)")
+        #expect(status.output.contains("moult reset diary --set-user-data-aside --store "))
+        #expect(try store.moult(["status", "--nagios"]).status == 2)
+        #expect(try store.moult(["status", "--prometheus"]).output.contains(#"database="diary",kind="user"} 0"#))
+        for verify in [["verify"], ["verify", "--deep"], ["verify", "diary"]] {
+            #expect(try store.moult(verify).status == 1)
+        }
+        #expect(try store.moult(["verify", "app"]).status == 0)
+        #expect(try store.moult(["doctor"]).output.contains("diary.db"))
+        for release in 1...2 {
+            let refused = try store.moult(["apply", releases.manifest(release)])
+            #expect(refused.status == 3, "\(refused)")
+            #expect(refused.errors.contains("diary.db"))
+        }
+        try store.must("reset", "diary", "--set-user-data-aside")
+        #expect(try store.moult(["verify", "--deep"]).status == 0)
+    }
+
+    /// No tick may stand beside what SQLite calls damaged.
+    @Test func `a damaged page is not shown as sound`() throws {
+        try Shell.must([
+            "sqlite3", path("diary"),
+            "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) INSERT INTO note SELECT 'note ' || i FROM n",
+        ])
+        let file = try Descriptor(path("diary"), .write)
+        try [UInt8](repeating: 0xFF, count: 3000).withUnsafeBytes { try file.write($0, at: 3 * 4096) }
+        try file.close()
+        #expect(try Shell.run(["sqlite3", path("diary"), "PRAGMA quick_check"]).output != "ok\n")
+        #expect(try !line("diary", of: store.moult(["status"]).output).contains("✓"))
+        #expect(try store.moult(["verify"]).status == 1)
+        #expect(try store.moult(["verify", "--deep"]).status == 1)
+    }
+
+    @Test func `a tick is for what was read and has not changed since`() throws {
+        try store.must("apply", releases.manifest(2))
+        #expect(try line("app", of: store.moult(["status"]).output).contains("✓"))
+        try Shell.must(["sqlite3", path("app"), "INSERT INTO item VALUES('LATER', 1)"])
+        let status = try store.moult(["status"]).output
+        #expect(!line("app", of: status).contains("✓"))
+        #expect(line("app", of: status).contains("moult verify app"))
+        let json = try store.moult(["status", "--json"]).output
+        let app = try JSON(parsing: Array(json.utf8), source: "status")["databases"]?.array?
+            .first { $0["name"]?.string == "app" }
+        #expect(app?["checked"]?.string == "glance")
+    }
+
+    @Test func `an older file under a newer release is told and replaced`() throws {
+        let old = scratch.path("old.db")
+        try Shell.must(["cp", path("app"), old])
+        try store.must("apply", releases.manifest(2))
+        try Shell.must(["cp", old, path("app")])
+        #expect(try store.moult(["verify"]).output.contains("its content is of release 1.0.0"))
+        #expect(try store.moult(["status", "--nagios"]).status == 2)
+        #expect(try store.moult(["plan", releases.manifest(2)]).status == 2)
+        try store.must("apply", releases.manifest(2))
+        #expect(
+            try Shell.must(["sqlite3", path("app"), "SELECT name FROM item ORDER BY 1"]) == "MINE\nSHIPPED2\n")
+        #expect(try store.moult(["verify", "--deep"]).status == 0)
+    }
+
+    @Test func `a user database that lacks a column is refused before the app fails`() throws {
+        try Shell.must(["sqlite3", path("diary"), "ALTER TABLE note RENAME COLUMN t TO other"])
+        for release in 1...2 {
+            let refused = try store.moult(["apply", releases.manifest(release)])
+            #expect(refused.status == 3)
+            #expect(refused.errors.contains(#"column "t" missing"#), "\(refused.errors)")
+        }
+        #expect(try line("diary", of: store.moult(["status"]).output).contains("✗"))
+        // What the app has besides is its own business.
+        try Shell.must([
+            "sqlite3", path("diary"), "ALTER TABLE note RENAME COLUMN other TO t; ALTER TABLE note ADD COLUMN more;"
+                + "CREATE TABLE own(x); CREATE INDEX i ON note(more)",
+        ])
+        try store.must("apply", releases.manifest(2))
+    }
+
+    enum Record: String, CaseIterable {
+        case manifest = "manifest.json"
+        case seal = "seal.json"
+        case template = "diary.db"
+        case sealed = "food.db"
+        case directory = ""
+    }
+
+    @Test(arguments: Record.allCases, [nil] + Damage.allCases)
+    func `applying the installed release repairs its generation`(_ record: Record, _ damage: Damage?) throws {
+        let name = try #require(try Files.target(ofLink: "\(store.path)/.moult/current"))
+        let generation = "\(store.path)/.moult/\(name)"
+        try Shell.must(["chmod", "-R", "u+w", generation])
+        let path = record == .directory ? generation : "\(generation)/\(record.rawValue)"
+        if record == .directory {
+            try Files.removeTree(path)
+            if let damage, damage != .cut { try damage.make(path) }
+        } else if let damage {
+            try damage.make(path)
+        } else {
+            try Files.remove(path)
+        }
+        let look = try store.moult(["verify"])
+        #expect(look.status == 1)
+        #expect((look.output + look.errors).contains("moult apply MANIFEST"), "\(look)")
+        try store.must("apply", releases.manifest(1))
+        #expect(try store.moult(["verify", "--deep"]).status == 0)
+        #expect(try Shell.must(["sqlite3", self.path("diary"), "SELECT t FROM note"]) == "DIARY\n")
+        #expect(try store.moult(["apply", releases.manifest(1)]).output.contains("nothing to do"))
+    }
+
+    @Test(arguments: [nil] + Damage.allCases)
+    func `recover makes the pointer again`(_ damage: Damage?) throws {
+        try store.must("apply", releases.manifest(2))
+        let pointer = "\(store.path)/.moult/current"
+        let target = try Files.target(ofLink: pointer)
+        try Files.remove(pointer)
+        if let damage, damage != .cut { try damage.make(pointer) }
+        let status = try store.moult(["status"])
+        #expect(status.status == 1)
+        #expect(status.errors.contains("moult recover --store "), "\(status.errors)")
+        try store.must("recover")
+        #expect(try Files.target(ofLink: pointer) == target)
+        #expect(try store.moult(["verify", "--deep"]).status == 0)
+    }
+
+    @Test func `a look at a changed database is remembered by the next command that writes`() throws {
+        try Shell.must(["sqlite3", path("diary"), "INSERT INTO note VALUES('MORE')"])
+        let opens = { () throws -> Int in
+            let log = scratch.path("log")
+            let ended = try Shell.run([
+                "strace", "-f", "-qq", "-o", log, "-e", "trace=openat", BuiltMoult.path(), "apply",
+                releases.manifest(1), "--store", store.path,
+            ])
+            #expect(ended.output.contains("nothing to do"))
+            let text = String(decoding: try Files.read(log, limit: 1 << 24) ?? [], as: UTF8.self)
+            return text.split(separator: "\n").count { $0.contains("/diary.db\"") }
+        }
+        #expect(try opens() > 0)
+        #expect(try opens() == 0)
+    }
+
+    @Test func `a feed brings what is damaged back`() throws {
+        let feed = scratch.path("feed")
+        try Shell.must([BuiltMoult.path(), "publish", feed, releases.manifest(1)])
+        let follower = CopiedStore(path: scratch.path("follower"))
+        try Shell.must([
+            BuiltMoult.path(), "init", "-q", follower.path, "--product", "local.copies", "--feed", "\(feed)/feed.json",
+        ])
+        try follower.must("apply")
+        let generation = try "\(follower.path)/.moult/" + (Files.target(ofLink: "\(follower.path)/.moult/current") ?? "")
+        for damage in ["\(follower.path)/food.db", "\(generation)/food.db", "\(generation)/manifest.json"] {
+            try Shell.must(["chmod", "-R", "u+w", generation])
+            try Files.remove(damage)
+            #expect(try follower.moult(["status", "--nagios"]).status >= 2)
+            try follower.must("apply")
+            #expect(try follower.moult(["verify", "--deep"]).status == 0)
+        }
+        #expect(try follower.moult(["apply"]).output.hasPrefix("nothing newer"))
+    }
+
+    @Test func `a sound store can be inspected`() throws {
+        let ended = try Shell.run([BuiltMoult.path(), "inspect", store.path])
+        #expect(ended.status == 0, "\(ended.output)")
+    }
+}
