@@ -104,7 +104,8 @@ extension Orchestrator {
     private func repair(
         _ current: FeedReader.Current, _ follower: FeedFollower, isBehind: Bool
     ) throws -> Planner.Incoming? {
-        guard let name = try Generation.currentName(layout), let version = try Generation.installedVersion(layout) else {
+        guard let name = try Generation.currentName(layout), let version = try Generation.installedVersion(layout)
+        else {
             return nil
         }
         let generation: Generation?

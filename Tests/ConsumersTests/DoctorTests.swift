@@ -116,11 +116,14 @@ import Testing
         try Files.writeNew([], to: "\(layout.hidden)/it's mine")
         try Files.makeDirectory(layout.generation("9.9.9+00000000"))
         let found = try examine()
-        #expect(found.map(\.kind) == ["unknown", "unknown"])
+        #expect(found.map(\.kind) == ["generation", "unknown"])
+        #expect(found.first?.mend == "moult clean --store \(shop.root)")
         for finding in found {
-            try Shell.must(["sh", "-c", "cd / && " + String(finding.mend.dropLast(5)) + shop.scratch.path])
+            let command = finding.mend.replacing("moult ", with: "\(try BuiltMoult.path()) ")
+            try Shell.must(["sh", "-c", "cd / && \(command)"])
         }
         #expect(try examine() == [])
+        #expect(try Files.list(shop.root).contains("it's mine.moved"))
     }
 
     @Test func aPointerToNothing() throws {

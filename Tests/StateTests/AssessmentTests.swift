@@ -113,7 +113,8 @@ import Testing
         #expect(try line("diary", of: store.moult(["status"]).output).contains("✗"))
         // What the app has besides is its own business.
         try Shell.must([
-            "sqlite3", path("diary"), "ALTER TABLE note RENAME COLUMN other TO t; ALTER TABLE note ADD COLUMN more;"
+            "sqlite3", path("diary"),
+            "ALTER TABLE note RENAME COLUMN other TO t; ALTER TABLE note ADD COLUMN more;"
                 + "CREATE TABLE own(x); CREATE INDEX i ON note(more)",
         ])
         try store.must("apply", releases.manifest(2))
@@ -189,7 +190,8 @@ import Testing
             BuiltMoult.path(), "init", "-q", follower.path, "--product", "local.copies", "--feed", "\(feed)/feed.json",
         ])
         try follower.must("apply")
-        let generation = try "\(follower.path)/.moult/" + (Files.target(ofLink: "\(follower.path)/.moult/current") ?? "")
+        let generation =
+            try "\(follower.path)/.moult/" + (Files.target(ofLink: "\(follower.path)/.moult/current") ?? "")
         for damage in ["\(follower.path)/food.db", "\(generation)/food.db", "\(generation)/manifest.json"] {
             try Shell.must(["chmod", "-R", "u+w", generation])
             try Files.remove(damage)

@@ -180,11 +180,13 @@ enum Source {
         }
         // The same release in another directory of the app: what it uses in place lies there now.
         let kept = context.store.path(".moult/generations/\(context.generation)")
-        let isElsewhere = try context.purpose == .update && context.release.databases.contains { database in
-            guard database.place == .inPlace, context.resources != kept else { return false }
-            let link = context.store.path(ofMember: database.member, in: context.generation)
-            return try Files.target(ofLink: link) != "\(context.resources)/\(database.member)"
-        }
+        let isElsewhere =
+            try context.purpose == .update
+            && context.release.databases.contains { database in
+                guard database.place == .inPlace, context.resources != kept else { return false }
+                let link = context.store.path(ofMember: database.member, in: context.generation)
+                return try Files.target(ofLink: link) != "\(context.resources)/\(database.member)"
+            }
         self = !intact || isElsewhere ? .staged : context.generation == context.installedGeneration ? .installed : .kept
     }
 

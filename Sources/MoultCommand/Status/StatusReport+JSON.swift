@@ -38,6 +38,7 @@ extension Status.File {
             "size": size.map { .size($0) }, "state": .string(state.rawValue), "note": .optional(note),
             "checked": (finding?.depth).map { .string($0.rawValue) },
             "since": .optional(finding?.time?.description),
+            "remedy": .optional(remedy.map { shellLine($0) }),
             "notChecked": (finding?.notChecked.isEmpty ?? true)
                 ? nil : .array((finding?.notChecked ?? []).map { .string($0) }),
         ])

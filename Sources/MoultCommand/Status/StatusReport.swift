@@ -116,18 +116,16 @@ struct StatusReport: Report {
     /// One line for each command that helps.
     private var remedies: [StyledText] {
         let faulty = status.databases.filter { $0.state.isFault }
-        let applied = faulty.filter { $0.finding.map { $0.remedy == .apply } ?? true }
+        let applied = faulty.filter { $0.remedy == ["moult", "apply"] }.map(\.name)
         var lines: [StyledText] = []
         if !applied.isEmpty {
-            let names = applied.map(\.name).joined(separator: ", ")
-            lines.append(
-                "repair \(names) with: \(command("apply", status.feed == nil ? "MANIFEST" : nil), .heading)")
+            let words = command("apply", status.feed == nil ? "MANIFEST" : nil)
+            lines.append("repair \(applied.joined(separator: ", ")) with: \(words, .heading)")
         }
-        for file in faulty where file.finding?.remedy == .reset {
-            let words = shellLine(
-                ["moult", "reset", file.name, "--set-user-data-aside"] + storeWords)
+        for file in faulty {
+            guard let remedy = file.remedy, remedy != ["moult", "apply"] else { continue }
             let first = file.state == .missing ? "bring \(file.name) back, or" : "set \(file.name) aside and"
-            lines.append("\(first) begin with an empty one: \(words, .heading)")
+            lines.append("\(first) begin with an empty one: \(shellLine(remedy + storeWords), .heading)")
         }
         return lines
     }

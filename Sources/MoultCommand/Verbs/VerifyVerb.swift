@@ -66,7 +66,8 @@ private struct VerifyReport: Report {
         for remedy in checks.compactMap(\.remedy) where !said.contains(remedy) {
             said.append(remedy)
             let words = remedy == ["moult", "apply"] && !hasFeed ? remedy + ["MANIFEST"] : remedy
-            page.line("repair it with: \(shellLine(words + storeWords), .heading)")
+            let all = words[0] == "moult" ? words + storeWords : words
+            page.line("repair it with: \(shellLine(all), .heading)")
         }
     }
 

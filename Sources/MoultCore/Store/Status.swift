@@ -28,6 +28,8 @@ package struct Status: Sendable {
         package let note: String?
         /// What is known of a database that apps write to.
         package var finding: Assessment.Finding?
+        /// The command that repairs it, without the store; nil if none is needed, or none helps.
+        package var remedy: [String]?
     }
 
     package let root: String
@@ -107,7 +109,9 @@ package struct Status: Sendable {
             let path = try layout.place(of: database)
             let facts = try Files.factsThroughLinks(path)
             func file(_ state: File.State, _ note: String? = nil) -> File {
-                File(name: database.name, kind: database.kind, path: path, size: facts?.size, state: state, note: note)
+                File(
+                    name: database.name, kind: database.kind, path: path, size: facts?.size, state: state, note: note,
+                    remedy: database.kind.isSealed && [.missing, .changed].contains(state) ? ["moult", "apply"] : nil)
             }
             guard database.kind.isSealed else {
                 let finding = try assessment.finding(of: database, .glance)
@@ -115,6 +119,7 @@ package struct Status: Sendable {
                     finding.isMissing ? .missing : finding.fault == nil ? .living : .damaged
                 var file = file(state, finding.isMissing ? "nothing at \(path)" : finding.fault)
                 file.finding = finding
+                file.remedy = finding.remedy?.command(for: database)
                 return file
             }
             guard facts != nil else { return file(.missing, "nothing at \(path)") }

@@ -27,6 +27,7 @@ package struct Verifier: Sendable {
                 "subject": .string(subject), "method": .string(method), "sound": .bool(finding == nil),
                 "finding": .optional(finding),
                 "note": .optional(note),
+                "remedy": remedy.map { .string(shellLine($0)) },
                 "notChecked": notChecked.isEmpty ? nil : .array(notChecked.map { .string($0) }),
             ])
         }
@@ -64,10 +65,15 @@ package struct Verifier: Sendable {
                 subject: database.name, method: "path",
                 finding: target == StoreLayout.link(to: database.member) ? nil : "\(path) is no link through current"),
             try seal(database, entry, file, deep: deep),
-            Check(subject: database.name, method: "sidecars", finding: try sidecar(path, file)),
         ]
         if deep, facts != nil { checks += try read(database, file, sealed: entry?.sha256) }
         for index in checks.indices where checks[index].finding != nil { checks[index].remedy = ["moult", "apply"] }
+        let stray = try sidecar(path, file)
+        var sidecars = Check(
+            subject: database.name, method: "sidecars",
+            finding: stray.map { "\($0) lies beside it and would change what is read" })
+        sidecars.remedy = stray.map { ["mv", $0, "\($0).old"] }
+        checks.insert(sidecars, at: 2)
         return checks
     }
 
@@ -97,7 +103,7 @@ package struct Verifier: Sendable {
         let beside = try Files.target(ofLink: file) ?? file
         for name in [path, beside] {
             for suffix in ["-wal", "-shm", "-journal"] where try Files.facts(name + suffix) != nil {
-                return "\(name)\(suffix) lies beside it and would change what is read"
+                return name + suffix
             }
         }
         return nil

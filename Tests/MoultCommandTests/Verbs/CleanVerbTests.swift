@@ -13,7 +13,7 @@ import Testing
     @Test func whatIsYoungStays() throws {
         #expect(
             try world.must("moult clean --keep 1") == """
-                = generation \(world.generation(world.first)) stays: younger than 60 s
+                = generation \(world.generation(world.first)) stays: in service less than 60 s ago
                 nothing to do: no generation can be removed
 
                 """)

@@ -185,7 +185,7 @@ import Testing
             "nothing to go back to", "moult rollback", 3,
             """
             there is nothing to roll back to: {generation} is the only generation of {dir}/store
-              Bring an older release in: moult apply MANIFEST --allow-downgrade
+              Install an older release: moult apply MANIFEST --allow-downgrade
             """),
         Case(
             "unknown generation", "moult apply -q rel/test-2.0.0.json", "moult rollback --to 9.9.9", 3,

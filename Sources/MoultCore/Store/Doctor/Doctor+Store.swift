@@ -133,8 +133,12 @@ extension Doctor {
     }
 
     func unused() throws -> [Finding] {
-        try Collector(layout: layout, settings: settings).collect(dry: true).removed.map { name in
-            Finding(
+        // Without the pointer nobody knows which ones are used; `pointer` tells of that, and `unreadable` of damaged ones.
+        guard try pointer().isEmpty else { return [] }
+        let broken = try unreadable().map(\.path)
+        return try Collector(layout: layout, settings: settings).collect(dry: true).removed.compactMap { name in
+            if broken.contains(layout.generation(name)) { return nil }
+            return Finding(
                 kind: "unused", path: layout.generation(name), what: "nobody uses this generation",
                 why: "it only takes room", mend: command("moult", "clean", "--store", layout.root))
         }
