@@ -1,5 +1,5 @@
 # The commands of this project. `make demo` shows it at work, `make test` proves it; each installs what it needs.
-.PHONY: demo test test-all ledger test-sanitize model faults fuzz docs proof proof-deps load soak limits deps test-deps build release lint install put deb deb-test ansible-test bench bench-report bench-deps clean
+.PHONY: demo test test-all broken ledger test-sanitize model faults fuzz docs proof proof-deps load soak limits deps test-deps build release lint install put deb deb-test ansible-test bench bench-report bench-deps clean
 
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PREFIX ?= /usr/local
@@ -63,7 +63,7 @@ test: test-deps lint
 
 # The rest: what builds other packages, power cuts, and the command as it is installed, struck at its system calls and
 # told random stories. `make test` is expected to have passed.
-HEAVY := ^ExampleTests.(BuildDatabaseTests|ExampleAppTests|OwnStepTests)|^ModelTests|^ProofTests|FaultTests|killed|kill |whatIsMadeIsTheNewFile
+HEAVY := ^ExampleTests.(BuildDatabaseTests|ExampleAppTests|OwnStepTests)|^ModelTests|CopiedRecoveryTests|CopyMatrixTests|^ProofTests|FaultTests|killed|kill |whatIsMadeIsTheNewFile
 test-all: test-deps proof-deps release
 	swift build --build-tests $(SWIFT_FLAGS)
 	swift build --package-path Examples --scratch-path .build/examples
@@ -74,6 +74,7 @@ test-all: test-deps proof-deps release
 		--flow "chain of two releases" --flow "cache reset" --flow "adoption by exchange" \
 		--flow "rows left behind by exchange" --flow "migration that changes values"
 	scripts/ledger/run .build/release/moult --stories 100 --save .build/ledger
+	scripts/broken/run .build/release/moult
 
 # The whole test suite with the address sanitizer and with the thread sanitizer, and two updates under valgrind: more
 # than an hour on two quiet cores, so it is no part of `make test`. Every finding of any process that a test starts is a file, and fails.
@@ -98,12 +99,12 @@ test-sanitize: test-deps proof-deps
 	MOULT_SANITIZE=1 swift build --product moult --scratch-path .build/memcheck $(SWIFT_FLAGS)
 	scripts/memcheck .build/memcheck/debug/moult
 
-# Every state of the disk that a power cut may leave by the model of the file system in Tests/ModelTests; `make test` tries a sample.
+# Every state of the disk that a power cut may leave by the model of the file system in Tests/ModelTests; `make test-all` tries a sample.
 model: test-deps
 	swift build --build-tests $(SWIFT_FLAGS)
 	MOULT_MODEL=all swift test --skip-build --filter ModelTests
 
-# Each system call of an update and of a reset fails once, and from then on; `make test` tries a sample.
+# Each system call of an update and of a reset fails once, and from then on; `make test-all` tries a sample.
 faults: test-deps
 	swift build --build-tests $(SWIFT_FLAGS)
 	MOULT_FAULTS=all scripts/test --only 'FaultTests' --limit 7200
@@ -124,8 +125,13 @@ fuzz: deps
 proof: test-deps proof-deps release
 	scripts/proof/run .build/release/moult $(if $(SAMPLE),--sample $(SAMPLE),--results .build/proof.json --page docs/proof.md)
 
-# Random stories of an app, its data and its updates against an oracle that knows where each row must be. `make test` tells
-# 200 of them; a report goes to docs/proof.md by hand.
+# Each file of a store missing, empty, cut, garbage, a directory, a pipe or of another release: every verb must answer, and
+# what it names must repair the store.
+broken: test-deps release
+	scripts/broken/run .build/release/moult --json .build/broken.json
+
+# Random stories of an app, its data and its updates against an oracle that knows where each row must be. `make test-all` tells
+# 100 of them; a report goes to docs/proof.md by hand.
 STORIES ?= 2000
 SEED ?= 1
 ledger: test-deps proof-deps release

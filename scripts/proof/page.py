@@ -20,7 +20,7 @@ Each point is one run on a new store. After each run:
 - Running the command again leads to the new state.
 
 A point that breaks one of these promises counts as lost. `make proof` runs all points and writes this page (Linux on x86_64;
-power cuts need root, loop devices and mkfs.xfs). `make test` runs a sample of some dozen points for each flow. The tracer is
+power cuts need root, loop devices and mkfs.xfs). `make test-all` runs a sample of some dozen points for each flow. The tracer is
 `scripts/proof/strike.c`, the flows are a table in `scripts/proof/flows.py`, the checks are in `scripts/proof/trial.py`, and
 `scripts/proof/rows.py` finds the rows.
 
@@ -59,7 +59,7 @@ The recording is cut after each of its calls. Where no more than 64 combinations
 each change alone lost, torn or hollow and each alone there, and 16 by chance. Each state that differs from the others is made
 in memory, settled by the real code, and held against the promises above. The model must agree with the kernel about the end of
 each recording, byte by byte, or the test fails. Flows: first install, update, rollback, shared by exchange and live in both
-journal modes, user migration, reset, an update with a consumer, and settling itself. `make test` tries 40 states a flow,
+journal modes, user migration, reset, an update with a consumer, and settling itself. `make test-all` tries 40 states a flow,
 `make model` all of them, 13,845 by the last count. That the model can find something is a test, too: for each of fourteen
 syncs it is shown what is lost without it.
 

@@ -27,7 +27,8 @@ extension Topic {
                     """
                     Only the user writes. The first release creates it from a template; migrations bring it to a \
                     newer schema. It is never replaced or deleted. If a migration changes or drops values, a \
-                    complete copy from before goes to quarantine.
+                    complete copy from before goes to quarantine. A release is refused if the database lacks a table or \
+                    column of its template and no migration adds it; with "schema": "app" the app adds it by itself.
                     """
                 ),
                 (

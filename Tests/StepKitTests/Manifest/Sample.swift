@@ -56,7 +56,8 @@ enum Sample {
               "migrations": [
                 { "member": "migrations/user/0002-notes.sql", "size": 120, "sha256": "\(digest)" },
                 { "member": "migrations/user/0010-tags.sql", "size": 80, "sha256": "\(other)" }
-              ]
+              ],
+              "schema": "app"
             },
             "thumbs": {
               "kind": "cache", "member": "thumbs.db", "size": 4096, "sha256": "\(digest)",
@@ -122,6 +123,7 @@ enum Sample {
                 "migrations/user/0002-notes.sql",
                 { "member": "migrations/user/0010-tags.sql", "size": 80, "sha256": "\(other)" },
               ],
+              "schema": "app",
             },
             "thumbs": {
               "kind": "cache",

@@ -279,6 +279,9 @@ let wrongDrafts: [WrongManifest] = [
         .draft, .set("/databases/pantry/unpreserved", "drop"),
         says: "databases.pantry.unpreserved must be one of \"refuse\", \"keep\", is \"drop\""),
     .init(
+        .draft, .set("/databases/user/schema", "apps"),
+        says: "databases.user.schema must be one of \"release\", \"app\", is \"apps\". Did you mean \"app\"?"),
+    .init(
         .draft, .set("/databases/pantry/preserve/0/columns", ["desc"]),
         says: "databases.pantry.preserve[0].columns must be an object, is a list"),
     .init(
