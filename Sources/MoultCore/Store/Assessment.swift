@@ -57,15 +57,24 @@ package struct Assessment {
     private let layout: StoreLayout
     private let generation: Generation
     private let checks: CheckRecord
+    private let seal: Seal?
 
     package init(of generation: Generation, in layout: StoreLayout) throws {
-        (self.layout, self.generation) = (layout, generation)
+        try self.init(of: generation, in: layout, generation.sealIfSound())
+    }
+
+    init(of generation: Generation, in layout: StoreLayout, _ seal: Seal?) throws {
+        (self.layout, self.generation, self.seal) = (layout, generation, seal)
         checks = try CheckRecord(layout)
     }
 
     /// Looks at a database that apps write to, and changes nothing.
     package func finding(of database: Database, _ depth: Depth) throws -> Finding {
         let place = try layout.place(of: database)
+        let own = generation.path(database.member)
+        if case .damaged(let why)? = try seal?.entry(database.member)?.standing(of: own) {
+            return Finding(fault: "the release's own file \(own) \(why)", remedy: .apply, depth: depth)
+        }
         // Whoever asks for more than a glance wants the file to be read now.
         if depth == .glance, let known = try checks.known(database, at: place, generation.name) {
             return Finding(depth: known.depth, time: known.time)
@@ -75,11 +84,11 @@ package struct Assessment {
         }
         let template: SchemaShape
         do {
-            template = try SchemaShape(of: Connection(path: generation.path(database.member), access: .immutable))
+            template = try SchemaShape(of: Connection(path: own, access: .immutable))
         } catch let error as MoultError {
             return Finding(
-                fault: "the release's own file \(generation.path(database.member)) cannot be read: "
-                    + (error.why ?? error.what), remedy: .apply, depth: depth)
+                fault: "the release's own file \(own) cannot be read: \(error.why ?? error.what)", remedy: .apply,
+                depth: depth)
         }
         let pages: Fitness.Pages = depth == .glance ? .none : depth == .check ? .quick : .full
         var remedy: Remedy?

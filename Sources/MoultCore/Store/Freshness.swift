@@ -26,7 +26,7 @@ package enum Freshness {
     /// Whether every path of a generation is there, and its files are the ones that were proven.
     static func isWhole(_ generation: Generation, in layout: StoreLayout, reading: Bool) throws -> Bool {
         guard let seal = try generation.sealIfSound() else { return false }
-        let assessment = try Assessment(of: generation, in: layout)
+        let assessment = try Assessment(of: generation, in: layout, seal)
         for database in generation.manifest.databases {
             guard let entry = seal.entry(database.member) else { return false }
             let file = generation.path(database.member)

@@ -104,7 +104,7 @@ package struct Status: Sendable {
 
     private static func files(_ generation: Generation, _ layout: StoreLayout) throws -> [File] {
         let seal = try generation.sealIfSound()
-        let assessment = try Assessment(of: generation, in: layout)
+        let assessment = try Assessment(of: generation, in: layout, seal)
         return try generation.manifest.databases.map { database in
             let path = try layout.place(of: database)
             let facts = try Files.factsThroughLinks(path)
