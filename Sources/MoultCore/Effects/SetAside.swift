@@ -128,7 +128,8 @@ final class SetAside: WritableEffect {
                 let tables = try connection.int("SELECT count(*) FROM sqlite_schema")
                 // Else draining changes no byte, whatever is in the pages.
                 guard tables > 0, try connection.header().isWAL || !sidecars.isEmpty else { return true }
-                return try connection.soundness(full: false, limit: 1).damage.isEmpty
+                // What lies beside it may be of another file, and only the indexes tell.
+                return try connection.soundness(full: !sidecars.isEmpty, limit: 1).damage.isEmpty
             }
         } catch let error as MoultError {
             if error.outcome == .busy { throw error }

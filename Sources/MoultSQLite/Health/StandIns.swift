@@ -64,13 +64,17 @@ extension Connection {
             doing: "register a collation on \(path)")
     }
 
+    /// Whether a statement failed for want of a collation. Of a table WITHOUT ROWID that is ordered by one SQLite says that
+    /// it finds no plan.
+    static func needsStandIn(_ error: any Error) -> Bool {
+        AppNeed(error)?.kind == .collation || error.sqlite?.message == "no query solution"
+    }
+
     /// How many rows a table has, also where its indexes need collations that only the app has.
     package func rowCount(_ table: String, schema: String = "main") throws -> Int {
         let sql = "SELECT count(*) FROM \(quoteIdentifier(schema)).\(quoteIdentifier(table))"
         do { return Int(try int(sql)) } catch {
-            // A table WITHOUT ROWID that is ordered by such a collation: SQLite finds no plan.
-            let isUnreadable = AppNeed(error)?.kind == .collation || error.sqlite?.message == "no query solution"
-            guard isUnreadable else { throw error }
+            guard Self.needsStandIn(error) else { throw error }
             return try readingWithStandIns { Int(try int(sql)) }
         }
     }

@@ -145,7 +145,16 @@ final class RowSearch {
     }
 
     private func byKeys(_ tell: Tell) throws {
-        if !keyColumns.isEmpty, !side.isUTF16, !otherSide.isUTF16 { return try byOrderedKeys(tell) }
+        if !keyColumns.isEmpty, !side.isUTF16, !otherSide.isUTF16 {
+            do { return try byOrderedKeys(tell) } catch {
+                // SQLite finds no plan for a table that is stored in an order which only the app knows. It says so before
+                // the first row.
+                guard Connection.needsStandIn(error) else { throw error }
+                return try side.connection.readingWithStandIns {
+                    try otherSide.connection.readingWithStandIns { try byOrderedKeys(tell) }
+                }
+            }
+        }
         try side.connection.withStatement(side.selectSQL) { row in
             while try row.step() { try compareByKey(row, tell) }
         }
