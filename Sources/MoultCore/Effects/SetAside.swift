@@ -34,6 +34,10 @@ final class SetAside: WritableEffect {
     private var lease: WriteLease?
     private var held: WriteLease? { drained.lease ?? lease }
 
+    /// Whether the content is that of the installed database: a journal or `-wal` of another one, too, can be read without
+    /// an error.
+    private let fits: () throws -> Bool
+
     static let salvagedName = "salvaged.db"
     static let reportName = "salvaged.json"
     /// The fresh file as it was when it took the place.
@@ -42,8 +46,10 @@ final class SetAside: WritableEffect {
 
     init(
         _ effect: Effect, place: String, directory: String, fresh: String, record: QuarantineRecord, salvaged: String,
-        recorded: UInt64?, recordedFresh: UInt64?, freshDigest: String? = nil
+        recorded: UInt64?, recordedFresh: UInt64?, freshDigest: String? = nil,
+        fits: @escaping () throws -> Bool = { true }
     ) {
+        self.fits = fits
         (self.effect, self.place, self.directory, self.fresh) = (effect, place, directory, fresh)
         (self.record, self.salvaged, self.recorded) = (record, salvaged, recorded)
         (self.recordedFresh, self.freshDigest) = (recordedFresh, freshDigest)
@@ -111,7 +117,7 @@ final class SetAside: WritableEffect {
     /// Whether draining keeps everything. It is asked before the decision, and again when the file is held.
     func isReadable() throws -> Bool {
         if let readable { return readable }
-        let isReadable = try Self.isReadable(place)
+        let isReadable = try Self.isReadable(place) && fits()
         readable = isReadable
         return isReadable
     }

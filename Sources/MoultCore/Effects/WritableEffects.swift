@@ -355,7 +355,17 @@ final class WritableEffects {
             recorded: inodes[SetAside.key(path)], recordedFresh: inodes[MadeFile.key(path)],
             freshDigest: digests.map {
                 $0["waiting/\(path)"] ?? effect.database.flatMap(release.database)?.sha256 ?? ""
+            }, fits: { [layout = transaction.layout] in try Self.fits(path, in: layout) })
+    }
+
+    /// Whether a database that is installed has what the release says; of any other nobody can tell.
+    private static func fits(_ path: String, in layout: StoreLayout) throws -> Bool {
+        guard let generation = try Generation.current(layout),
+            let database = try generation.manifest.databases.first(where: {
+                try !$0.kind.isSealed && layout.place(of: $0) == layout.file(path)
             })
+        else { return true }
+        return try Assessment(of: generation, in: layout).finding(of: database, .deep).fault == nil
     }
 
     /// `path` is where apps know the file, which the update may have moved already.

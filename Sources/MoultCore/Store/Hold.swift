@@ -57,8 +57,7 @@ package struct Hold: Sendable, Equatable {
     init(_ fields: Fields) throws {
         self.init(
             release: try fields.string("release"), reason: try fields.optionalString("reason") ?? "",
-            since: try fields.optionalString("since").flatMap { Timestamp($0) },
-            transaction: try fields.optionalString("transaction"))
+            since: try fields.optionalString("since").flatMap { Timestamp($0) })
     }
 
     init?(json: JSON) {

@@ -31,14 +31,20 @@ extension Connection {
     }
 
     /// The collations of indexes that are not SQLite's own. (A pragma lists them, but also those that are gone again.)
-    private func missingCollations() throws -> [String] {
+    private func missingCollations(of table: String? = nil) throws -> [String] {
         let used = try query(
             """
             SELECT DISTINCT x.coll FROM main.sqlite_schema AS s, pragma_index_list(s.name, 'main') AS l,
                 pragma_index_xinfo(l.name, 'main') AS x
-            WHERE s.type = 'table' AND x.coll IS NOT NULL
-            """)
+            WHERE s.type = 'table' AND x.coll IS NOT NULL AND (?1 IS NULL OR s.name = ?1)
+            """, [table.map { .text($0) } ?? .null])
         return used.map { Self.text($0[0]) }.filter { IndexKey.Collation(rawValue: $0.uppercased()) == nil }
+    }
+
+    /// Whether a table is stored in an order that only the app knows. A statement that reads such a table without a
+    /// substitute fails, and then fails with one, too.
+    func needsStandIns(_ table: TableLayout) throws -> Bool {
+        try table.rowIDName == nil && !missingCollations(of: table.name).isEmpty
     }
 
     private static func text(_ value: Value) -> String { if case .text(let text) = value { text } else { "" } }
@@ -66,7 +72,7 @@ extension Connection {
 
     /// Whether a statement failed for want of a collation. Of a table WITHOUT ROWID that is ordered by one SQLite says that
     /// it finds no plan.
-    static func needsStandIn(_ error: any Error) -> Bool {
+    private static func needsStandIn(_ error: any Error) -> Bool {
         AppNeed(error)?.kind == .collation || error.sqlite?.message == "no query solution"
     }
 

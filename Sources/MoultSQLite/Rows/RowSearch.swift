@@ -48,6 +48,8 @@ final class RowSearch {
     /// The columns of a row that hold the primary key of the other table, if that is not the rowid.
     private let keyColumns: [Int32]
     private let haveRowIDs: Bool
+    /// Whether one of the tables is stored in an order that only the app knows.
+    private let needsStandIns: Bool
 
     /// `pairs` are places of columns whose values must be the same.
     init(_ side: Side, in other: Side, pairs: [(row: Int, other: Int)]) throws {
@@ -67,12 +69,11 @@ final class RowSearch {
         let conditions = key.enumerated().map {
             "\(quoteIdentifier(other.layout.columns[$1].name)) IS ?\($0 + 1)"
         }
-        let byKey = keyColumns.isEmpty ? none : "\(other.selectSQL) WHERE \(conditions.joined(separator: " AND "))"
-        do { otherByKey = try other.connection.statement(byKey) } catch {
-            // A key in an order that only the app knows cannot be looked up: then no other row counts as the same one.
-            guard error.sqlite?.resultCode == .error else { throw error }
-            otherByKey = try other.connection.statement(none)
-        }
+        needsStandIns = try side.connection.needsStandIns(side.layout) || other.connection.needsStandIns(other.layout)
+        // A key in an order that only the app knows cannot be looked up.
+        otherByKey = try other.connection.statement(
+            keyColumns.isEmpty || needsStandIns
+                ? none : "\(other.selectSQL) WHERE \(conditions.joined(separator: " AND "))")
     }
 
     func forEachUnmatched(_ tell: Tell) throws {
@@ -146,13 +147,9 @@ final class RowSearch {
 
     private func byKeys(_ tell: Tell) throws {
         if !keyColumns.isEmpty, !side.isUTF16, !otherSide.isUTF16 {
-            do { return try byOrderedKeys(tell) } catch {
-                // SQLite finds no plan for a table that is stored in an order which only the app knows. It says so before
-                // the first row.
-                guard Connection.needsStandIn(error) else { throw error }
-                return try side.connection.readingWithStandIns {
-                    try otherSide.connection.readingWithStandIns { try byOrderedKeys(tell) }
-                }
+            guard needsStandIns else { return try byOrderedKeys(tell) }
+            return try side.connection.readingWithStandIns {
+                try otherSide.connection.readingWithStandIns { try byOrderedKeys(tell) }
             }
         }
         try side.connection.withStatement(side.selectSQL) { row in
