@@ -54,10 +54,12 @@ package struct Hold: Sendable, Equatable {
         ])
     }
 
-    init(_ fields: Fields) throws {
+    /// A hold of a record; in settings the operator writes no transaction.
+    init(_ fields: Fields, isRecord: Bool = true) throws {
         self.init(
             release: try fields.string("release"), reason: try fields.optionalString("reason") ?? "",
-            since: try fields.optionalString("since").flatMap { Timestamp($0) })
+            since: try fields.optionalString("since").flatMap { Timestamp($0) },
+            transaction: isRecord ? try fields.optionalString("transaction") : nil)
     }
 
     init?(json: JSON) {

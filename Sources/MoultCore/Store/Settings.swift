@@ -75,7 +75,7 @@ package struct Settings: Sendable, Equatable {
         }
         quarantineLimit = try fields.optionalCount("quarantineLimit") ?? quarantineLimit
         if let part = try fields.optionalObject("hold") {
-            hold = try Hold(part)
+            hold = try Hold(part, isRecord: false)
             try part.refuseUnknown()
         }
         feed = try fields.optionalObject("feed").map { try FeedSettings($0) }

@@ -16,6 +16,8 @@ extension Connection {
         var names: [String] = []
         let result = Result {
             for name in try missingCollations() { try addStandIn(name, &names) }
+            // SQLite remembers with the schema that a table could not be read.
+            if setsQueryOnly, !names.isEmpty { try execute("PRAGMA writable_schema = RESET") }
             while true {
                 do { return try body() } catch {
                     guard let need = AppNeed(error), need.kind == .collation, !names.contains(need.name) else {
