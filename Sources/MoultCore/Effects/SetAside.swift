@@ -74,8 +74,12 @@ final class SetAside: WritableEffect {
     private var original: UInt64 { get throws { try recorded ?? decided ?? current() } }
     private var decided: UInt64?
 
+    /// What was found before the file was leased: reading it for its digest would break the lease, and wait for that.
+    private var wasInPlace: Bool?
+
     /// Whether the file that is to be set aside is still at its path.
     private func isOriginalInPlace() throws -> Bool {
+        if let wasInPlace, held != nil { return wasInPlace }
         guard let freshDigest, recorded != 0 else { return try current() == original }
         // As long as the staged file waits, the two were not exchanged.
         if try Files.facts(fresh) != nil { return try Transaction.isPublished(fresh, freshDigest) }
@@ -104,7 +108,9 @@ final class SetAside: WritableEffect {
     func hold() throws {
         decided = try current()
         // After a crash it may be done already.
-        if try (recorded != nil || freshDigest != nil) && !isOriginalInPlace() { return }
+        let isInPlace = try isOriginalInPlace()
+        if recorded != nil || freshDigest != nil, !isInPlace { return }
+        wasInPlace = isInPlace
         guard try Files.facts(place)?.kind == .file else { return }
         if try isReadable(), try drain(drained) { return }
         do { lease = try WriteLease.take(place) } catch {
@@ -222,7 +228,12 @@ final class SetAside: WritableEffect {
         put = try Files.facts(fresh)
         for _ in 0..<Self.mostAttempts {
             try Files.exchange(fresh, place)
-            guard let held, try !held.isWhole() else { return }
+            guard let held, try !held.isWhole() else {
+                wasInPlace = nil
+                // In a copied store the old file is known by its digest.
+                if freshDigest != nil { try release() }
+                return
+            }
             // A process is about to open the old file, and would find the fresh one's sidecars beside it.
             try Files.exchange(fresh, place)
             // If it only reads, all of the content is still in the one file.
@@ -289,6 +300,8 @@ final class SetAside: WritableEffect {
 
     /// Brings the whole set back. What may be in its place by now is set aside in turn, and nothing is lost.
     func revert() throws {
+        wasInPlace = nil
+        if freshDigest != nil { try release() }
         try tidy()
         if try Files.facts(directory) == nil { return try finish() }
         if try !isOriginalInPlace(), try isOriginalKept() { try bringBack() }
