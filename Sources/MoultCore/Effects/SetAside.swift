@@ -136,16 +136,42 @@ final class SetAside: WritableEffect {
         let sidecars = try Sidecars.of(place)
         guard try sidecars.hasValidJournal(), try sidecars.hasValidWAL() else { return false }
         do {
-            return try Look.into(place) { connection in
-                let tables = try connection.int("SELECT count(*) FROM sqlite_schema")
+            let tables = try Look.into(place) { connection -> Set<String>? in
+                let tables = try tableNames(connection)
                 // Else draining changes no byte, whatever is in the pages.
-                guard tables > 0, try connection.header().isWAL || !sidecars.isEmpty else { return true }
+                guard try connection.header().isWAL || !sidecars.isEmpty else { return tables }
                 // What lies beside it may be of another file, and only the indexes tell.
-                return try connection.soundness(full: !sidecars.isEmpty, limit: 1).damage.isEmpty
+                return try connection.soundness(full: !sidecars.isEmpty, limit: 1).damage.isEmpty ? tables : nil
             }
+            guard let tables else { return false }
+            return try sidecars.isEmpty || ownTables(place).isSubset(of: tables)
         } catch let error as MoultError {
-            if error.outcome == .busy { throw error }
+            // These pass, and say nothing about the file.
+            let passing: [ResultCode] = [.full, .noMemory, .cannotOpen]
+            let passes = error.sqlite.map { passing.contains($0.resultCode.primary) } ?? false
+            if error.outcome == .busy || passes && Files.isReadable(place) { throw error }
             return false
+        }
+    }
+
+    private static func tableNames(_ connection: Connection) throws -> Set<String> {
+        Set(
+            try connection.query("SELECT name FROM main.sqlite_schema WHERE type = 'table'").compactMap {
+                if case .text(let name) = $0[0] { name } else { nil }
+            })
+    }
+
+    /// The tables that the file has without what lies beside it. If one of them is missing with it, that belongs to another
+    /// file: SQLite cannot tell, and would write it over this one.
+    private static func ownTables(_ place: String) throws -> Set<String> {
+        do {
+            let alone = try Connection(path: place, access: .immutable)
+            let names = try tableNames(alone)
+            try alone.close()
+            return names
+        } catch let error as MoultError where error.code == .databaseCorrupt {
+            // Alone it is no database, so it needs what lies beside it.
+            return []
         }
     }
 
@@ -161,7 +187,7 @@ final class SetAside: WritableEffect {
                 guard try !OpenFiles.isOpenHere(place), try OpenFiles.holders(of: files).isEmpty else { throw inUse() }
                 return false
             }
-            let closed: [ResultCode] = [.corrupt, .notADatabase, .readOnly, .cannotOpen]
+            let closed: [ResultCode] = [.corrupt, .notADatabase, .readOnly]
             guard error.sqlite.map({ closed.contains($0.resultCode.primary) }) ?? true else { throw error }
             return false
         }
