@@ -133,13 +133,18 @@ final class SetAside: WritableEffect {
     ///
     /// What SQLite would discard may be all that is left of rows, and a damaged file is kept exactly as it is, for salvage.
     private static func isReadable(_ place: String) throws -> Bool {
+        guard Files.isReadable(place) else { return false }
         let sidecars = try Sidecars.of(place)
-        guard try sidecars.hasValidJournal(), try sidecars.hasValidWAL() else { return false }
+        guard sidecars.paths.allSatisfy(Files.isReadable) else { return false }
         do {
+            guard try sidecars.hasValidJournal(of: place), try sidecars.hasValidWAL() else { return false }
             let tables = try Look.into(place) { connection -> Set<String>? in
                 let tables = try tableNames(connection)
                 // Else draining changes no byte, whatever is in the pages.
-                guard try connection.header().isWAL || !sidecars.isEmpty else { return tables }
+                let header = try connection.header()
+                guard header.isWAL || !sidecars.isEmpty else { return tables }
+                // A file that was cut off may pass SQLite's checks. Beside a WAL its size says nothing.
+                if (sidecars.wal?.facts.size ?? 0) == 0 { try header.requireSize(connection.fileSize(), path: place) }
                 // What lies beside it may be of another file, and only the indexes tell.
                 return try connection.soundness(full: !sidecars.isEmpty, limit: 1).damage.isEmpty ? tables : nil
             }
@@ -149,7 +154,7 @@ final class SetAside: WritableEffect {
             // These pass, and say nothing about the file.
             let passing: [ResultCode] = [.full, .noMemory, .cannotOpen]
             let passes = error.sqlite.map { passing.contains($0.resultCode.primary) } ?? false
-            if error.outcome == .busy || passes && Files.isReadable(place) { throw error }
+            if error.outcome == .busy || passes { throw error }
             return false
         }
     }
@@ -187,7 +192,9 @@ final class SetAside: WritableEffect {
                 guard try !OpenFiles.isOpenHere(place), try OpenFiles.holders(of: files).isEmpty else { throw inUse() }
                 return false
             }
-            let closed: [ResultCode] = [.corrupt, .notADatabase, .readOnly]
+            // SQLite calls a database read-only, too, if the disk has no room for its `-shm`.
+            let isDenied = !Files.isWritable(place) || !Files.isWritable(Files.directory(of: place))
+            let closed: [ResultCode] = [.corrupt, .notADatabase] + (isDenied ? [.readOnly, .cannotOpen] : [])
             guard error.sqlite.map({ closed.contains($0.resultCode.primary) }) ?? true else { throw error }
             return false
         }
