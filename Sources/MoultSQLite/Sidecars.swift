@@ -34,10 +34,18 @@ package struct Sidecars: Equatable, Sendable {
         return count == 1 && first != 0
     }
 
-    /// Whether a journal that is to be rolled back begins as SQLite's do; true without one.
-    package func hasValidJournal() throws -> Bool {
+    /// Whether a journal that is to be rolled back begins as SQLite's do, and fits the file; true without one.
+    package func hasValidJournal(of path: String) throws -> Bool {
         guard let journal, try hasHotJournal() else { return true }
-        return try Self.start(of: journal, 8) == [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]
+        let bytes = try Self.start(of: journal, 28)
+        guard bytes.count == 28, bytes.starts(with: [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]) else {
+            return false
+        }
+        func number(at offset: Int) -> Int { bytes[offset..<offset + 4].reduce(0) { $0 << 8 | Int($1) } }
+        let pageSize = try Connection.header(ofFileAt: path).pageSize
+        // A transaction makes a file longer before its end, and never shorter.
+        let pages = try (Files.factsThroughLinks(path)?.size ?? 0) / max(1, Int(pageSize))
+        return number(at: 24) == Int(pageSize) && number(at: 16) <= pages
     }
 
     /// Whether a WAL begins as SQLite's do, and its first frame belongs to it; true without one.

@@ -74,8 +74,12 @@ final class SetAside: WritableEffect {
     private var original: UInt64 { get throws { try recorded ?? decided ?? current() } }
     private var decided: UInt64?
 
+    /// What was found before the file was leased: reading it for its digest would break the lease, and wait for that.
+    private var wasInPlace: Bool?
+
     /// Whether the file that is to be set aside is still at its path.
     private func isOriginalInPlace() throws -> Bool {
+        if let wasInPlace, held != nil { return wasInPlace }
         guard let freshDigest, recorded != 0 else { return try current() == original }
         // As long as the staged file waits, the two were not exchanged.
         if try Files.facts(fresh) != nil { return try Transaction.isPublished(fresh, freshDigest) }
@@ -104,7 +108,9 @@ final class SetAside: WritableEffect {
     func hold() throws {
         decided = try current()
         // After a crash it may be done already.
-        if try (recorded != nil || freshDigest != nil) && !isOriginalInPlace() { return }
+        let isInPlace = try isOriginalInPlace()
+        if recorded != nil || freshDigest != nil, !isInPlace { return }
+        wasInPlace = isInPlace
         guard try Files.facts(place)?.kind == .file else { return }
         if try isReadable(), try drain(drained) { return }
         do { lease = try WriteLease.take(place) } catch {
@@ -127,19 +133,50 @@ final class SetAside: WritableEffect {
     ///
     /// What SQLite would discard may be all that is left of rows, and a damaged file is kept exactly as it is, for salvage.
     private static func isReadable(_ place: String) throws -> Bool {
+        guard Files.isReadable(place) else { return false }
         let sidecars = try Sidecars.of(place)
-        guard try sidecars.hasValidJournal(), try sidecars.hasValidWAL() else { return false }
+        guard sidecars.paths.allSatisfy(Files.isReadable) else { return false }
         do {
-            return try Look.into(place) { connection in
-                let tables = try connection.int("SELECT count(*) FROM sqlite_schema")
+            guard try sidecars.hasValidJournal(of: place), try sidecars.hasValidWAL() else { return false }
+            let tables = try Look.into(place) { connection -> Set<String>? in
+                let tables = try tableNames(connection)
                 // Else draining changes no byte, whatever is in the pages.
-                guard tables > 0, try connection.header().isWAL || !sidecars.isEmpty else { return true }
+                let header = try connection.header()
+                guard header.isWAL || !sidecars.isEmpty else { return tables }
+                // A file that was cut off may pass SQLite's checks. Beside a WAL its size says nothing.
+                if (sidecars.wal?.facts.size ?? 0) == 0 { try header.requireSize(connection.fileSize(), path: place) }
                 // What lies beside it may be of another file, and only the indexes tell.
-                return try connection.soundness(full: !sidecars.isEmpty, limit: 1).damage.isEmpty
+                return try connection.soundness(full: !sidecars.isEmpty, limit: 1).damage.isEmpty ? tables : nil
             }
+            guard let tables else { return false }
+            return try sidecars.isEmpty || ownTables(place).isSubset(of: tables)
         } catch let error as MoultError {
-            if error.outcome == .busy { throw error }
+            // These pass, and say nothing about the file.
+            let passing: [ResultCode] = [.full, .noMemory, .cannotOpen]
+            let passes = error.sqlite.map { passing.contains($0.resultCode.primary) } ?? false
+            if error.outcome == .busy || passes { throw error }
             return false
+        }
+    }
+
+    private static func tableNames(_ connection: Connection) throws -> Set<String> {
+        Set(
+            try connection.query("SELECT name FROM main.sqlite_schema WHERE type = 'table'").compactMap {
+                if case .text(let name) = $0[0] { name } else { nil }
+            })
+    }
+
+    /// The tables that the file has without what lies beside it. If one of them is missing with it, that belongs to another
+    /// file: SQLite cannot tell, and would write it over this one.
+    private static func ownTables(_ place: String) throws -> Set<String> {
+        do {
+            let alone = try Connection(path: place, access: .immutable)
+            let names = try tableNames(alone)
+            try alone.close()
+            return names
+        } catch let error as MoultError where error.code == .databaseCorrupt {
+            // Alone it is no database, so it needs what lies beside it.
+            return []
         }
     }
 
@@ -155,7 +192,9 @@ final class SetAside: WritableEffect {
                 guard try !OpenFiles.isOpenHere(place), try OpenFiles.holders(of: files).isEmpty else { throw inUse() }
                 return false
             }
-            let closed: [ResultCode] = [.corrupt, .notADatabase, .readOnly, .cannotOpen]
+            // SQLite calls a database read-only, too, if the disk has no room for its `-shm`.
+            let isDenied = !Files.isWritable(place) || !Files.isWritable(Files.directory(of: place))
+            let closed: [ResultCode] = [.corrupt, .notADatabase] + (isDenied ? [.readOnly, .cannotOpen] : [])
             guard error.sqlite.map({ closed.contains($0.resultCode.primary) }) ?? true else { throw error }
             return false
         }
@@ -222,7 +261,12 @@ final class SetAside: WritableEffect {
         put = try Files.facts(fresh)
         for _ in 0..<Self.mostAttempts {
             try Files.exchange(fresh, place)
-            guard let held, try !held.isWhole() else { return }
+            guard let held, try !held.isWhole() else {
+                wasInPlace = nil
+                // In a copied store the old file is known by its digest.
+                if freshDigest != nil { try release() }
+                return
+            }
             // A process is about to open the old file, and would find the fresh one's sidecars beside it.
             try Files.exchange(fresh, place)
             // If it only reads, all of the content is still in the one file.
@@ -289,6 +333,8 @@ final class SetAside: WritableEffect {
 
     /// Brings the whole set back. What may be in its place by now is set aside in turn, and nothing is lost.
     func revert() throws {
+        wasInPlace = nil
+        if freshDigest != nil { try release() }
         try tidy()
         if try Files.facts(directory) == nil { return try finish() }
         if try !isOriginalInPlace(), try isOriginalKept() { try bringBack() }

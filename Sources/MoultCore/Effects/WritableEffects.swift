@@ -96,7 +96,7 @@ final class WritableEffects {
     private func noteModes(_ effects: [any WritableEffect]) throws {
         for effect in effects {
             guard let path = effect.effect.drainedPath, try Files.facts(place(path))?.kind == .file,
-                try isWAL(place(path)), try (effect as? SetAside)?.isReadable() ?? true
+                try (effect as? SetAside)?.isReadable() ?? true, try isWAL(place(path))
             else { continue }
             wal.insert(path)
         }
