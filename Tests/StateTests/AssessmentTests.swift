@@ -202,6 +202,60 @@ import Testing
         #expect(try follower.moult(["apply"]).output.hasPrefix("nothing newer"))
     }
 
+    @Test func `a release that is used in place follows the app into another directory`() throws {
+        let first = try scratch.directory("first")
+        try Files.writeNew(Array("CREATE TABLE t(x); INSERT INTO t VALUES('WORD');".utf8), to: "\(first)/words.sql")
+        let draft: JSON = [
+            "manifest": 1, "product": "local.place", "version": "1.0.0", "sequence": 1,
+            "databases": ["words": ["kind": "reference", "place": "in-place", "build": ["script": "words.sql"]]],
+        ]
+        try Files.writeNew(Array(draft.pretty.utf8), to: "\(first)/draft.json")
+        try Shell.must([BuiltMoult.path(), "pack", "-q", "--allow-dirty", "\(first)/draft.json", "-o", first])
+        let second = scratch.path("second")
+        try Shell.must(["cp", "-a", first, second])
+        let placed = CopiedStore(path: scratch.path("placed"))
+        try Shell.must([BuiltMoult.path(), "init", "-q", placed.path, "--product", "local.place"])
+        try placed.must("apply", "\(first)/place-1.0.0.json")
+        try placed.must("apply", "\(second)/place-1.0.0.json")
+        #expect(try Shell.must(["readlink", "-f", "\(placed.path)/words.db"]) == "\(second)/words.db\n")
+        #expect(try placed.moult(["apply", "\(second)/place-1.0.0.json"]).output.contains("nothing to do"))
+        try Files.removeTree(second)
+        let lost = try placed.moult(["sql", "SELECT * FROM words.t"])
+        #expect(lost.status == 1)
+        #expect(lost.errors.contains("moult apply MANIFEST --store "), "\(lost.errors)")
+        try placed.must("apply", "\(first)/place-1.0.0.json")
+        #expect(try placed.moult(["sql", "SELECT * FROM words.t"]).output == "x\nWORD\n")
+    }
+
+    @Test(arguments: Damage.allCases)
+    func `applying the installed release makes a damaged cache again`(_ damage: Damage) throws {
+        let cached = CopiedStore(path: scratch.path("cached"))
+        let work = try scratch.directory("draft")
+        try Files.writeNew(Array("CREATE TABLE thumb(x);".utf8), to: "\(work)/thumbs.sql")
+        let draft: JSON = [
+            "manifest": 1, "product": "local.cache", "version": "1.0.0", "sequence": 1,
+            "databases": ["thumbs": ["kind": "cache", "build": ["script": "thumbs.sql"]]],
+        ]
+        try Files.writeNew(Array(draft.pretty.utf8), to: "\(work)/draft.json")
+        try Shell.must([BuiltMoult.path(), "pack", "-q", "--allow-dirty", "\(work)/draft.json", "-o", work])
+        try Shell.must([BuiltMoult.path(), "init", "-q", cached.path, "--product", "local.cache"])
+        try cached.must("apply", "\(work)/cache-1.0.0.json")
+        try damage.make("\(cached.path)/thumbs.db")
+        let status = try cached.moult(["status"])
+        #expect(status.output.contains("repair thumbs with: moult apply MANIFEST --store "), "\(status.output)")
+        let applied = try cached.moult(["apply", "\(work)/cache-1.0.0.json"])
+        if damage == .pipe || damage == .directory {
+            // What is no file is not moult's to move.
+            #expect(applied.status == 0 || applied.errors.contains("mv "), "\(applied)")
+            if applied.status != 0 {
+                try Shell.must(["mv", "\(cached.path)/thumbs.db", "\(cached.path)/thumbs.db.old"])
+                try cached.must("apply", "\(work)/cache-1.0.0.json")
+            }
+        }
+        #expect(try cached.moult(["verify", "--deep"]).status == 0)
+        #expect(try cached.moult(["apply", "\(work)/cache-1.0.0.json"]).output.contains("nothing to do"))
+    }
+
     @Test func `a sound store can be inspected`() throws {
         let ended = try Shell.run([BuiltMoult.path(), "inspect", store.path])
         #expect(ended.status == 0, "\(ended.output)")
