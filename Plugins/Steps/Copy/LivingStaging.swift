@@ -16,16 +16,23 @@ struct LivingStaging {
             return try Files.seal(waiting, mode: 0o644)
         }
         let pristine = try pristine(database.member)
+        if let kind = try Files.factsThroughLinks(pristine)?.kind, kind != .file {
+            throw changed(pristine, "it is no regular file")
+        }
         try Files.copy(pristine, to: waiting, mode: 0o644)
         // What has just been unpacked was proven on the way; what lay in a generation may have been changed.
         if !pristine.hasPrefix(context.stagedGeneration), try SHA256.digest(ofFileAt: waiting).hex != database.sha256 {
-            throw MoultError(
-                Template.code, what: "\(pristine) is not what was published", why: "its SHA-256 is another one",
-                now: "Bring release \(context.plan.release.version) in again from its bundle: moult apply MANIFEST")
+            throw changed(pristine, "its SHA-256 is another one")
         }
         if database.kind == .shared { try mark(waiting, database) }
         // SQLite has synced what it wrote; the copy before it was not.
         try Files.seal(waiting, mode: 0o644)
+    }
+
+    private func changed(_ pristine: String, _ why: String) -> MoultError {
+        MoultError(
+            Template.code, what: "\(pristine) is not what was published", why: why,
+            now: "Bring release \(context.plan.release.version) in again from its bundle: moult apply MANIFEST")
     }
 
     private func mark(_ waiting: String, _ database: Database) throws {
