@@ -27,13 +27,16 @@ package final class Connection {
     package convenience init(
         path: String, access: Access, busyTimeout: Int32 = 5000, serialized: Bool = false
     ) throws {
-        // SQLite would wait for ever at a pipe.
-        if let kind = try Files.factsThroughLinks(path)?.kind, kind != .file {
-            throw MoultError(
-                .databaseCorrupt, what: "\(path) is no database",
-                why: kind == .directory ? "it is a directory" : "it is no regular file")
-        }
+        try Self.proveFile(path)
         try self.init(uri: access.uri(for: path), path: path, busyTimeout: busyTimeout, serialized: serialized)
+    }
+
+    /// SQLite would wait for ever at a pipe.
+    static func proveFile(_ path: String) throws {
+        guard let kind = try Files.factsThroughLinks(path)?.kind, kind != .file else { return }
+        throw MoultError(
+            .databaseCorrupt, what: "\(path) is no database",
+            why: kind == .directory ? "it is a directory" : "it is no regular file")
     }
 
     /// Opens a new, empty database that lives in memory.

@@ -66,7 +66,7 @@ package struct Verifier: Sendable {
                 finding: target == StoreLayout.link(to: database.member) ? nil : "\(path) is no link through current"),
             try seal(database, entry, file, deep: deep),
         ]
-        if deep, facts != nil { checks += try read(database, file, sealed: entry?.sha256) }
+        if deep, facts?.kind == .file { checks += try read(database, file, sealed: entry?.sha256) }
         for index in checks.indices where checks[index].finding != nil { checks[index].remedy = ["moult", "apply"] }
         let stray = try sidecar(path, file)
         var sidecars = Check(
