@@ -26,7 +26,8 @@ public struct Store: Sendable {
         self.steps = StepSet.builtIn.adding(steps)
     }
 
-    /// Whether this release is what is installed, whole and with nothing unfinished. A handful of small system calls.
+    /// Whether this release is what is installed, whole and with nothing unfinished. A handful of small system calls; a
+    /// database that has changed since the last update is opened, and nothing is written.
     public func isCurrent(_ manifest: String) throws -> Bool {
         guard let bytes = try Files.read(manifest, limit: Manifest.largest) else { return false }
         return try Freshness.isCurrent(bytes, of: manifest, in: StoreLayout(root: directory))

@@ -74,7 +74,7 @@ package struct Orchestrator: Sendable {
 
     // MARK: changing
 
-    /// Brings a release in; nothing is locked or written if it is installed already.
+    /// Brings a release in. If it is installed already, only what was found about changed databases is written.
     ///
     /// `announce` gets the plan before anything is begun; an error from it ends the update.
     package func update(

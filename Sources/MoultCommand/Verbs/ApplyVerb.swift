@@ -14,7 +14,8 @@ enum ApplyVerb {
             """
             Everything is unpacked and proven beside the store first. Until that has succeeded nothing visible \
             changes, and Ctrl-C ends it without a trace; what comes then takes a moment, and is undone exactly if it \
-            fails. If the release is installed already nothing is locked or written.
+            fails. If the release is installed already, nothing of it is written; databases that apps have changed are \
+            looked at once, and .moult/checks.json remembers that.
             """
         ],
         arguments: [manifest],

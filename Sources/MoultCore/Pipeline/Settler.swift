@@ -184,6 +184,7 @@ package struct Settler {
         let seated = layout.generation(plan.to.generation)
         for directory in [transaction.generation, seated] {
             let path = "\(directory)/\(Generation.manifestName)"
+            // A manifest that cannot be parsed is the damaged one that the update replaces.
             guard try Files.facts(path)?.kind == .file, let bytes = try Files.read(path, limit: Manifest.largest),
                 let release = try? Manifest(parsing: bytes, as: .sealed, source: path),
                 try directory == seated || Generation.name(of: release, bytes: bytes) == plan.to.generation

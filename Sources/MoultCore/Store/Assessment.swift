@@ -7,16 +7,13 @@ package import StepKit
 /// of its own.
 package struct Assessment {
     /// How much is read.
-    package enum Depth: String, Sendable, Comparable {
+    package enum Depth: String, Sendable {
         /// The file's facts, its header, its schema and its marker; nothing at all if the file is as it was last time.
         case glance
         /// Also each page, by SQLite's quick_check.
         case check
         /// Also that tables and indexes agree, by integrity_check.
         case deep
-
-        package static func < (a: Self, b: Self) -> Bool { a.rank < b.rank }
-        private var rank: Int { self == .glance ? 0 : self == .check ? 1 : 2 }
     }
 
     /// What helps a database that is not what it must be.

@@ -1,7 +1,8 @@
 internal import MoultFiles
 internal import StepKit
 
-/// Whether a release is what is installed, found out by a handful of small system calls and without writing.
+/// Whether a release is what is installed, found out without writing: by a handful of small system calls, and a look into
+/// databases that have changed since they were last looked at.
 package enum Freshness {
     /// True if `bytes` is the installed manifest, no update is unfinished, and every database is where it must be: one
     /// that is used in place, beside the manifest.
