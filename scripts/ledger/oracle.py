@@ -169,7 +169,19 @@ class Oracle:
             found.why = str(why)
             return found
         except Busy:
-            return Outcome({BUSY}, state, same=True)
+            return Outcome({BUSY} | self.refusal(state, index, op, choose, purpose), state, same=True)
+
+    def refusal(self, state, index, op, choose, purpose):
+        """REFUSED, if a release would be refused although no process had a file open."""
+        closed = state.copy()
+        closed.opened = {}
+        try:
+            Switch(self, closed, index, op, choose, purpose).outcome()
+        except Refused:
+            return {REFUSED}
+        except Busy:
+            pass
+        return set()
 
     def to_adopted(self, state, name, choose):
         after = state.copy()

@@ -646,6 +646,8 @@ class World:
             words += ["--take-over", taken]
         if op.get("accept"):
             words.append("--accept-unpreserved")
+        if op.get("downgrade"):
+            words.append("--allow-downgrade")
         ended = self.moult(*words)
         found = [("unchanged", f"plan changed {name}") for name in differing(before, self.bytes())]
         outcomes = list(self.oracle.apply(self.state, op))
@@ -771,10 +773,16 @@ class World:
                 self.counts["restored"] += 1
 
     def removed(self, kept):
-        """What was in a set that is gone need not be anywhere."""
+        """Rows and values that were only in a removed set need not be anywhere."""
+        left = [f for f in self.state.files.values()] + [k.file for k in self.state.sets.values()]
         for number in kept.file.content.numbered if kept.file.content else ():
-            if number in self.alive and not any(number in f.content.numbered for f in self.state.files.values() if f.content):
+            if number not in self.alive:
+                continue
+            places = [place for f in left if f.content for place in f.content.numbered.get(number, ())]
+            if not places:
                 self.destroyed[number] = self.alive.pop(number)
+            elif not any(is_in(self.alive[number][1], row) for _, row in places):
+                self.alive[number] = places[0]
 
     # What is there
 
@@ -1101,7 +1109,7 @@ class World:
         for number, (table, row) in self.alive.items():
             if number in rejected or table == "thumb" and "quarantineLimit" in self.story.get("settings", {}):
                 continue
-            if not any(all(other.get(c) == v for c, v in row.items() if c in other) for other in places[number]):
+            if not any(is_in(row, other) for other in places[number]):
                 what = "nowhere" if not places[number] else f"only as {places[number][0]}"
                 found.append(("lost", f"row {number} of {table} {line(row, row.values())} is {what}"))
         allowed = {number for file in restored if file.content for number in file.content.numbered}
@@ -1199,6 +1207,11 @@ class World:
                     state.generations.append(index)
         for number, places in ((n, p) for f in state.files.values() if f.content for n, p in f.content.numbered.items()):
             self.alive.setdefault(number, places[0])
+
+
+def is_in(row, other):
+    """Whether a row has the same values in all columns that it shares with another."""
+    return all(other.get(c) == v for c, v in row.items() if c in other)
 
 
 LATE = ("does not fit", "conflict", "clash", "foreign key", "a migration fails", "a migration loses rows")
