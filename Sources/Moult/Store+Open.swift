@@ -46,7 +46,7 @@ extension Store {
     }
 
     private func fault(_ database: Database, _ lease: StoreLease) throws -> String? {
-        let assessment = try Assessment(of: lease.installed, in: StoreLayout(root: directory))
+        let assessment = try Assessment(of: lease.installed, in: StoreSnapshot(StoreLayout(root: directory)))
         return try assessment.finding(of: database, .glance).fault
     }
 

@@ -30,7 +30,7 @@ public struct Store: Sendable {
     /// database that has changed since the last update is opened, and nothing is written.
     public func isCurrent(_ manifest: String) throws -> Bool {
         guard let bytes = try Files.read(manifest, limit: Manifest.largest) else { return false }
-        return try Freshness.isCurrent(bytes, of: manifest, in: StoreLayout(root: directory))
+        return try NoOpCheck(StoreSnapshot(StoreLayout(root: directory))).isCurrent(bytes, of: manifest)
     }
 
     /// What `update` would do; changes nothing.
@@ -83,8 +83,9 @@ public struct Store: Sendable {
     /// switch between two opens would mix two releases.
     public func path(of name: String) throws -> String {
         let layout = try StoreLayout(root: directory)
-        guard let current = try Generation.current(layout) else { throw StoreErrors.empty(layout) }
-        return try layout.place(of: current.database(name))
+        let store = StoreSnapshot(layout)
+        guard let installed = try store.installed else { throw StoreErrors.empty(layout) }
+        return try store.place(of: installed.database(name))
     }
 
     func orchestrator(_ watcher: Watcher = Watcher()) throws -> Orchestrator {

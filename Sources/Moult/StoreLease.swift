@@ -21,7 +21,7 @@ public final class StoreLease: Sendable {
     /// The file of a database in this very generation; for a living one its fixed path.
     public func path(of name: String) throws -> String {
         let database = try installed.database(name)
-        return database.kind.isSealed ? installed.path(database.member) : try layout.place(of: database)
+        return database.kind.isSealed ? installed.path(database.member) : try StoreSnapshot(layout).place(of: database)
     }
 
     /// Every database as a connection has it: the name of its schema (`main` for the first one of the user's), and its file.

@@ -9,7 +9,7 @@ extension Orchestrator {
     package func export(
         _ version: Version, to directory: String, _ request: FeedRequest, wait: Int = 0
     ) throws -> [String] {
-        let follower = try follower(request)
+        let follower = try follower(request, snapshot())
         let lock = try Downloads(layout).lock(wait: wait, stop: watcher.stopIfAsked)
         defer { withExtendedLifetime(lock) {} }
         let current = try follower.reader.ask()

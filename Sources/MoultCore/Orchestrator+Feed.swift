@@ -21,7 +21,8 @@ extension Orchestrator {
 
     /// Asks whether there is something newer; writes down only how new the feed was, where that can be done.
     package func check(_ request: FeedRequest) throws -> FeedLook {
-        let follower = try follower(request)
+        let store = snapshot()
+        let follower = try follower(request, store)
         let current = try follower.reader.ask()
         do {
             // Somebody who fetches just now writes it down, too.
@@ -32,19 +33,19 @@ extension Orchestrator {
             // Whoever may only look has looked.
             if !Files.isDenied(error) { throw error }
         }
-        let holds = try holds()
-        return try look(current, follower.choose(from: current, holds), holds)
+        return try look(current, follower.choose(from: current, store), store)
     }
 
     /// What following the feed would do, and the plan of the next release on the way; changes nothing.
     package func plan(following request: FeedRequest) throws -> (look: FeedLook, plan: Plan?) {
-        let follower = try follower(request)
+        let store = snapshot()
+        let follower = try follower(request, store)
         let current = try follower.reader.ask()
-        let holds = try holds()
-        let choice = try follower.choose(from: current, holds)
-        let next = try repair(current, follower, isBehind: !choice.way.isEmpty) ?? incoming(choice, current, follower)
-        let plan = try next.map { try planner.update($0, follower.update).plan }
-        return (try look(current, choice, holds), plan)
+        let choice = try follower.choose(from: current, store)
+        let next =
+            try repair(current, follower, store, isBehind: !choice.way.isEmpty) ?? incoming(choice, current, follower)
+        let plan = try next.map { try planner(store).update($0, follower.update).plan }
+        return (try look(current, choice, store), plan)
     }
 
     /// Brings in the newest release of the feed that this store may have, by way of others if need be.
@@ -53,31 +54,33 @@ extension Orchestrator {
     package func follow(
         _ request: FeedRequest, wait: Int = 0, announce: @escaping (Plan) throws -> Void = { _ in }
     ) throws -> (look: FeedLook, result: Result) {
-        let follower = try follower(request)
+        let asked = snapshot()
+        let follower = try follower(request, asked)
         let downloads = Downloads(layout)
         let lock = try downloads.lock(wait: wait, stop: watcher.stopIfAsked)
         defer { withExtendedLifetime(lock) {} }
         let current = try follower.reader.ask()
         try follower.remember(current)
-        let holds = try holds()
-        var choice = try follower.choose(from: current, holds)
-        let first = try look(current, choice, holds)
-        var result = Result(generation: try Generation.currentName(layout))
+        var store = asked
+        var choice = try follower.choose(from: current, store)
+        let first = try look(current, choice, store)
+        var result = Result(generation: try store.installedName)
         if choice.way.isEmpty, try isUnfinished() {
             result.settled = try recover(wait: wait)
-            choice = try follower.choose(from: current, self.holds())
+            store = snapshot()
+            choice = try follower.choose(from: current, store)
         }
-        if let incoming = try repair(current, follower, isBehind: !choice.way.isEmpty) {
+        if let incoming = try repair(current, follower, store, isBehind: !choice.way.isEmpty) {
             result = try bring(incoming, follower, settled: result.settled, wait, announce)
         }
         while let incoming = try incoming(choice, current, follower) {
             result = try bring(incoming, follower, settled: result.settled, wait, announce)
-            let next = try follower.choose(from: current, self.holds())
+            let next = try follower.choose(from: current, snapshot())
             // A store that does not come nearer would go round for ever.
             guard next.way.count < choice.way.count else { break }
             choice = next
         }
-        if result.plan != nil { warning { try downloads.trim(to: Settings.read(layout).feed?.cache ?? 0) } }
+        if result.plan != nil { warning { try downloads.trim(to: asked.settings.feed?.cache ?? 0) } }
         return (first, result)
     }
 
@@ -85,16 +88,16 @@ extension Orchestrator {
         _ incoming: Planner.Incoming, _ follower: FeedFollower, settled: [Settler.Result], _ wait: Int,
         _ announce: @escaping (Plan) throws -> Void
     ) throws -> Result {
-        try avoidingUnfitPatches { planner in
+        try avoidingUnfitPatches(snapshot()) { planner in
             let made = try planner.update(incoming, follower.update)
             let stopwatch = Stopwatch()
             stopwatch.begin(.prepare, "fetch")
             try follower.fetchFiles(of: made, watcher)
             stopwatch.pause()
-            return try locked(wait) {
+            return try locked(wait) { store, more in
                 try execute(
-                    planner.locked.update(incoming, follower.update), settled: settled + $0, stopwatch: stopwatch,
-                    announce)
+                    planner.locked(store).update(incoming, follower.update), settled: settled + more,
+                    stopwatch: stopwatch, announce)
             }
         }
     }
@@ -102,30 +105,27 @@ extension Orchestrator {
     /// The installed release once more, if it is not as it must be: from the feed, or from what is kept where the feed
     /// does not have it any more. If a newer one comes anyway, only damage that would keep it out is repaired first.
     private func repair(
-        _ current: FeedReader.Current, _ follower: FeedFollower, isBehind: Bool
+        _ current: FeedReader.Current, _ follower: FeedFollower, _ store: StoreSnapshot, isBehind: Bool
     ) throws -> Planner.Incoming? {
-        guard let name = try Generation.currentName(layout), let version = try Generation.installedVersion(layout)
-        else {
-            return nil
-        }
+        guard let name = try store.installedName, let version = try store.installedVersion else { return nil }
         let generation: Generation?
-        do { generation = try Generation.load(name, in: layout) } catch {
+        do { generation = try store.generation(name) } catch {
             if Files.isDenied(error) { throw error }
             generation = nil
         }
         if let generation {
-            if try isBehind || Freshness.isWhole(generation, in: layout, reading: false) { return nil }
+            if try isBehind || NoOpCheck(store).isWhole(generation) { return nil }
         }
         if let release = current.feed.release(version), release.withdrawn == nil {
             return try follower.incoming(release, of: current, then: [], notes: [])
         }
-        return try generation.map { try planner.kept($0) }
+        return try generation.map { try planner(store).kept($0) }
     }
 
     /// Brings the release of a saved plan to where it can be applied.
     func fetch(_ origin: Plan.Origin, _ saved: Plan, by planner: Planner, wait: Int) throws -> Planner.Incoming {
         try SavedPlan(plan: saved, layout: layout).proveFresh()
-        let follower = try follower(FeedRequest(place: origin.feed))
+        let follower = try follower(FeedRequest(place: origin.feed), snapshot())
         let lock = try Downloads(layout).lock(wait: wait, stop: watcher.stopIfAsked)
         defer { withExtendedLifetime(lock) {} }
         let incoming = try follower.incoming(origin, patches: saved.patches)
@@ -133,17 +133,17 @@ extension Orchestrator {
         return incoming
     }
 
-    func follower(_ request: FeedRequest) throws -> FeedFollower {
-        try FeedFollower(layout: layout, planner: planner, request: request, watcher: watcher)
+    func follower(_ request: FeedRequest, _ store: StoreSnapshot) throws -> FeedFollower {
+        try FeedFollower(planner: planner(store), request: request, watcher: watcher)
     }
 
     private func look(
-        _ current: FeedReader.Current, _ choice: FeedChoice.Result, _ holds: Holds
+        _ current: FeedReader.Current, _ choice: FeedChoice.Result, _ store: StoreSnapshot
     ) throws -> FeedLook {
         FeedLook(
             feed: current.place.description, serial: current.feed.serial, expires: current.feed.expires,
-            provenance: current.provenance, installed: try Generation.installedVersion(layout), choice: choice,
-            holds: holds)
+            provenance: current.provenance, installed: try store.installedVersion, choice: choice,
+            holds: try store.holds)
     }
 
     /// The first release on the way.

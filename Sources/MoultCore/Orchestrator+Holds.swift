@@ -4,7 +4,7 @@ internal import StepKit
 
 extension Orchestrator {
     /// The releases that must not be installed.
-    package func holds() throws -> Holds { try Holds.read(layout, Settings.read(layout)) }
+    package func holds() throws -> Holds { try snapshot().holds }
 
     /// What a change of the holds did: those that it removed or replaced, and all that there are now.
     package struct HoldChange: Sendable {
@@ -59,8 +59,8 @@ extension Orchestrator {
         _ body: (inout Holds) throws -> [Hold]
     ) throws -> HoldChange {
         var removed: [Hold] = []
-        _ = try locked(wait) { settled in
-            let before = try holds()
+        _ = try locked(wait) { store, settled in
+            let before = try store.holds
             // A rollback that a power cut brings back would bring back its hold.
             try Files.syncDirectory(layout.transactions)
             try Holds.change(layout) { removed = try body(&$0) }

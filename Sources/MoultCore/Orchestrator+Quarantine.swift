@@ -40,11 +40,11 @@ extension Orchestrator {
         _ set: QuarantineShelf.Set, wait: Int = 0, announce: (Plan) throws -> Void = { _ in }
     ) throws -> Result {
         let database = try writable(set)
-        return try locked(wait) { settled in
+        return try locked(wait) { store, settled in
             try inScratch { scratch in
                 let copy = try proven(set, in: scratch)
                 return try execute(
-                    planner.restore(database.name, from: copy, why: "\(set.id) was put back"), settled: settled,
+                    planner(store).restore(database.name, from: copy, why: "\(set.id) was put back"), settled: settled,
                     announce)
             }
         }
@@ -54,13 +54,14 @@ extension Orchestrator {
     /// whose key is used by another row now goes to `moult_rejected`, once.
     package func restore(_ set: QuarantineShelf.Set, table: String, wait: Int = 0) throws -> RowFate {
         let database = try writable(set)
-        let result = try locked(wait) { settled in
+        let result = try locked(wait) { store, settled in
             try inScratch { scratch in
                 let copy = try proven(set, in: scratch)
                 let name = try proveTable(table, in: copy, set)
                 let restored = RestoredTable(table: name, set: set.id, generations: try shipping(set))
                 return try execute(
-                    planner.restore(database.name, from: copy, why: "", table: restored), settled: settled, { _ in })
+                    planner(store).restore(database.name, from: copy, why: "", table: restored), settled: settled,
+                    { _ in })
             }
         }
         var fate = result.rows.first ?? RowFate(table: table)
@@ -90,7 +91,7 @@ extension Orchestrator {
 
     /// Removes the sets that the operator names.
     package func remove(_ sets: [QuarantineShelf.Set], wait: Int = 0) throws {
-        _ = try locked(wait) { settled in
+        _ = try locked(wait) { _, settled in
             for set in sets { try Removable(set, isNamed: true)?.removeSet() }
             return Result(settled: settled)
         }
@@ -110,12 +111,12 @@ extension Orchestrator {
     }
 
     private func shelf() throws -> QuarantineShelf {
-        QuarantineShelf(layout: layout, settings: try Settings.read(layout))
+        QuarantineShelf(layout: layout, settings: try snapshot().settings)
     }
 
     /// The database of the installed release that a set belongs to: its path is the manifest's, never the record's.
     private func writable(_ set: QuarantineShelf.Set) throws -> Database {
-        guard let installed = try Generation.current(layout)?.manifest else {
+        guard let installed = try snapshot().installed?.manifest else {
             throw MoultError(
                 .quarantine, .refused, what: "\(set.id) cannot be put back", why: "no release is installed",
                 now: "Install one first, or take the data out: moult quarantine --export FILE \(set.id)")

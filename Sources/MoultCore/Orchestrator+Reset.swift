@@ -29,7 +29,7 @@ extension Orchestrator {
     }
 
     package func planReset(_ name: String, why: String, setsUserDataAside: Bool) throws -> Plan {
-        try planner.reset(name, why: why, setsUserDataAside: setsUserDataAside).plan
+        try planner(snapshot()).reset(name, why: why, setsUserDataAside: setsUserDataAside).plan
     }
 
     /// Sets a living database of the installed release aside, with everything beside it, and makes a fresh one; works
@@ -40,12 +40,10 @@ extension Orchestrator {
         _ name: String, why: String, setsUserDataAside: Bool, wait: Int = 0, isNeeded: () throws -> Bool = { true },
         announce: (Plan) throws -> Void = { _ in }
     ) throws -> (result: Result, reset: Reset?) {
-        let result = try locked(wait) { settled in
-            guard try isNeeded() else {
-                return Result(settled: settled, generation: try Generation.currentName(layout))
-            }
+        let result = try locked(wait) { store, settled in
+            guard try isNeeded() else { return Result(settled: settled, generation: try store.installedName) }
             return try execute(
-                planner.reset(name, why: why, setsUserDataAside: setsUserDataAside), settled: settled, announce)
+                planner(store).reset(name, why: why, setsUserDataAside: setsUserDataAside), settled: settled, announce)
         }
         return (result, result.plan.map { made($0, name) })
     }
@@ -54,22 +52,20 @@ extension Orchestrator {
     /// was salvaged from it before. The set itself stays as it is.
     package func salvageAgain(_ name: String, wait: Int = 0) throws -> Reset {
         var reset: Reset?
-        _ = try locked(wait) { settled in
-            let database = try Generation.current(layout)?.manifest.database(name)
-            reset = try salvage(
-                newestSet(of: name),
-                template: database.flatMap { database in
-                    try Generation.current(layout).map { $0.path(database.member) }
-                })
-            return Result(settled: settled, generation: try Generation.currentName(layout))
+        _ = try locked(wait) { store, settled in
+            let installed = try store.installed
+            let template = installed?.manifest.database(name).flatMap { installed?.path($0.member) }
+            reset = try salvage(newestSet(of: name), template: template)
+            return Result(settled: settled, generation: try store.installedName)
         }
         guard let reset else { throw noSet(of: name) }
         return reset
     }
 
     private func newestSet(of name: String) throws -> QuarantineShelf.Set {
-        let sets = try QuarantineShelf(layout: layout, settings: Settings.read(layout)).sets()
-        guard let set = sets.last(where: { $0.record?.database == name && !$0.isCache }) else { throw noSet(of: name) }
+        guard let set = try quarantine().last(where: { $0.record?.database == name && !$0.isCache }) else {
+            throw noSet(of: name)
+        }
         return set
     }
 

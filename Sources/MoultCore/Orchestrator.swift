@@ -20,12 +20,15 @@ package struct Orchestrator: Sendable {
         self.consumers = consumers
     }
 
-    var planner: Planner {
-        get throws { Planner(layout: layout, steps: try steps, inProcess: consumers.inProcess) }
+    /// What the store is like now.
+    func snapshot() -> StoreSnapshot { StoreSnapshot(layout) }
+
+    func planner(_ store: StoreSnapshot) throws -> Planner {
+        Planner(store: store, steps: try steps(store), inProcess: consumers.inProcess)
     }
 
     /// All steps that this store has.
-    package var steps: StepSet { get throws { try ownSteps.adding(Settings.read(layout).steps) } }
+    func steps(_ store: StoreSnapshot) throws -> StepSet { try ownSteps.adding(store.settings.steps) }
 
     /// What an update came to.
     package struct Result: Sendable {
@@ -48,7 +51,7 @@ package struct Orchestrator: Sendable {
 
     /// `deep` counts also what takes as long as reading the bundle and the databases.
     package func plan(_ request: UpdateRequest, deep: Bool = false) throws -> Plan {
-        var made = try planner.update(request)
+        var made = try planner(snapshot()).update(request)
         try MigrationForecast(layout: layout, release: made.context.release, isDeep: deep).fill(&made.plan)
         if deep {
             try ContentForecast(layout: layout, release: made.context.release, installed: made.context.installed)
@@ -60,7 +63,7 @@ package struct Orchestrator: Sendable {
     package func planRollback(
         to wanted: String?, reason: String, force: Bool = false, consent: Consent = Consent()
     ) throws -> Plan {
-        try planner.rollback(to: wanted, reason: reason, force: force, consent: consent).plan
+        try planner(snapshot()).rollback(to: wanted, reason: reason, force: force, consent: consent).plan
     }
 
     /// Whether a command that writes would have something to settle first.
@@ -80,21 +83,24 @@ package struct Orchestrator: Sendable {
     package func update(
         _ request: UpdateRequest, wait: Int = 0, announce: (Plan) throws -> Void = { _ in }
     ) throws -> Result {
-        if let bytes = try Files.read(request.manifest, limit: Manifest.largest),
-            try Freshness.isCurrent(bytes, of: request.manifest, in: layout)
-        {
-            try rememberIfIdle()
-            return Result(generation: try Generation.currentName(layout))
+        let store = snapshot()
+        let bytes = try Files.read(request.manifest, limit: Manifest.largest)
+        if let bytes, try NoOpCheck(store).isCurrent(bytes, of: request.manifest) {
+            try rememberIfIdle(store)
+            return Result(generation: try store.installedName)
         }
-        return try avoidingUnfitPatches { planner in
-            do { return try locked(wait) { try execute(planner.locked.update(request), settled: $0, announce) } } catch
-                where Files.isDenied(error)
-            {
+        return try avoidingUnfitPatches(store) { planner in
+            do {
+                return try locked(wait) { store, settled in
+                    try execute(planner.locked(store).update(request), settled: settled, announce)
+                }
+            } catch  where Files.isDenied(error) {
                 // A copied store that cannot be written to, such as one in an image: nothing has to be done to it.
-                guard let bytes = try Files.read(request.manifest, limit: Manifest.largest),
-                    try Freshness.isCurrent(bytes, of: request.manifest, in: layout, reading: true)
-                else { throw error }
-                return Result(generation: try Generation.currentName(layout))
+                let store = snapshot()
+                guard let bytes, try NoOpCheck(store).isCurrent(bytes, of: request.manifest, reading: true) else {
+                    throw error
+                }
+                return Result(generation: try store.installedName)
             }
         }
     }
@@ -104,16 +110,16 @@ package struct Orchestrator: Sendable {
         to wanted: String?, reason: String, force: Bool = false, consent: Consent = Consent(), wait: Int = 0,
         announce: (Plan) throws -> Void = { _ in }
     ) throws -> Result {
-        try locked(wait) {
+        try locked(wait) { store, settled in
             try execute(
-                planner.locked.rollback(to: wanted, reason: reason, force: force, consent: consent), settled: $0,
-                announce)
+                planner(store).locked(store).rollback(to: wanted, reason: reason, force: force, consent: consent),
+                settled: settled, announce)
         }
     }
 
     /// Does exactly a saved plan, once.
     package func apply(_ saved: Plan, wait: Int = 0, announce: (Plan) throws -> Void = { _ in }) throws -> Result {
-        try avoidingUnfitPatches { planner in try apply(saved, by: planner, wait: wait, announce) }
+        try avoidingUnfitPatches(snapshot()) { planner in try apply(saved, by: planner, wait: wait, announce) }
     }
 
     private func apply(
@@ -121,9 +127,9 @@ package struct Orchestrator: Sendable {
     ) throws -> Result {
         // What a feed brought must be here before the store is locked; what the plan relies on is proven again then.
         let fetched = try saved.origin.map { try fetch($0, saved, by: planner, wait: wait) }
-        return try locked(wait) { settled in
+        return try locked(wait) { store, settled in
             try SavedPlan(plan: saved, layout: layout).proveFresh()
-            let planner = planner.locked
+            let planner = planner.locked(store)
             var made =
                 switch saved.purpose {
                 case .update:
@@ -149,7 +155,7 @@ package struct Orchestrator: Sendable {
 
     /// Settles what is unfinished, however often that was tried; back instead of forward if asked.
     package func recover(back: Bool = false, wait: Int = 0) throws -> [Settler.Result] {
-        let settler = try settler()
+        let settler = try settler(snapshot())
         let lock = try StoreLock.take(layout, wait: wait, stop: watcher.stopIfAsked)
         defer { withExtendedLifetime(lock) {} }
         if let generation = try Generation.repairPointer(layout) {
@@ -167,23 +173,25 @@ package struct Orchestrator: Sendable {
         }
         defer { withExtendedLifetime(lock) {} }
         // Nobody is made to let go for a reader: it may be part of the very program that would be stopped.
-        _ = try settler(mayRelease: false).settle()
+        _ = try settler(snapshot(), mayRelease: false).settle()
     }
 
-    private func settler(mayRelease: Bool = true) throws -> Settler {
+    private func settler(_ store: StoreSnapshot, mayRelease: Bool = true) throws -> Settler {
         Settler(
-            layout: layout, steps: try steps, tell: watcher.tell, consumers: try allConsumers(),
+            layout: layout, steps: try steps(store), tell: watcher.tell, consumers: try allConsumers(store),
             forceAfter: consumers.forceAfter, mayRelease: mayRelease)
     }
 
-    private func allConsumers() throws -> [Consumer] { try Settings.read(layout).consumers + consumers.inProcess }
+    private func allConsumers(_ store: StoreSnapshot) throws -> [Consumer] {
+        try store.settings.consumers + consumers.inProcess
+    }
 
     /// Removes old generations and, if days are given, what has been in quarantine for longer.
     package func clean(
         keep: Int? = nil, quarantineDays: Int? = nil, includingUserData: Bool = false, dry: Bool = false, wait: Int = 0
     ) throws -> Result {
-        let settings = try Settings.read(layout)
-        func clean(_ settled: [Settler.Result]) throws -> Result {
+        func clean(_ store: StoreSnapshot, _ settled: [Settler.Result]) throws -> Result {
+            let settings = try store.settings
             let shelf = QuarantineShelf(layout: layout, settings: settings)
             let collected = try Collector(layout: layout, settings: settings).collect(keep: keep, dry: dry)
             let quarantine = try quarantineDays.map {
@@ -191,16 +199,18 @@ package struct Orchestrator: Sendable {
             }
             return Result(settled: settled, collected: collected, quarantine: quarantine ?? .init())
         }
-        return try dry ? clean([]) : locked(wait, clean)
+        return try dry ? clean(snapshot(), []) : locked(wait, clean)
     }
 
     // MARK: parts
 
-    func locked(_ wait: Int, _ body: ([Settler.Result]) throws -> Result) throws -> Result {
-        let settler = try settler()
+    /// Takes the store's lock and settles what is unfinished; `body` gets the store as it is then.
+    func locked(_ wait: Int, _ body: (StoreSnapshot, [Settler.Result]) throws -> Result) throws -> Result {
+        let settler = try settler(snapshot())
         let lock = try StoreLock.take(layout, wait: wait, stop: watcher.stopIfAsked)
         defer { withExtendedLifetime(lock) {} }
-        return try body(settler.settle())
+        let settled = try settler.settle()
+        return try body(snapshot(), settled)
     }
 
     func execute(
@@ -220,11 +230,11 @@ package struct Orchestrator: Sendable {
                 now: "Make another plan with: moult plan --out FILE MANIFEST")
         }
         let calls = ConsumerCalls(
-            transaction, plan, among: try allConsumers(), forceAfter: consumers.forceAfter, watcher: watcher)
+            transaction, plan, among: try allConsumers(made.store), forceAfter: consumers.forceAfter, watcher: watcher)
         var rows: [RowFate] = []
         do {
             rows = try Pipeline(
-                transaction: transaction, steps: try steps, watcher: watcher, made: made, consumers: calls,
+                transaction: transaction, steps: try steps(made.store), watcher: watcher, made: made, consumers: calls,
                 stopwatch: stopwatch
             )
             .run()
@@ -245,7 +255,7 @@ package struct Orchestrator: Sendable {
         warning {
             try Seen.note(plan, transaction)
             try transaction.journal.end("committed")
-            result.kept = try QuarantineShelf(layout: layout, settings: Settings.read(layout)).sets(of: plan.id)
+            result.kept = try QuarantineShelf(layout: layout, settings: made.store.settings).sets(of: plan.id)
             try record(plan, stopwatch, failure: nil, result)
             isRecorded = true
         }
@@ -257,7 +267,7 @@ package struct Orchestrator: Sendable {
         if isRecorded { warning { try transaction.remove() } }
         if let failure = failures.first(where: \.consumer.isFatal) { throw withdraw(plan, because: failure) }
         warning {
-            let settings = try Settings.read(layout)
+            let settings = try made.store.settings
             result.laggards = try Laggard.wait(
                 layout, seconds: consumers.waitForReaders ?? settings.waitForReaders, stop: watcher.stopIfAsked)
             result.collected = try Collector(layout: layout, settings: settings).collect()
@@ -269,26 +279,32 @@ package struct Orchestrator: Sendable {
 
     /// After a look at databases that have changed, so that the next one need not open them. Whoever may not write, or
     /// finds somebody at work, goes without.
-    func rememberIfIdle() throws {
-        guard let generation = try Generation.current(layout) else { return }
+    func rememberIfIdle(_ store: StoreSnapshot) throws {
+        guard let generation = try store.installed else { return }
         do {
-            guard try Assessment(of: generation, in: layout).isOutdated(),
+            guard try Assessment(of: generation, in: store).isOutdated(),
                 let lock = try FileLock.take(layout.lock, .exclusive)
             else { return }
-            try withExtendedLifetime(lock) { try Assessment(of: generation, in: layout).remember() }
+            let store = snapshot()
+            try withExtendedLifetime(lock) {
+                // Another update may have ended meanwhile.
+                guard let generation = try store.installed else { return }
+                try Assessment(of: generation, in: store).remember()
+            }
         } catch { if !Files.isDenied(error) { warning { throw error } } }
     }
 
     /// What was made from the release, or got its content, was read and checked on the way.
     private func remember(_ plan: Plan) throws {
-        guard let generation = try Generation.current(layout) else { return }
+        let store = snapshot()
+        guard let generation = try store.installed else { return }
         let checked = plan.effects.filter { effect in
             switch effect.change {
             case .create, .replace: true
             default: false
             }
         }
-        try Assessment(of: generation, in: layout).remember(checked: Set(checked.compactMap(\.database)))
+        try Assessment(of: generation, in: store).remember(checked: Set(checked.compactMap(\.database)))
     }
 
     /// Lets steps that are not built in tidy up.
@@ -298,7 +314,7 @@ package struct Orchestrator: Sendable {
                 transaction: transaction, plan: made.plan, inodes: [:], installed: made.context.installed,
                 release: made.context.release)
             let applier = Applier(
-                transaction: transaction, plan: made.plan, steps: try steps, context: made.context,
+                transaction: transaction, plan: made.plan, steps: try steps(made.store), context: made.context,
                 performer: performer, tell: watcher.tell)
             for text in applier.clean(ending) { watcher.tell(.warning(text)) }
         }
@@ -346,7 +362,8 @@ package struct Orchestrator: Sendable {
         do {
             let reason = "\(consumer) did not reload: \(failure.reason)"
             _ = try execute(  // What was installed a moment ago comes back, even if the operator has put it on hold.
-                planner.rollback(to: from.generation, reason: reason, force: true), settled: [], { _ in })
+                planner(snapshot()).rollback(to: from.generation, reason: reason, force: true), settled: [],
+                { _ in })
         } catch {
             return MoultError(
                 .consumer, .stuck, what: "\(consumer) reloaded neither \(plan.to.version) nor what was there before",

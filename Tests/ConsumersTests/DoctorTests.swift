@@ -20,7 +20,7 @@ import Testing
     /// What is found beyond advice; the store must be the same afterwards, down to every inode and time.
     private func examine() throws -> [Doctor.Finding] {
         let before = try Tree(shop.root)
-        let findings = try Doctor(shop.layout).examine()
+        let findings = try Doctor(StoreSnapshot(shop.layout)).examine()
         #expect(try Tree(shop.root) == before)
         return findings.filter { !$0.isAdvice }
     }
@@ -40,7 +40,7 @@ import Testing
             let same = "CREATE TABLE same(x); INSERT INTO same VALUES(zeroblob(\(4 << 20)));"
             try store.update(to: maker.make("\(number).0.0", sequence: number, [.reference("same", same)]))
         }
-        let findings = try Doctor(StoreLayout(root: shop.scratch.path("other"))).examine()
+        let findings = try Doctor(StoreSnapshot(StoreLayout(root: shop.scratch.path("other")))).examine()
         #expect(findings.filter { !$0.isAdvice } == [])
     }
 
@@ -162,7 +162,7 @@ import Testing
 
     @Test func advice() throws {
         try Shell.must(["sqlite3", shop.pantry, "PRAGMA journal_mode=WAL"])
-        let advice = try Doctor(shop.layout).examine()
+        let advice = try Doctor(StoreSnapshot(shop.layout)).examine()
         let expected = SQLiteVersion.linked.hasWALResetBug ? ["sqliteVersion"] : []
         #expect(advice.map(\.kind) == expected)
         let isAllAdvice = advice.allSatisfy(\.isAdvice)

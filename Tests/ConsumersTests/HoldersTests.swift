@@ -23,10 +23,10 @@ import Testing
         """
 
     private func uses(of program: Program) throws -> [Holders.Use] {
-        try Holders(of: shop.layout).holders.first { $0.process.pid == program.pid }?.uses ?? []
+        try Holders(of: StoreSnapshot(shop.layout)).holders.first { $0.process.pid == program.pid }?.uses ?? []
     }
 
-    @Test func nobody() throws { #expect(try Holders(of: shop.layout).holders == []) }
+    @Test func nobody() throws { #expect(try Holders(of: StoreSnapshot(shop.layout)).holders == []) }
 
     @Test(arguments: [
         ("open", ["SELECT * FROM pantry"]),

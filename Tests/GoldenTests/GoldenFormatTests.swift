@@ -32,7 +32,9 @@ import Testing
             try store.update(to: golden.release(number))
             #expect(try store.lease().version == "\(number).0.0")
         }
-        #expect(try Verifier(StoreLayout(root: store.directory)).verify(deep: true).compactMap(\.finding) == [])
+        #expect(
+            try Verifier(StoreSnapshot(StoreLayout(root: store.directory))).verify(deep: true).compactMap(\.finding)
+                == [])
     }
 
     /// What was signed is believed, and nothing else.

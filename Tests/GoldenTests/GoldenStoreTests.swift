@@ -23,7 +23,7 @@ import Testing
         #expect(try orchestrator.isUnfinished())
         #expect(try orchestrator.recover().map(\.ending) == [ending])
         #expect(try golden.found() == found)
-        #expect(try Verifier(golden.layout).verify(deep: true).compactMap(\.finding) == [])
+        #expect(try Verifier(StoreSnapshot(golden.layout)).verify(deep: true).compactMap(\.finding) == [])
         #expect(try Files.list(golden.layout.transactions) == [])
         // And the release comes in, or is there.
         _ = try orchestrator.update(UpdateRequest(manifest: Golden().release(2)))
@@ -35,7 +35,7 @@ import Testing
     @Test func isRead() throws {
         let golden = try GoldenStore("installed")
         let store = Store(at: golden.root)
-        #expect(try Verifier(golden.layout).verify(deep: true).compactMap(\.finding) == [])
+        #expect(try Verifier(StoreSnapshot(golden.layout)).verify(deep: true).compactMap(\.finding) == [])
         #expect(try store.isCurrent(Golden().release(3)))
         let (entries, torn) = try History.read(golden.layout)
         #expect(torn == 0)

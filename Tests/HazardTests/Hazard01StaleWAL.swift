@@ -95,7 +95,8 @@ import Testing
         let connection = try lab.store.connect()
         #expect(try connection.rows("SELECT count(*), max(text) FROM note.note") == [["3", "new"]])
         try connection.close()
-        let findings = try Verifier(StoreLayout(root: lab.store.directory)).verify(deep: false).compactMap(\.finding)
+        let findings = try Verifier(StoreSnapshot(StoreLayout(root: lab.store.directory))).verify(deep: false)
+            .compactMap(\.finding)
         #expect(findings.contains { $0.contains("-wal lies beside it") })
     }
 }

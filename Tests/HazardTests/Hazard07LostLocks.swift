@@ -48,9 +48,9 @@ import Testing
         let layout = try StoreLayout(root: lab.store.directory)
         switch how {
         case "plan": _ = try lab.store.plan(lab.user("2.0.0", 2, 3, "new"))
-        case "verify": _ = try Verifier(layout).verify(deep: true)
-        case "doctor": _ = try Doctor(layout).examine()
-        case "who": _ = try Holders(of: layout)
+        case "verify": _ = try Verifier(StoreSnapshot(layout)).verify(deep: true)
+        case "doctor": _ = try Doctor(StoreSnapshot(layout)).examine()
+        case "who": _ = try Holders(of: StoreSnapshot(layout))
         case "lease": #expect(try WriteLease.take(path) == nil)
         case "cache": #expect(try Store.cache(at: path, schema: Lab.notes(0, "")) == .ready)
         default: #expect(try Look.into(path) { try $0.int("SELECT count(*) FROM note") } == 5)

@@ -18,7 +18,7 @@ import Testing
     }
 
     private func findings() throws -> [Doctor.Finding] {
-        try Doctor(StoreLayout(root: lab.store.directory)).examine()
+        try Doctor(StoreSnapshot(StoreLayout(root: lab.store.directory))).examine()
     }
 
     // MARK: two names
@@ -59,7 +59,10 @@ import Testing
         try Shell.must(["chmod", "u+w", lab.path(".moult/generations/\(first)"), path])
         try Shell.must(["sqlite3", path, "INSERT INTO note(text) VALUES('foreign')"])
         let layout = try StoreLayout(root: lab.store.directory)
-        #expect(try Verifier(layout).verify(deep: false).contains { $0.method == "seal" && $0.finding != nil })
+        #expect(
+            try Verifier(StoreSnapshot(layout)).verify(deep: false).contains {
+                $0.method == "seal" && $0.finding != nil
+            })
         try lab.store.update(to: lab.sealed("2.0.0", 2, 3, "new"))
         let error = #expect(throws: MoultError.self) { try lab.store.rollback(reason: "test") }
         #expect(error?.outcome == .refused)

@@ -78,7 +78,7 @@ struct Examination {
             return "a second settling changes something"
         }
         if state.current != nil, flow.isReadable || end.name == "new" {
-            let findings = try Verifier(orchestrator.layout).verify(deep: true).compactMap(\.finding)
+            let findings = try Verifier(StoreSnapshot(orchestrator.layout)).verify(deep: true).compactMap(\.finding)
             if !findings.isEmpty { return "verify: \(findings)" }
         }
         try flow.again(store, releases)

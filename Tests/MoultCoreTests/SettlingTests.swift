@@ -37,13 +37,14 @@ import Testing
         let idle = CopyingStep(phase: phase, pass: .plan) {}
         let crashed = try Orchestrator(root: copy, steps: .builtIn.adding([idle]))
         #expect(try crashed.isUnfinished())
-        #expect(try Status(of: crashed.layout).unfinished.updates == ["an update to 2.0.0"])
+        #expect(try Status(of: StoreSnapshot(crashed.layout)).unfinished.updates == ["an update to 2.0.0"])
         let settled = try crashed.recover()
         #expect(settled.map(\.ending) == [pass == .prepare ? .cleaned : .finished])
         #expect(try !crashed.isUnfinished())
         let last = try History.read(crashed.layout).entries.last
         #expect(last?.outcome == (pass == .prepare ? .cleaned : .finished))
-        #expect(try Status(of: crashed.layout).current?.version == Version(pass == .prepare ? 1 : 2, 0, 0))
+        #expect(
+            try Status(of: StoreSnapshot(crashed.layout)).current?.version == Version(pass == .prepare ? 1 : 2, 0, 0))
         // Settling once more changes nothing.
         let after = try Tree(copy)
         #expect(try crashed.recover().isEmpty)

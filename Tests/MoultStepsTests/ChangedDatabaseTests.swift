@@ -41,7 +41,7 @@ import Testing
         #expect(
             try Shell.must(["sqlite3", "\(world.store)/food.db", "SELECT count(*) FROM food WHERE id > 1000"]) == "10\n"
         )
-        let checks = try Verifier(StoreLayout(root: world.store)).verify(deep: true)
+        let checks = try Verifier(StoreSnapshot(StoreLayout(root: world.store))).verify(deep: true)
         #expect(checks.compactMap(\.finding) == [])
         // It is as it must be: nothing is to be repaired.
         #expect(try world.update().plan == nil)

@@ -70,11 +70,12 @@ import Testing
         try app("INSERT INTO note(text) VALUES('b'), ('A');", leaving: true)
         #expect(try (Files.facts("\(path)-wal")?.size ?? 0) > 0)
         let database = try #require(
-            try Generation.current(StoreLayout(root: store.directory))?.manifest.database("user"))
+            try StoreSnapshot(StoreLayout(root: store.directory)).installed?.manifest.database("user"))
         let layout = try StoreLayout(root: store.directory)
-        let generation = try #require(try Generation.current(layout))
-        #expect(try Assessment(of: generation, in: layout).finding(of: database, .glance).fault == nil)
-        let check = try #require(try Verifier(layout).verify(deep: true).first { $0.method == "integrity_check" })
+        let generation = try #require(try StoreSnapshot(layout).installed)
+        #expect(try Assessment(of: generation, in: StoreSnapshot(layout)).finding(of: database, .glance).fault == nil)
+        let check = try #require(
+            try Verifier(StoreSnapshot(layout)).verify(deep: true).first { $0.method == "integrity_check" })
         #expect(check.finding == nil)
         // Views and triggers are no part of a check, and CHECKs none of one that cannot write.
         let isPartOfIt = schema.contains("INDEX") || schema.contains("WITHOUT ROWID")

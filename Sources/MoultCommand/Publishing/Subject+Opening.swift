@@ -30,8 +30,9 @@ extension Call {
                 .store, what: "nothing is installed in \(layout.root)", why: "no release was applied yet",
                 now: "Apply one: moult apply MANIFEST")
         }
-        let generation = try Generation.load(lease.generation, in: layout)
-        let assessment = try Assessment(of: generation, in: layout)
+        let store = StoreSnapshot(layout)
+        let generation = try store.generation(lease.generation)
+        let assessment = try Assessment(of: generation, in: store)
         let parts = try generation.manifest.databases.map { database in
             func ifThere(_ path: String) throws -> String? {
                 try Files.factsThroughLinks(path)?.kind == .file ? path : nil
@@ -41,7 +42,7 @@ extension Call {
                     name: database.name, path: try ifThere(generation.path(database.member)), declared: database)
             }
             return Subject.Part(
-                name: database.name, path: try ifThere(layout.place(of: database)), declared: database,
+                name: database.name, path: try ifThere(store.place(of: database)), declared: database,
                 fault: try assessment.finding(of: database, .glance).fault)
         }
         return Subject(

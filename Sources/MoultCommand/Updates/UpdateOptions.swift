@@ -83,4 +83,7 @@ extension Call {
     }
 
     func layout() throws -> StoreLayout { try StoreLayout(root: store()) }
+
+    /// What the records of the store that is meant say.
+    func snapshot() throws -> StoreSnapshot { StoreSnapshot(try layout()) }
 }

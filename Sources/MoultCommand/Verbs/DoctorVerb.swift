@@ -27,9 +27,9 @@ enum DoctorVerb {
         run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
-        let layout = try StoreLayout(root: call.store())
-        let findings = try Doctor(layout).examine()
-        call.output.print(DoctorReport(root: layout.root, findings: findings))
+        let store = try call.snapshot()
+        let findings = try Doctor(store).examine()
+        call.output.print(DoctorReport(root: store.layout.root, findings: findings))
         return findings.allSatisfy(\.isAdvice) ? .done : .failure(.failed)
     }
 }

@@ -44,11 +44,11 @@ enum StatusVerb {
             throw call.wrongUsage("\(names) cannot both be given", why: "each is a form of its own")
         }
         if call.has(nagios) {
-            let line = NagiosLine { try Status(of: call.layout()) }
+            let line = NagiosLine { try Status(of: call.snapshot()) }
             call.output.lines { line.write(to: &$0) }
             return ExitCode(rawValue: line.verdict.state.rawValue)
         }
-        let status = try Status(of: call.layout())
+        let status = try Status(of: call.snapshot())
         if call.has(prometheus) {
             call.output.lines { Metrics(status: status).write(to: &$0) }
         } else {

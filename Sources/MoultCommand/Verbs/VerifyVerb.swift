@@ -28,10 +28,10 @@ enum VerifyVerb {
         run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
-        let layout = try call.layout()
-        let settings = try Settings.read(layout)
+        let store = try call.snapshot()
+        let settings = try store.settings
         let report = VerifyReport(
-            checks: try Verifier(layout).verify(call.values(names), deep: call.has(deep)),
+            checks: try Verifier(store).verify(call.values(names), deep: call.has(deep)),
             storeWords: call.storeWords, hasFeed: settings.feed != nil)
         call.output.print(report)
         return report.isSound ? .done : .failure(.failed)

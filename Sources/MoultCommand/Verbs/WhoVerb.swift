@@ -19,9 +19,10 @@ enum WhoVerb {
         run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
-        let layout = try StoreLayout(root: call.store())
-        _ = try Settings.read(layout)
-        call.output.print(WhoReport(root: layout.root, holders: try Holders(of: layout)))
+        let store = try call.snapshot()
+        // Says that there is no store, where there is none.
+        _ = try store.settings
+        call.output.print(WhoReport(root: store.layout.root, holders: try Holders(of: store)))
         return .done
     }
 }

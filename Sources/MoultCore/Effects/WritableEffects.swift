@@ -360,12 +360,13 @@ final class WritableEffects {
 
     /// Whether a database that is installed has what the release says; of any other nobody can tell.
     private static func fits(_ path: String, in layout: StoreLayout) throws -> Bool {
-        guard let generation = try Generation.current(layout),
+        let store = StoreSnapshot(layout)
+        guard let generation = try store.installed,
             let database = try generation.manifest.databases.first(where: {
-                try !$0.kind.isSealed && layout.place(of: $0) == layout.file(path)
+                try !$0.kind.isSealed && store.place(of: $0) == layout.file(path)
             })
         else { return true }
-        return try Assessment(of: generation, in: layout).finding(of: database, .deep).fault == nil
+        return try Assessment(of: generation, in: store).finding(of: database, .deep).fault == nil
     }
 
     /// `path` is where apps know the file, which the update may have moved already.

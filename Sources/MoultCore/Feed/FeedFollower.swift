@@ -7,17 +7,18 @@ internal import StepKit
 
 /// One look at a store's feed: what is there, what is chosen of it, and how to get it.
 struct FeedFollower {
-    let layout: StoreLayout
     let planner: Planner
+    var layout: StoreLayout { planner.layout }
     let request: FeedRequest
     let settings: Settings
     let reader: FeedReader
     let transport: Transport
     let places: [Location]
 
-    init(layout: StoreLayout, planner: Planner, request: FeedRequest, watcher: Watcher) throws {
-        (self.layout, self.planner, self.request) = (layout, planner, request)
-        settings = try Settings.read(layout)
+    init(planner: Planner, request: FeedRequest, watcher: Watcher) throws {
+        (self.planner, self.request) = (planner, request)
+        let layout = planner.layout
+        settings = try planner.store.settings
         let named =
             request.place.map { [$0] } ?? settings.feed.map { [$0.url] + $0.mirrors }?.map { place in
                 // What the settings name is meant from the store, wherever the command runs.
@@ -44,11 +45,13 @@ struct FeedFollower {
             consent: request.consent)
     }
 
-    func choose(from current: FeedReader.Current, _ holds: Holds) throws -> FeedChoice.Result {
+    /// What of the feed a store shall have that is like this now.
+    func choose(from current: FeedReader.Current, _ store: StoreSnapshot) throws -> FeedChoice.Result {
+        let holds = try store.holds
         // Nothing would be newer, which must not look as if all were well.
         if holds.fault != nil, let refusal = holds.refusal(of: moultVersion) { throw refusal }
         return try FeedChoice(
-            feed: current.feed, installed: Generation.installedVersion(layout),
+            feed: current.feed, installed: store.installedVersion,
             channel: settings.feed?.channel ?? Feed.Release.usualChannel, holds: holds,
             policy: planner.policy(update, settings), machine: .this(),
             isThere: { release in

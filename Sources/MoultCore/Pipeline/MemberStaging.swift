@@ -48,9 +48,10 @@ struct MemberStaging {
 
     /// The base is confirmed by its facts, or has the digest that its manifest says.
     private func prove(_ path: String, _ base: Plan.Reuse.Base) throws {
-        let generation = try Generation.load(base.generation, in: transaction.layout)
+        let store = StoreSnapshot(transaction.layout)
+        let generation = try store.generation(base.generation)
         guard let content = generation.manifest.content(of: base.member) else { return }
-        if try generation.seal().entry(base.member)?.standing(of: path) == .confirmed { return }
+        if try store.seal(of: generation).entry(base.member)?.standing(of: path) == .confirmed { return }
         try prove(path, content, path)
     }
 

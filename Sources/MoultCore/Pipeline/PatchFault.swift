@@ -17,8 +17,10 @@ struct PatchFault: Error {
 
 extension Orchestrator {
     /// Does an update, and again without what turns out unfit: in the end by the bundle alone.
-    func avoidingUnfitPatches(_ body: (Planner) throws -> Result) throws -> Result {
-        var planner = try planner
+    func avoidingUnfitPatches(
+        _ store: StoreSnapshot, _ body: (Planner) throws -> Result
+    ) throws -> Result {
+        var planner = try planner(store)
         while true {
             do { return try body(planner) } catch let fault as PatchFault {
                 if fault.unfit.isSubset(of: planner.avoided) { throw fault.error }

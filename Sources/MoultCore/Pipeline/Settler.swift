@@ -211,7 +211,7 @@ package struct Settler {
             installed: installed,
             installedGeneration: plan.from?.generation,
             resources: plan.manifestPath.map(Files.directory(of:)) ?? directory, policy: policy,
-            store: RecordingView(layout: layout))
+            store: RecordingView(store: StoreSnapshot(layout)))
         context.planned = plan.effects
         let performer = Performer(
             transaction: transaction, plan: plan, inodes: inodes, digests: digests, installed: installed,

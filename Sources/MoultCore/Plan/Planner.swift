@@ -37,7 +37,7 @@ package struct Consent: Sendable, Equatable {
 
 /// Makes plans: asks the steps, phase by phase, what they would do. Writes nothing.
 struct Planner {
-    let layout: StoreLayout
+    let store: StoreSnapshot
     let steps: StepSet
     /// The consumers of the app itself, beside those of the settings.
     var inProcess: [Consumer] = []
@@ -46,15 +46,18 @@ struct Planner {
     /// Whether it plans under the store's lock, and may record facts of files that it had to read.
     var isLocked = false
 
-    var locked: Planner {
-        var planner = self
-        planner.isLocked = true
-        return planner
+    var layout: StoreLayout { store.layout }
+
+    /// The same planner under the store's lock, with what the store is like now.
+    func locked(_ store: StoreSnapshot) -> Planner {
+        Planner(store: store, steps: steps, inProcess: inProcess, avoided: avoided, isLocked: true)
     }
 
     /// A plan with all that is needed to execute it.
     struct Made {
         var plan: Plan
+        /// What the store was like when the plan was made.
+        let store: StoreSnapshot
         let context: PlanContext
         /// The manifest, as it was read once and proven.
         let incoming: Incoming
@@ -79,7 +82,7 @@ struct Planner {
         let path = try Files.absolute(request.manifest)
         let bytes = try Self.manifestBytes(path)
         // Before anything of it is read: what nobody stands for is not even parsed.
-        let provenance = try Provenance(of: bytes, at: path, keys: trustedKeys(Settings.read(layout)))
+        let provenance = try Provenance(of: bytes, at: path, keys: trustedKeys(store.settings))
         return try update(
             Incoming(bytes: bytes, name: request.manifest, path: path, provenance: provenance), request)
     }
@@ -90,7 +93,7 @@ struct Planner {
     }
 
     func update(_ incoming: Incoming, _ request: UpdateRequest) throws -> Made {
-        let settings = try Settings.read(layout)
+        let settings = try store.settings
         let manifest = try Manifest(parsing: incoming.bytes, as: .sealed, source: incoming.name)
         guard manifest.product == settings.product else {
             throw MoultError(
@@ -100,9 +103,7 @@ struct Planner {
         try prove(request.consent, manifest)
         let generation = try Generation.name(of: manifest, bytes: incoming.bytes)
         // What is installed already may be repaired.
-        if try generation != Generation.currentName(layout),
-            let refusal = Holds.read(layout, settings).refusal(of: manifest.version)
-        {
+        if try generation != store.installedName, let refusal = try store.holds.refusal(of: manifest.version) {
             throw refusal
         }
         let policy = policy(request, settings)
@@ -132,7 +133,7 @@ struct Planner {
         guard policy.follow == .newer, !policy.allowDowngrade else { return }
         let seen = try Seen.read(layout).sequence
         if manifest.sequence >= seen { return }
-        guard let installed = try Generation.current(layout, orAs: bytes, manifest)?.manifest,
+        guard let installed = try store.installed(orAs: bytes, manifest)?.manifest,
             installed.version.precedes(manifest.version), installed.sequence < manifest.sequence
         else { return }
         throw MoultError(
@@ -142,7 +143,7 @@ struct Planner {
     }
 
     /// The manifest of a kept generation, which was proven when it came.
-    func kept(_ generation: Generation) throws -> Incoming { try kept(generation, Settings.read(layout)) }
+    func kept(_ generation: Generation) throws -> Incoming { try kept(generation, store.settings) }
 
     private func kept(_ generation: Generation, _ settings: Settings) -> Incoming {
         Incoming(
@@ -154,16 +155,16 @@ struct Planner {
     func rollback(
         to wanted: String?, reason: String, force: Bool = false, consent: Consent = Consent()
     ) throws -> Made {
-        let settings = try Settings.read(layout)
-        guard let current = try Generation.current(layout) else {
+        let settings = try store.settings
+        guard let current = try store.installed else {
             throw MoultError(
                 .refused, .refused, what: "nothing is installed in \(layout.root)",
                 why: "there is nothing to roll back from",
                 now: "Install a release first: moult apply MANIFEST")
         }
-        let holds = Holds.read(layout, settings)
+        let holds = try store.holds
         let name = try RollbackTarget(layout: layout, current: current, holds: holds).choose(wanted, force: force)
-        let target = try Generation.load(name, in: layout)
+        let target = try store.generation(name)
         var policy = Self.policy(settings)
         (policy.takeOver, policy.acceptUnpreserved) = (consent.takeOver, true)
         var made = try make(.rollback, target.manifest, kept(target, settings), generation: name, policy)
@@ -178,8 +179,8 @@ struct Planner {
 
     /// One database of the installed release is set aside and made anew from the file that is kept in its generation.
     func reset(_ name: String, why: String, setsUserDataAside: Bool) throws -> Made {
-        let settings = try Settings.read(layout)
-        guard let current = try Generation.current(layout) else {
+        let settings = try store.settings
+        guard let current = try store.installed else {
             throw MoultError(
                 .refused, .refused, what: "nothing is installed in \(layout.root)", why: "there is nothing to reset",
                 now: "Install a release first: moult apply MANIFEST")
@@ -192,8 +193,8 @@ struct Planner {
 
     /// One database gets content from quarantine; what is in its place is set aside.
     func restore(_ name: String, from file: String, why: String, table: RestoredTable? = nil) throws -> Made {
-        let settings = try Settings.read(layout)
-        guard let current = try Generation.current(layout) else {
+        let settings = try store.settings
+        guard let current = try store.installed else {
             throw MoultError(.refused, .refused, what: "nothing is installed in \(layout.root)")
         }
         return try make(
@@ -221,8 +222,8 @@ struct Planner {
         try NotBuilt.refuse(manifest)
         if purpose != .reset { try steps.prove(manifest) }
         let view = RecordingView(
-            layout: layout, renews: isLocked, incoming: purpose == .update ? (generation, incoming.bytes) : nil)
-        let installed = try Generation.current(layout, orAs: incoming.bytes, manifest)
+            store: store, renews: isLocked, incoming: purpose == .update ? (generation, incoming.bytes) : nil)
+        let installed = try store.installed(orAs: incoming.bytes, manifest)
         view.note(try .read(layout.current, "target"))
         view.note(try .read(layout.settings, "content"))
         view.note(try .read(layout.holds, "content"))
@@ -253,14 +254,14 @@ struct Planner {
         }
         if generation == installed?.name { plan.effects = Self.withoutRepetition(plan.effects) }
         plan.steps = notes.all
-        let consumers = try Settings.read(layout).consumers
+        let consumers = try store.settings.consumers
         plan.calls = plan.calls(of: consumers + inProcess, from: installed?.manifest, to: manifest)
         plan.warnings += try Warnings.of(manifest, in: context)
         plan.warnings += Warnings.of(consumers, manifest, installed?.manifest)
         try addSources(to: &plan, manifest, incoming, view)
         plan.facts = view.facts
         try Space.need(for: &plan, manifest, bytes: incoming.bytes.count, in: layout)
-        return Made(plan: plan, context: context, incoming: incoming)
+        return Made(plan: plan, store: store, context: context, incoming: incoming)
     }
 
     /// What is installed as it must be had its steps when it came: they are not for a release that changes nothing.
@@ -282,7 +283,7 @@ struct Planner {
         let downloads = Downloads(layout)
         let isFed = plan.origin != nil
         let directory = plan.manifestPath.map(Files.directory(of:))
-        let sourcing = Sourcing(layout: layout, manifest: manifest, avoided: avoided) { patch in
+        let sourcing = Sourcing(store: store, manifest: manifest, avoided: avoided) { patch in
             guard let result = manifest.result(of: patch) else { return nil }
             var (path, missing) = ("", 0)
             if let directory {

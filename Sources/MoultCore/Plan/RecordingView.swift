@@ -7,7 +7,8 @@ internal import StepKit
 /// The steps' view of a store, which notes whatever they look at: so a saved plan knows exactly what it relies on.
 final class RecordingView: StoreView, @unchecked Sendable {
     // Unchecked: planning runs on one thread, and the notes are read when it has ended.
-    let layout: StoreLayout
+    private let store: StoreSnapshot
+    private var layout: StoreLayout { store.layout }
     private(set) var facts: [Plan.Fact] = []
 
     /// Whether the facts of files that had to be read are recorded: only under the store's lock.
@@ -15,8 +16,8 @@ final class RecordingView: StoreView, @unchecked Sendable {
     /// The manifest that is being applied; nil where the store's own manifest is read.
     private let incoming: (generation: String, bytes: [UInt8])?
 
-    init(layout: StoreLayout, renews: Bool = false, incoming: (generation: String, bytes: [UInt8])? = nil) {
-        (self.layout, self.renews, self.incoming) = (layout, renews, incoming)
+    init(store: StoreSnapshot, renews: Bool = false, incoming: (generation: String, bytes: [UInt8])? = nil) {
+        (self.store, self.renews, self.incoming) = (store, renews, incoming)
     }
 
     var root: String { layout.root }
@@ -45,7 +46,7 @@ final class RecordingView: StoreView, @unchecked Sendable {
 
     func proveSeal(of generation: String) throws {
         let release = incoming.flatMap { $0.generation == generation ? $0.bytes : nil }
-        try Generation.load(generation, in: layout).prove(renewing: renews, as: release)
+        try store.prove(store.generation(generation), renewing: renews, as: release)
     }
 
     func note(_ fact: Plan.Fact) {

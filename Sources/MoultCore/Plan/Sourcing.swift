@@ -5,7 +5,7 @@ internal import StepKit
 ///
 /// What can be had by fewer bytes is taken: first counted is what must be fetched, then what must be read.
 struct Sourcing {
-    let layout: StoreLayout
+    let store: StoreSnapshot
     let manifest: Manifest
     /// Files that were found unfit: patches by their names, bases by generation and member.
     let avoided: Set<String>
@@ -19,7 +19,7 @@ struct Sourcing {
     ///
     /// The plan needs the bundle unless all of its members are among the result.
     func reuse(for members: [String], bundle: (missing: Int, size: Int)?) throws -> [Plan.Reuse] {
-        let files = try FilesAtHand(in: layout, without: avoided).files
+        let files = try FilesAtHand(in: store, without: avoided).files
         var same: [Plan.Reuse] = []
         var others: [String] = []
         for member in members {

@@ -3,8 +3,7 @@ internal import MoultFiles
 internal import MoultSQLite
 package import StepKit
 
-/// Whether the writable databases of a generation are what they must be. Every command asks here, and none has a rule
-/// of its own.
+/// Whether the databases of a generation are what they must be. Every command asks here, and none has a rule of its own.
 package struct Assessment {
     /// How much is read.
     package enum Depth: String, Sendable {
@@ -51,29 +50,58 @@ package struct Assessment {
         package var time: Timestamp?
     }
 
-    private let layout: StoreLayout
+    private let store: StoreSnapshot
     private let generation: Generation
-    private let checks: CheckRecord
     private let seal: Seal?
 
-    package init(of generation: Generation, in layout: StoreLayout) throws {
-        try self.init(of: generation, in: layout, generation.sealIfSound())
+    package init(of generation: Generation, in store: StoreSnapshot) throws {
+        (self.store, self.generation) = (store, generation)
+        seal = try store.sealIfSound(of: generation)
     }
 
-    init(of generation: Generation, in layout: StoreLayout, _ seal: Seal?) throws {
-        (self.layout, self.generation, self.seal) = (layout, generation, seal)
-        checks = try CheckRecord(layout)
+    // MARK: the generation's own files
+
+    /// What is known, without reading it, of the file that a generation has of a database.
+    package struct SealedFile {
+        /// Whether it is the file that was installed.
+        package let standing: Seal.Standing
+        /// What is wrong with the link to it, where apps read it.
+        package let linkFault: String?
+        let entry: Seal.Entry?
     }
+
+    /// Compares the generation's file of a database, and the link to it, with the records.
+    package func sealedFile(of database: Database) throws -> SealedFile {
+        let entry = seal?.entry(database.member)
+        let standing: Seal.Standing =
+            if let entry {
+                try entry.standing(of: generation.path(database.member))
+            } else if seal == nil {
+                .damaged("cannot be compared: the record of the generation's files is missing or damaged")
+            } else {
+                .damaged("is not in the record of the generation's files")
+            }
+        return SealedFile(standing: standing, linkFault: try linkFault(of: database), entry: entry)
+    }
+
+    private func linkFault(of database: Database) throws -> String? {
+        let path = try store.place(of: database)
+        guard database.kind.isSealed, try Files.target(ofLink: path) != StoreLayout.link(to: database.member)
+        else { return nil }
+        return "\(path) is not a symlink through .moult/current"
+    }
+
+    // MARK: writable databases
 
     /// Looks at a database that apps write to, and changes nothing.
     package func finding(of database: Database, _ depth: Depth) throws -> Finding {
-        let place = try layout.place(of: database)
+        let place = try store.place(of: database)
         let own = generation.path(database.member)
         if case .damaged(let why)? = try seal?.entry(database.member)?.standing(of: own) {
             return Finding(fault: "the release's own file \(own) \(why)", remedy: .apply, depth: depth)
         }
         // Whoever asks for more than a glance wants the file to be read now.
-        if depth == .glance, let known = try checks.known(database, at: place, generation.name) {
+        if depth == .glance, let known = try store.checks.known(database, at: place, generation.name) {
             return Finding(depth: known.depth, time: known.time)
         }
         if try Files.factsThroughLinks(place) != nil, !Files.isReadable(place) {
@@ -151,15 +179,16 @@ package struct Assessment {
     /// Whether a database has changed since it was last looked at.
     func isOutdated() throws -> Bool {
         try generation.manifest.databases.contains {
-            try !$0.kind.isSealed && checks.known($0, at: layout.place(of: $0), generation.name) == nil
+            try !$0.kind.isSealed && store.checks.known($0, at: store.place(of: $0), generation.name) == nil
         }
     }
 
     /// Looks again at what has changed since, and remembers what was found; for commands that write.
     func remember(checked: Set<String> = []) throws {
+        let checks = try store.checks
         var record = checks
         for database in generation.manifest.databases where !database.kind.isSealed {
-            let place = try layout.place(of: database)
+            let place = try store.place(of: database)
             let facts = try CheckRecord.facts(of: place)
             let known = try checks.known(database, at: place, generation.name)
             if known != nil, !checked.contains(database.name) { continue }

@@ -22,12 +22,12 @@ struct FilesAtHand {
     private(set) var files: [Manifest.Content: File] = [:]
 
     /// Looks at names and facts only; of several files with one content the installed one counts, then a sealed one.
-    init(in layout: StoreLayout, without avoided: Set<String>) throws {
-        let current = try Generation.currentName(layout)
-        let names = try Generation.names(layout).filter { !$0.hasPrefix(Generation.adopted) && $0 != current }
+    init(in store: StoreSnapshot, without avoided: Set<String>) throws {
+        let current = try store.installedName
+        let names = try Generation.names(store.layout).filter { !$0.hasPrefix(Generation.adopted) && $0 != current }
         for name in (current.map { [$0] } ?? []) + names {
             // A generation that cannot be read is nothing to build on, and no reason not to build.
-            guard let generation = try? Generation.load(name, in: layout), let seal = try? generation.seal() else {
+            guard let generation = try? store.generation(name), let seal = try? store.seal(of: generation) else {
                 continue
             }
             for database in generation.manifest.databases where database.place == .generation {

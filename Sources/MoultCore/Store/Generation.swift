@@ -11,10 +11,13 @@ package struct Generation: Sendable {
 
     package let name: String
     package let directory: String
-    private let layout: StoreLayout
     package let manifest: Manifest
     /// The manifest as it was signed, byte for byte.
     package let bytes: [UInt8]
+
+    init(name: String, in layout: StoreLayout, manifest: Manifest, bytes: [UInt8]) {
+        (self.name, directory, self.manifest, self.bytes) = (name, layout.generation(name), manifest, bytes)
+    }
 
     /// The name of a release's generation: its version, and eight digits of its manifest's digest.
     package static func name(of manifest: Manifest, bytes: [UInt8]) throws -> String {
@@ -39,7 +42,7 @@ package struct Generation: Sendable {
                 throw MoultError(.generation, what: "\(path) is not there")
             }
             let manifest = try Manifest(parsing: bytes, as: .sealed, source: path)
-            return Generation(name: name, directory: directory, layout: layout, manifest: manifest, bytes: bytes)
+            return Generation(name: name, in: layout, manifest: manifest, bytes: bytes)
         } catch let error as MoultError where !Files.isDenied(error) {
             throw MoultError(
                 .generation, what: "the manifest of generation \(name) cannot be read",
@@ -96,29 +99,6 @@ package struct Generation: Sendable {
         }
     }
 
-    package static func current(_ layout: StoreLayout) throws -> Generation? {
-        try currentName(layout).map { try load($0, in: layout) }
-    }
-
-    /// The installed generation, or what a release that is applied again says of it where its own manifest is damaged.
-    static func current(_ layout: StoreLayout, orAs bytes: [UInt8], _ manifest: Manifest) throws -> Generation? {
-        guard let name = try currentName(layout) else { return nil }
-        do { return try load(name, in: layout) } catch {
-            guard !Files.isDenied(error), try Self.name(of: manifest, bytes: bytes) == name else { throw error }
-            return Generation(
-                name: name, directory: layout.generation(name), layout: layout, manifest: manifest, bytes: bytes)
-        }
-    }
-
-    /// The version that is installed, also if its manifest is damaged.
-    static func installedVersion(_ layout: StoreLayout) throws -> Version? {
-        guard let name = try currentName(layout) else { return nil }
-        do { return try load(name, in: layout).manifest.version } catch {
-            guard !Files.isDenied(error), let version = Version(version(of: name)) else { throw error }
-            return version
-        }
-    }
-
     /// The version that the name of a generation begins with: what stands before its last `+`.
     package static func version(of name: String) -> String {
         name.lastIndex(of: "+").map { String(name[..<$0]) } ?? name
@@ -146,64 +126,18 @@ package struct Generation: Sendable {
 
     package func path(_ member: String) -> String { "\(directory)/\(member)" }
 
-    /// The manifest of a generation; nil where there is none that can be read.
-    static func bytes(of name: String, in layout: StoreLayout) throws -> [UInt8]? {
-        do { return try Files.read("\(layout.generation(name))/\(manifestName)", limit: Manifest.largest) } catch {
-            if Files.isDenied(error) { throw error }
-            return nil
-        }
-    }
-
-    /// The record of the generation's files; nil where it is missing or damaged.
-    func sealIfSound() throws -> Seal? {
-        do { return try seal() } catch let error as MoultError where !Files.isDenied(error) { return nil }
-    }
-
-    package func seal() throws -> Seal {
+    /// The record of the generation's files as it was written when they were sealed.
+    func seal() throws -> Seal {
         let path = path(Seal.fileName)
         guard let bytes = try Files.read(path, limit: 1 << 24) else {
             throw MoultError(.generation, what: "generation \(name) has no seal", why: "\(path) is not there")
         }
-        let seal = try Seal(parsing: bytes, source: path)
-        return seal.counting(try LinkedFiles(layout).records())
+        return try Seal(parsing: bytes, source: path)
     }
 
-    /// Throws unless every file of the generation has the digest with which it was installed. Only files are read whose
-    /// facts do not confirm them.
-    ///
-    /// With `renewing`, which needs the store's lock, the facts of files that were read are recorded, so that they are not
-    /// read again. That needs a manifest whose full digest is known: the generation's name has only 32 bits of it. Either
-    /// `release` is the manifest that was just applied, which is signed or comes from the operator, or the seal has the
-    /// digest that the manifest had when the generation was made. A seal of an earlier version does not have it; then the
-    /// files are verified each time until the release is applied again.
-    package func prove(renewing: Bool = false, as release: [UInt8]? = nil) throws {
-        let seal = try seal()
-        let digest = try SHA256.digest(of: bytes)
-        let isNamed = isAdopted || name.hasSuffix("+\(digest.prefix8)")
-        guard isNamed, seal.manifest.map({ $0 == digest.hex }) ?? true, release.map({ $0 == bytes }) ?? true else {
-            throw damaged(path(Self.manifestName), "was changed after it was installed")
-        }
-        for database in manifest.databases {
-            let path = path(database.member)
-            guard let entry = seal.entry(database.member) else {
-                throw MoultError(
-                    .generation, what: "\(path) was never sealed", why: "the generation's record does not have it")
-            }
-            switch try entry.standing(of: path) {
-            case .confirmed: continue
-            case .damaged(let why): throw damaged(path, why)
-            case .unconfirmed:
-                guard let facts = try entry.verifiedFacts(of: path) else {
-                    throw damaged(path, "has another SHA-256 than the release")
-                }
-                if renewing, seal.manifest != nil || release != nil { try LinkedFiles(layout).add(facts) }
-            }
-        }
-    }
+    var isAdopted: Bool { name.hasPrefix(Self.adopted) }
 
-    private var isAdopted: Bool { name.hasPrefix(Self.adopted) }
-
-    private func damaged(_ path: String, _ why: String) -> MoultError {
+    func damaged(_ path: String, _ why: String) -> MoultError {
         let isAdopted = isAdopted
         return MoultError(
             .generation, .refused, what: "\(path) is not what was installed", why: "it \(why)",

@@ -34,8 +34,9 @@ package struct Holders: Sendable {
     /// How many processes could not be looked into; their leases and locks are seen, their open files are not.
     package let unseen: Int
 
-    package init(of layout: StoreLayout) throws {
-        var subjects: [Subject] = try Self.databases(layout)
+    package init(of store: StoreSnapshot) throws {
+        let layout = store.layout
+        var subjects: [Subject] = try Self.databases(store)
         let locks = try KernelLocks.read()
         let table = try OpenFileTable.read { path, facts in
             subjects.contains { $0.isSameFile(facts) } || Self.isGone(path, layout)
@@ -113,17 +114,17 @@ package struct Holders: Sendable {
         static let memory = (123...127, 120...120)
     }
 
-    private static func databases(_ layout: StoreLayout) throws -> [Subject] {
+    private static func databases(_ store: StoreSnapshot) throws -> [Subject] {
         var subjects: [Subject] = []
-        let current = try Generation.currentName(layout)
-        for name in try Generation.names(layout) {
+        let current = try store.installedName
+        for name in try Generation.names(store.layout) {
             // What cannot be loaded is told by `doctor` and `verify`.
-            guard let generation = try? Generation.load(name, in: layout) else { continue }
+            guard let generation = try? store.generation(name) else { continue }
             for database in generation.manifest.databases {
                 if database.kind.isSealed {
                     subjects += try subject(database.name, in: name, at: generation.path(database.member))
                 } else if name == current {
-                    subjects += try living(database.name, at: layout.file(database.path))
+                    subjects += try living(database.name, at: store.place(of: database))
                 }
             }
         }

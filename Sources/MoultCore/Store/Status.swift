@@ -61,21 +61,21 @@ package struct Status: Sendable {
     /// What keeps a database that comes in from doing harm while it is checked.
     package let protection: String
 
-    package init(of layout: StoreLayout) throws {
-        let settings = try Settings.read(layout)
+    package init(of store: StoreSnapshot) throws {
+        let (layout, settings) = (store.layout, try store.settings)
         protection = try Examiner.present().guardWords
         root = layout.root
         (product, app, follow) = (settings.product, settings.app, settings.follow)
-        holds = Holds.read(layout, settings)
+        holds = try store.holds
         feed = settings.feed?.url
         trusted = settings.keys?.entries.map(\.key.id.description) ?? []
-        let installed = try Generation.currentName(layout).map { try Generation.load($0, in: layout) }
-        generations = try Generation.names(layout).map { try Self.kept($0, installed, layout) }
+        let installed = try store.installed
+        generations = try Generation.names(layout).map { try Self.kept($0, installed, store) }
         current = generations.first(where: \.isCurrent)
         since = try Files.facts(layout.current).map { Timestamp(seconds: $0.changed.seconds) }
         (created, expires) = (installed?.manifest.created, installed?.manifest.expires)
         known = try KnownFeed.read(layout, settings, holds, installed: installed?.manifest.version)
-        databases = try installed.map { try Self.files($0, layout) } ?? []
+        databases = try installed.map { try Self.files($0, store) } ?? []
         unfinished = try Unfinished(in: layout)
         let history = try HistoryReader(layout)
         last = try history.first { !$0.isAboutHolds }
@@ -92,21 +92,20 @@ package struct Status: Sendable {
         return telling.flatMap { [.failed, .undone, .stuck].contains($0.outcome) ? $0 : nil }
     }
 
-    private static func kept(_ name: String, _ installed: Generation?, _ layout: StoreLayout) throws -> Kept {
+    private static func kept(_ name: String, _ installed: Generation?, _ store: StoreSnapshot) throws -> Kept {
         let isCurrent = name == installed?.name
         // A generation that cannot be read is told by `verify`; here it is only listed.
-        let generation = isCurrent ? installed : try? Generation.load(name, in: layout)
+        let generation = isCurrent ? installed : try? store.generation(name)
         return Kept(
-            name: name, version: generation?.manifest.version, size: try Generation.size(name, layout),
+            name: name, version: generation?.manifest.version, size: try Generation.size(name, store.layout),
             isCurrent: isCurrent,
-            holders: try LockHolders.of(layout.generation(name)))
+            holders: try LockHolders.of(store.layout.generation(name)))
     }
 
-    private static func files(_ generation: Generation, _ layout: StoreLayout) throws -> [File] {
-        let seal = try generation.sealIfSound()
-        let assessment = try Assessment(of: generation, in: layout, seal)
+    private static func files(_ generation: Generation, _ store: StoreSnapshot) throws -> [File] {
+        let assessment = try Assessment(of: generation, in: store)
         return try generation.manifest.databases.map { database in
-            let path = try layout.place(of: database)
+            let path = try store.place(of: database)
             let facts = try Files.factsThroughLinks(path)
             func file(_ state: File.State, _ note: String? = nil) -> File {
                 File(
@@ -123,12 +122,9 @@ package struct Status: Sendable {
                 return file
             }
             guard facts != nil else { return file(.missing, "nothing at \(path)") }
-            guard try Files.target(ofLink: path) == StoreLayout.link(to: database.member) else {
-                return file(.changed, "\(path) is no link through current")
-            }
-            guard let seal else { return file(.changed, "the record of the generation's files is missing or damaged") }
-            guard let entry = seal.entry(database.member) else { return file(.changed, "it was never sealed") }
-            switch try entry.standing(of: generation.path(database.member)) {
+            let sealed = try assessment.sealedFile(of: database)
+            if let fault = sealed.linkFault { return file(.changed, fault) }
+            switch sealed.standing {
             case .confirmed: return file(.sound)
             case .unconfirmed: return file(.unverified)
             case .damaged(let why): return file(.changed, "it \(why)")

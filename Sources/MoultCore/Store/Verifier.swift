@@ -5,10 +5,10 @@ internal import MoultTrust
 internal import StepKit
 
 /// Looks whether a store is what its records say; changes nothing.
-package struct Verifier: Sendable {
-    let layout: StoreLayout
+package struct Verifier {
+    private let store: StoreSnapshot
 
-    package init(_ layout: StoreLayout) { self.layout = layout }
+    package init(_ store: StoreSnapshot) { self.store = store }
 
     package struct Check: Sendable, Equatable {
         package let subject: String
@@ -35,38 +35,38 @@ package struct Verifier: Sendable {
 
     /// Checks the pointer, every path and seal, and that living databases load; `deep` also reads every sealed file: digest and integrity.
     package func verify(_ names: [String] = [], deep: Bool) throws -> [Check] {
-        guard let generation = try Generation.current(layout) else {
+        guard let generation = try store.installed else {
             return [Check(subject: "store", method: "current", finding: "nothing is installed")]
         }
         for name in names { _ = try generation.database(name) }
         var checks: [Check] = []
-        for transaction in try Transaction.all(layout) where !transaction.isTrash {
+        for transaction in try Transaction.all(store.layout) where !transaction.isTrash {
             checks.append(
                 Check(
                     subject: transaction.id, method: "finished", finding: "an update is unfinished",
                     remedy: ["moult", "recover"]))
         }
+        let assessment = try Assessment(of: generation, in: store)
         for database in generation.manifest.databases where names.isEmpty || names.contains(database.name) {
             checks +=
                 try database.kind.isSealed
-                ? sealed(database, generation, deep: deep) : living(database, generation, deep: deep)
+                ? sealed(database, generation, assessment, deep: deep) : living(database, assessment, deep: deep)
         }
         return checks
     }
 
-    private func sealed(_ database: Database, _ generation: Generation, deep: Bool) throws -> [Check] {
-        let path = try layout.place(of: database)
-        let target = try Files.target(ofLink: path)
-        let entry = try generation.sealIfSound()?.entry(database.member)
+    private func sealed(
+        _ database: Database, _ generation: Generation, _ assessment: Assessment, deep: Bool
+    ) throws -> [Check] {
+        let path = try store.place(of: database)
+        let sealed = try assessment.sealedFile(of: database)
         let file = generation.path(database.member)
         let facts = try Files.factsThroughLinks(file)
         var checks = [
-            Check(
-                subject: database.name, method: "path",
-                finding: target == StoreLayout.link(to: database.member) ? nil : "\(path) is no link through current"),
-            try seal(database, entry, file, deep: deep),
+            Check(subject: database.name, method: "path", finding: sealed.linkFault),
+            try seal(database, sealed, file, deep: deep),
         ]
-        if deep, facts?.kind == .file { checks += try read(database, file, sealed: entry?.sha256) }
+        if deep, facts?.kind == .file { checks += try read(database, file, sealed: sealed.entry?.sha256) }
         for index in checks.indices where checks[index].finding != nil { checks[index].remedy = ["moult", "apply"] }
         let stray = try sidecar(path, file)
         var sidecars = Check(
@@ -78,18 +78,16 @@ package struct Verifier: Sendable {
     }
 
     /// Where the facts do not confirm the file, as in a copied store, its digest decides; `deep` reads it anyway.
-    private func seal(_ database: Database, _ entry: Seal.Entry?, _ file: String, deep: Bool) throws -> Check {
+    private func seal(
+        _ database: Database, _ sealed: Assessment.SealedFile, _ file: String, deep: Bool
+    ) throws -> Check {
         var check = Check(subject: database.name, method: "seal", finding: nil)
-        switch try entry?.standing(of: file) {
-        case .none:
-            return Check(
-                subject: check.subject, method: check.method,
-                finding: "the record of the generation's files does not have it")
+        switch sealed.standing {
         case .confirmed: break
         case .damaged(let why):
             return Check(subject: check.subject, method: check.method, finding: "\(file) \(why)")
         case .unconfirmed:
-            if !deep, try entry?.verifiedFacts(of: file) == nil {
+            if !deep, try sealed.entry?.verifiedFacts(of: file) == nil {
                 return Check(
                     subject: check.subject, method: check.method,
                     finding: "\(file) has another SHA-256 than the release")
@@ -135,9 +133,9 @@ package struct Verifier: Sendable {
         } catch { return "\(error)" }
     }
 
-    private func living(_ database: Database, _ generation: Generation, deep: Bool) throws -> [Check] {
-        let path = try layout.place(of: database)
-        let found = try Assessment(of: generation, in: layout).finding(of: database, deep ? .deep : .check)
+    private func living(_ database: Database, _ assessment: Assessment, deep: Bool) throws -> [Check] {
+        let path = try store.place(of: database)
+        let found = try assessment.finding(of: database, deep ? .deep : .check)
         var place = Check(subject: database.name, method: "path", finding: found.isMissing ? found.fault : nil)
         place.remedy = found.isMissing ? found.remedy?.command(for: database) : nil
         if found.isMissing { return [place] }

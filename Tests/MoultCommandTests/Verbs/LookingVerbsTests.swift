@@ -40,7 +40,7 @@ import Testing
         try world.install(world.first, world.second)
         try world.must("moult hold 9.0.0 --reason 'too early'")
         let text = try world.must("moult status")
-        let status = try Status(of: world.layout)
+        let status = try Status(of: StoreSnapshot(world.layout))
         let (since, last) = (try #require(status.since), try #require(status.last))
         let (one, two) = (try world.generation(world.first), try world.generation(world.second))
         let sizes = Dictionary(uniqueKeysWithValues: status.generations.map { ($0.name, ByteCount($0.size)) })

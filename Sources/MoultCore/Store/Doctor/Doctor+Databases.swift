@@ -48,10 +48,10 @@ extension Doctor {
     }
 
     func living(_ generation: Generation) throws -> [Finding] {
-        let holders = try Holders(of: layout).holders
+        let holders = try Holders(of: store).holders
         var findings: [Finding] = []
         for database in generation.manifest.databases where !database.kind.isSealed {
-            let path = layout.file(database.path)
+            let path = try store.place(of: database)
             guard let facts = try Files.factsThroughLinks(path), facts.kind == .file else { continue }
             if facts.links > 1 {
                 findings.append(

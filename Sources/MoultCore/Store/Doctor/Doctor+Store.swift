@@ -68,7 +68,7 @@ extension Doctor {
                 strange.append(directory)
                 continue
             }
-            guard let generation = try? Generation.load(name, in: layout) else { continue }
+            guard let generation = try? store.generation(name) else { continue }
             let members = generation.manifest.databases.flatMap { [$0.member] + Self.beside($0.member) }
             let known = members.map { String($0.prefix { $0 != "/" }) } + [Generation.manifestName, Seal.fileName]
             strange += try Files.list(directory).filter {
@@ -85,11 +85,11 @@ extension Doctor {
 
     /// Generations whose manifest is gone or damaged.
     func unreadable() throws -> [Finding] {
-        let current = try? Generation.currentName(layout)
+        let current = try? store.installedName
         return try Generation.names(layout).compactMap { name in
             guard Generation.isName(name) else { return nil }
             do {
-                _ = try Generation.load(name, in: layout)
+                _ = try store.generation(name)
                 return nil
             } catch let error as MoultError {
                 if Files.isDenied(error) { throw error }
@@ -106,20 +106,18 @@ extension Doctor {
 
     /// What the store finds wrong with the databases that are in service.
     func faults(_ generation: Generation) throws -> [Finding] {
-        let assessment = try Assessment(of: generation, in: layout)
-        let seal = try generation.sealIfSound()
+        let assessment = try Assessment(of: generation, in: store)
         return try generation.manifest.databases.compactMap { database in
             let (path, fault, remedy): (String, String?, [String]?)
             if database.kind.isSealed {
                 path = generation.path(database.member)
                 remedy = ["moult", "apply"]
-                switch try seal?.entry(database.member)?.standing(of: path) {
-                case .none: fault = "the record of the generation's files does not have it"
+                switch try assessment.sealedFile(of: database).standing {
                 case .damaged(let why): fault = "it \(why)"
                 case .confirmed, .unconfirmed: fault = nil
                 }
             } else {
-                path = try layout.place(of: database)
+                path = try store.place(of: database)
                 let finding = try assessment.finding(of: database, .glance)
                 (fault, remedy) = (finding.fault, finding.remedy?.command(for: database))
             }
@@ -147,8 +145,8 @@ extension Doctor {
     func fileSystems() throws -> [Finding] {
         var paths = [layout.root]
         if let current = try currentGeneration() {
-            paths += current.manifest.databases.map {
-                $0.kind.isSealed ? current.path($0.member) : layout.file($0.path)
+            paths += try current.manifest.databases.map {
+                try $0.kind.isSealed ? current.path($0.member) : store.place(of: $0)
             }
         }
         var places: [String] = []

@@ -3,13 +3,14 @@ internal import MoultFiles
 internal import StepKit
 
 /// Looks for what will hurt a store sooner or later, although it may work at the moment. Changes nothing.
-package struct Doctor: Sendable {
-    let layout: StoreLayout
+package struct Doctor {
+    let store: StoreSnapshot
     let settings: Settings
+    var layout: StoreLayout { store.layout }
 
-    package init(_ layout: StoreLayout) throws {
-        self.layout = layout
-        settings = try Settings.read(layout)
+    package init(_ store: StoreSnapshot) throws {
+        self.store = store
+        settings = try store.settings
     }
 
     package struct Finding: Sendable, Equatable {
@@ -49,12 +50,12 @@ package struct Doctor: Sendable {
     /// The current generation, if it can be read; if not, `strangers` or `pointer` has told it.
     func currentGeneration() throws -> Generation? {
         guard let name = try Files.target(ofLink: layout.current).map(Files.name(of:)) else { return nil }
-        return try? Generation.load(name, in: layout)
+        return try? store.generation(name)
     }
 
     /// Those that can be read.
     func generations() throws -> [Generation] {
-        try Generation.names(layout).compactMap { name in try? Generation.load(name, in: layout) }
+        try Generation.names(layout).compactMap { name in try? store.generation(name) }
     }
 
     /// A command line for the shell.

@@ -1,0 +1,36 @@
+import MoultFiles
+import TestSupport
+import Testing
+
+/// A command reads each record of a store once, and decides everything by what it read.
+@Suite struct SnapshotTests {
+    static let records = [
+        "moult.json", "holds.json", "links.json", "checks.json", "steps.json", "history.jsonl", "manifest.json",
+        "seal.json", "/current",
+    ]
+
+    @Test(arguments: [
+        ["apply", "MANIFEST"], ["status"], ["status", "--json"], ["status", "--nagios"], ["verify"],
+        ["verify", "--deep"], ["who"],
+    ])
+    func `each record is read once`(_ command: [String]) throws {
+        let (scratch, releases) = (try Scratch(), try CopiedStore.Releases())
+        let store = try CopiedStore.make(.idle, at: scratch.path("store"), releases)
+        let arguments = command.map { $0 == "MANIFEST" ? releases.manifest(2) : $0 }
+        // What is remembered of the databases is written by the first command, and read by the second.
+        try store.must("apply", releases.manifest(2))
+        let log = scratch.path("calls")
+        try Shell.must(
+            [
+                "strace", "-f", "-qq", "-o", log, "-e", "trace=open,openat,openat2,readlink,readlinkat",
+                BuiltMoult.path(),
+            ]
+                + arguments + ["--store", store.path])
+        let calls = String(decoding: try Files.read(log, limit: 1 << 24) ?? [], as: UTF8.self).split(separator: "\n")
+        for record in Self.records {
+            let reads = calls.filter { $0.contains("\(store.path)/") && $0.contains("\(record)\"") }
+            #expect(reads.count <= 1, "\(record): \(reads.joined(separator: "\n"))")
+        }
+        #expect(calls.contains { $0.contains("\(store.path)/moult.json\"") }, "strace saw nothing")
+    }
+}
