@@ -13,14 +13,6 @@ func system(_ name: String, pkgConfig: String? = nil, apt: [String]) -> Target {
 /// (`pkgConfig:` on the system library would bring the shared one back.)
 func staticLibraries(_ names: String...) -> [LinkerSetting] { names.map { .linkedLibrary(":lib\($0).a") } }
 
-let steps = ["VersionCheck", "Delete", "Copy", "Attach", "Verify"]
-let stepTargets: [Target] = steps.map {
-    .target(
-        name: "\($0)Step",
-        dependencies: ["StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust", "MoultExam"],
-        path: "Plugins/Steps/\($0)")
-}
-
 let package = Package(
     name: "moult",
     products: [
@@ -69,7 +61,11 @@ let package = Package(
         .target(name: "StepKit", dependencies: ["MoultBasics"]),
         // What publishers and stores must agree on besides: the feed, and whose signatures count
         .target(name: "MoultFeed", dependencies: ["StepKit", "MoultBasics", "MoultFiles", "MoultTrust"]),
-    ] + stepTargets + [
+        // The five steps that every store has, in a folder each; none knows another, or the core
+        .target(
+            name: "BuiltInSteps",
+            dependencies: ["StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust", "MoultExam"],
+            path: "Plugins/Steps"),
         // The orchestrator, what apps import, the publisher's side, the command
         .target(
             name: "MoultCore",
@@ -86,9 +82,9 @@ let package = Package(
         .target(
             name: "Moult",
             dependencies: [
-                "MoultCore", "MoultSteps", "MoultFeed", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite",
-            ]
-                + steps.map { .target(name: "\($0)Step") }),
+                "MoultCore", "MoultSteps", "BuiltInSteps", "MoultFeed", "StepKit", "MoultBasics", "MoultFiles",
+                "MoultSQLite",
+            ]),
         .target(
             name: "MoultPublish",
             dependencies: [

@@ -1,13 +1,9 @@
-internal import AttachStep
-internal import CopyStep
-internal import DeleteStep
+internal import BuiltInSteps
 internal import MoultBasics
 package import MoultCore
 internal import MoultFiles
 internal import MoultSteps
 public import StepKit
-internal import VerifyStep
-internal import VersionCheckStep
 
 /// The directory that holds an app's databases, kept up to date release by release.
 ///
