@@ -42,7 +42,6 @@ let package = Package(
 
         // Adapters: each wraps one outside thing and has not heard of updates
         .target(name: "MoultFiles", dependencies: ["MoultBasics", "CLinux"]),
-        .target(name: "MoultGuard", dependencies: ["MoultBasics", "MoultFiles", "CLinux"]),
         .target(name: "MoultSQLite", dependencies: ["MoultBasics", "MoultFiles", "CSQLite"]),
         .target(
             name: "MoultArchive", dependencies: ["MoultBasics", "MoultFiles", "CArchive", "CZstd", "CZlib", "CLzma"],
@@ -50,9 +49,9 @@ let package = Package(
         .target(
             name: "MoultTrust", dependencies: ["MoultBasics", "MoultFiles", "CCrypto"],
             linkerSettings: staticLibraries("crypto")),
-        // What takes apart a database that somebody else made, in a process of its own
+        // Processes that handle untrusted input: their limits, and the examination of databases in one
         .target(
-            name: "MoultExam", dependencies: ["MoultBasics", "MoultFiles", "MoultGuard", "MoultSQLite", "MoultTrust"]),
+            name: "MoultSandbox", dependencies: ["MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust", "CLinux"]),
         .target(name: "MoultTransport", dependencies: ["MoultBasics", "MoultFiles"]),
         // What the transport starts to ask web servers: a program of its own, the only one that loads libcurl
         .executableTarget(name: "MoultFetch", dependencies: ["MoultBasics", "CLinux", "CCurl"]),
@@ -64,25 +63,25 @@ let package = Package(
         // The five steps that every store has, in a folder each; none knows another, or the core
         .target(
             name: "BuiltInSteps",
-            dependencies: ["StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust", "MoultExam"],
+            dependencies: ["StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust", "MoultSandbox"],
             path: "Plugins/Steps"),
         // The orchestrator, what apps import, the publisher's side, the command
         .target(
             name: "MoultCore",
             dependencies: [
                 "StepKit", "MoultFeed", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultArchive", "MoultTrust",
-                "MoultTransport", "MoultExam",
+                "MoultTransport", "MoultSandbox",
             ]),
         // Steps that are executables of somebody else's
         .target(
-            name: "MoultSteps",
+            name: "ExternalSteps",
             dependencies: [
-                "MoultCore", "StepKit", "MoultBasics", "MoultFiles", "MoultGuard", "MoultTrust", "CLinux",
+                "MoultCore", "StepKit", "MoultBasics", "MoultFiles", "MoultSandbox", "MoultTrust", "CLinux",
             ]),
         .target(
             name: "Moult",
             dependencies: [
-                "MoultCore", "MoultSteps", "BuiltInSteps", "MoultFeed", "StepKit", "MoultBasics", "MoultFiles",
+                "MoultCore", "ExternalSteps", "BuiltInSteps", "MoultFeed", "StepKit", "MoultBasics", "MoultFiles",
                 "MoultSQLite",
             ]),
         .target(
@@ -93,8 +92,8 @@ let package = Package(
         .target(
             name: "MoultCommand",
             dependencies: [
-                "Moult", "MoultCore", "MoultSteps", "MoultPublish", "StepKit", "MoultBasics", "MoultFiles",
-                "MoultSQLite", "MoultArchive", "MoultTrust", "MoultFeed", "MoultTransport", "MoultExam", "CLinux",
+                "Moult", "MoultCore", "ExternalSteps", "MoultPublish", "StepKit", "MoultBasics", "MoultFiles",
+                "MoultSQLite", "MoultArchive", "MoultTrust", "MoultFeed", "MoultTransport", "MoultSandbox", "CLinux",
             ]),
         .executableTarget(name: "MoultTool", dependencies: ["MoultCommand"]),
 
@@ -150,9 +149,10 @@ let package = Package(
                 "TestSupport",
             ]),
         .testTarget(
-            name: "MoultStepsTests",
+            name: "ExternalStepsTests",
             dependencies: [
-                "MoultSteps", "Moult", "MoultCore", "MoultTool", "StepKit", "MoultBasics", "MoultFiles", "TestSupport",
+                "ExternalSteps", "Moult", "MoultCore", "MoultTool", "StepKit", "MoultBasics", "MoultFiles",
+                "TestSupport",
                 "CLinux",
             ]),
         .testTarget(
@@ -176,13 +176,10 @@ let package = Package(
         .testTarget(
             name: "MoultSQLiteTests",
             dependencies: ["MoultSQLite", "MoultBasics", "MoultFiles", "CLinux", "TestSupport"]),
-        .executableTarget(name: "GuardProbe", dependencies: ["MoultGuard", "CLinux"], path: "Tests/GuardProbe"),
+        .executableTarget(name: "GuardProbe", dependencies: ["MoultSandbox", "CLinux"], path: "Tests/GuardProbe"),
         .testTarget(
-            name: "MoultGuardTests",
-            dependencies: ["MoultGuard", "GuardProbe", "MoultBasics", "MoultFiles", "TestSupport"]),
-        .testTarget(
-            name: "MoultExamTests",
-            dependencies: ["MoultExam", "MoultTool", "MoultBasics", "MoultFiles", "TestSupport"]),
+            name: "MoultSandboxTests",
+            dependencies: ["MoultSandbox", "GuardProbe", "MoultTool", "MoultBasics", "MoultFiles", "TestSupport"]),
         .testTarget(name: "MoultArchiveTests", dependencies: ["MoultArchive", "MoultBasics", "MoultFiles"]),
         .testTarget(
             name: "MoultPublishTests",
@@ -195,7 +192,7 @@ let package = Package(
             name: "MoultCommandTests",
             dependencies: [
                 "MoultCommand", "Moult", "MoultCore", "StepKit", "MoultBasics", "MoultFiles", "TestSupport", "CLinux",
-                "MoultGuard",
+                "MoultSandbox",
             ]),
         .testTarget(name: "ExampleTests", dependencies: ["MoultBasics", "MoultFiles", "TestSupport", "MoultTool"]),
         .testTarget(
@@ -230,7 +227,7 @@ if let names = Context.environment["MOULT_TESTS"]?.split(separator: ",").map(Str
 
 // With a sanitizer, which needs what limits take away: `make test-sanitize`.
 if Context.environment["MOULT_SANITIZE"] != nil {
-    for target in package.targets where target.name.hasPrefix("MoultExam") {
+    for target in package.targets where target.name.hasPrefix("MoultSandbox") {
         target.swiftSettings = [.define("SANITIZED")]
     }
 }

@@ -1,8 +1,8 @@
 internal import BuiltInSteps
+internal import ExternalSteps
 internal import MoultBasics
 package import MoultCore
 internal import MoultFiles
-internal import MoultSteps
 public import StepKit
 
 /// The directory that holds an app's databases, kept up to date release by release.

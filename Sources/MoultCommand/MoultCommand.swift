@@ -1,7 +1,7 @@
 internal import Glibc
 internal import Moult
 internal import MoultCore
-internal import MoultExam
+internal import MoultSandbox
 public import StepKit
 
 /// The command `moult`; with other steps it is another command in one line.

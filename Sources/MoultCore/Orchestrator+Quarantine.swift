@@ -1,7 +1,7 @@
 internal import MoultBasics
-internal import MoultExam
 internal import MoultFiles
 internal import MoultSQLite
+internal import MoultSandbox
 package import StepKit
 
 extension Orchestrator {

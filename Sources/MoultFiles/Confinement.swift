@@ -4,7 +4,7 @@ internal import MoultBasics
 
 /// What is done to a process before its program begins, for good: in the kernel's own words.
 ///
-/// Which calls and files that are is none of this room's business: `MoultGuard` says so.
+/// Which calls and files that are is none of this room's business: `MoultSandbox` says so.
 package final class Confinement: Sendable {
     /// A set of rules of Landlock; closed with this.
     private let ruleset: Int32?

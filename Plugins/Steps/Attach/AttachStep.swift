@@ -1,6 +1,6 @@
 internal import MoultBasics
-internal import MoultExam
 internal import MoultSQLite
+internal import MoultSandbox
 public import StepKit
 
 /// Attach: proves that the whole set opens together on one connection, as the app will open it.

@@ -1,7 +1,7 @@
 internal import MoultBasics
-internal import MoultExam
 internal import MoultFiles
 internal import MoultSQLite
+internal import MoultSandbox
 internal import StepKit
 
 /// Runs the migrations on a copy of the user's database first: what fails there, fails before anything is touched.

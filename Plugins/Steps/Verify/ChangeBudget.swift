@@ -1,5 +1,5 @@
 internal import MoultBasics
-internal import MoultExam
+internal import MoultSandbox
 internal import StepKit
 
 /// How much each table may shrink or grow by one release: a table that lost half its rows is a mistake, not an update.

@@ -1,5 +1,5 @@
 internal import MoultBasics
-internal import MoultExam
+internal import MoultSandbox
 internal import StepKit
 
 /// The queries whose answers the release promises.

@@ -1,6 +1,6 @@
 internal import MoultBasics
-internal import MoultExam
 internal import MoultFiles
+internal import MoultSandbox
 internal import MoultTrust
 internal import StepKit
 

@@ -1,6 +1,6 @@
 internal import MoultBasics
-internal import MoultExam
 internal import MoultFiles
+internal import MoultSandbox
 public import StepKit
 
 /// Verify: proves the staged databases before anything is touched, and afterwards that the app's paths lead to them.

@@ -1,5 +1,5 @@
-internal import MoultExam
 internal import MoultPublish
+internal import MoultSandbox
 
 extension Call {
     /// Runs the verb, or the part of it that is left, in a process of its own: for what opens databases that may mean harm.

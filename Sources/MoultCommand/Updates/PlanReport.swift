@@ -1,7 +1,7 @@
 internal import MoultBasics
 internal import MoultCore
-internal import MoultExam
 internal import MoultPublish
+internal import MoultSandbox
 internal import StepKit
 
 /// What `plan` and the dry runs of a rollback and a reset print.

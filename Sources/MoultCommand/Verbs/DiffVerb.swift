@@ -1,7 +1,7 @@
 internal import MoultBasics
-internal import MoultExam
 internal import MoultFiles
 internal import MoultPublish
+internal import MoultSandbox
 
 /// `moult diff`: what differs between two databases or releases.
 enum DiffVerb {

@@ -1,7 +1,7 @@
+internal import ExternalSteps
 internal import MoultBasics
 internal import MoultCore
 internal import MoultFiles
-internal import MoultSteps
 internal import StepKit
 
 /// `moult steps test`: tries a program out.

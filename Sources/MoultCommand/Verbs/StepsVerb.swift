@@ -1,8 +1,8 @@
+internal import ExternalSteps
 internal import Moult
 internal import MoultBasics
 internal import MoultCore
 internal import MoultFiles
-internal import MoultSteps
 internal import StepKit
 
 /// `moult steps`: the steps that this command and a store have, which programs are trusted, and whether one is fit.

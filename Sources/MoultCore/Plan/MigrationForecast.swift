@@ -1,7 +1,7 @@
 internal import MoultBasics
-internal import MoultExam
 internal import MoultFiles
 internal import MoultSQLite
+internal import MoultSandbox
 internal import StepKit
 
 /// Counts for a plan what its migrations will change or drop: they are tried on a copy of the user's database.

@@ -1,7 +1,7 @@
 package import MoultBasics
-internal import MoultExam
 internal import MoultFeed
 package import MoultFiles
+internal import MoultSandbox
 internal import MoultTrust
 package import StepKit
 

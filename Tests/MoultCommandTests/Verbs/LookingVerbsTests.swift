@@ -3,7 +3,7 @@ import Moult
 import MoultBasics
 import MoultCommand
 import MoultCore
-import MoultGuard
+import MoultSandbox
 import TestSupport
 import Testing
 

@@ -1,0 +1,125 @@
+import ExternalSteps
+import Glibc
+import MoultBasics
+import MoultCore
+import MoultFiles
+import StepKit
+import TestSupport
+import Testing
+
+/// A database that a step changes in staging: proven again as it is then, and never made of, or taken for, another's file.
+@Suite struct ChangedDatabaseTests {
+    let scratch: Scratch
+    init() throws { scratch = try Scratch() }
+
+    /// A step that does something in Python to the staged database `food`, whose path is `path`.
+    private func program(_ work: String) throws -> String {
+        try Programs.write(
+            """
+            #!/usr/bin/env python3
+            import json, sqlite3, sys
+            message = json.loads(sys.stdin.readline())
+            answer = {"reply": "result"}
+            if message["message"] == "describe":
+                answer |= {"protocol": 1, "name": "test.step", "summary": "changes", "planIsPure": True}
+            if message["message"] == "plan":
+                answer["effects"] = [{"database": "food", "change": {"do": "custom", "name": "c", "text": "changed", "with": {}}}]
+            if message["message"] == "prepare":
+                path = message["staging"]["databases"]["food"]
+                \(work)
+            print(json.dumps(answer), flush=True)
+            """, scratch.path("step"))
+    }
+
+    private static func sql(_ statement: String) -> String {
+        "c = sqlite3.connect(path); c.execute(\"\(statement)\"); c.commit(); c.close()"
+    }
+
+    @Test func itIsProvenAndSealedAsItIsThen() throws {
+        let world = try StepWorld(program(Self.sql("UPDATE food SET id = id + 1000 WHERE id <= 10")))
+        try world.update()
+        #expect(
+            try Shell.must(["sqlite3", "\(world.store)/food.db", "SELECT count(*) FROM food WHERE id > 1000"]) == "10\n"
+        )
+        let checks = try Verifier(StoreSnapshot(StoreLayout(root: world.store))).verify(deep: true)
+        #expect(checks.compactMap(\.finding) == [])
+        // It is as it must be: nothing is to be repaired.
+        #expect(try world.update().plan == nil)
+    }
+
+    /// What it makes of the database, and what is said of that.
+    static let spoilt: [(work: String, why: String)] = [
+        ("open(path, 'r+b').truncate(3000)", "food.db"),
+        ("open(path, 'wb').write(b'nothing at all')", "food.db is no"),
+        (sql("PRAGMA journal_mode = WAL"), "it is in WAL mode, and would need sidecars to be read"),
+        (sql("DELETE FROM food WHERE id > 5"), "SELECT count(*) FROM food"),
+        (
+            "f = open(path, 'r+b'); f.seek(4096); f.write(b'\\\\xff' * 64); f.close()", "food.db"
+        ),
+    ]
+
+    @Test(arguments: spoilt)
+    func whatItMakesOfItIsProven(_ spoilt: (work: String, why: String)) throws {
+        let top: [JSON.Member] = [
+            .init("checks", [["on": "food", "sql": "SELECT count(*) FROM food", "expect": "= 200"]])
+        ]
+        let world = try StepWorld(program(spoilt.work), releases: Releases(top: top))
+        let before = try world.world.visible()
+        let error = try #require(try world.failure())
+        #expect("\(error)".contains(spoilt.why), "\(error)")
+        #expect(try world.world.visible() == before)
+        #expect(try world.world.versions() == ["1.0.0"])
+    }
+
+    /// Large enough for a second name: what is small is written anew.
+    private static let same =
+        World.table("food", "same") + "CREATE TABLE filler(x); INSERT INTO filler VALUES(zeroblob(\(4 << 20)));"
+
+    /// Three releases whose database is the same, byte for byte; a step changes it in the second.
+    @Test func noOtherGenerationGetsWhatItChanged() throws {
+        let maker = try ReleaseMaker(in: scratch.path("rel"))
+        let manifests = try ["1.1.0", "1.2.0", "1.3.0"].enumerated().map { index, version in
+            try maker.make(version, sequence: index + 2, [.reference("food", Self.same)])
+        }
+        let world = try StepWorld(program(Self.sql("UPDATE food SET release = 'changed'")))
+        func apply(_ manifest: String) throws -> String {
+            _ = try world.world.orchestrator().update(UpdateRequest(manifest: manifest))
+            return try Shell.must(
+                ["sqlite3", "file:\(world.store)/food.db?immutable=1", "SELECT DISTINCT release FROM food"])
+        }
+        try world.settings { $0.setting("after", to: nil) }
+        #expect(try apply(manifests[0]) == "same\n")
+        let first = try #require(try Files.factsThroughLinks("\(world.store)/food.db"))
+
+        // The file would have been given a second name, and been changed under the first one.
+        try world.settings { $0.setting("after", to: "copy") }
+        #expect(try apply(manifests[1]) == "changed\n")
+        let second = try #require(try Files.factsThroughLinks("\(world.store)/food.db"))
+        #expect(second.inode != first.inode && second.links == 1)
+        let kept = try Files.list("\(world.store)/.moult/generations").first { $0.hasPrefix("1.1.0") } ?? ""
+        #expect(
+            try Shell.must([
+                "sqlite3", "file:\(world.store)/.moult/generations/\(kept)/food.db?immutable=1",
+                "SELECT DISTINCT release FROM food",
+            ]) == "same\n")
+
+        // The manifest says that the file of the second is the same, and it is not.
+        try world.settings { $0.setting("after", to: nil) }
+        #expect(try apply(manifests[2]) == "same\n")
+    }
+
+    /// Without such a step the same file is taken, so that the test above means something.
+    @Test func withoutAStepTheSameFileIsTaken() throws {
+        let maker = try ReleaseMaker(in: scratch.path("rel"))
+        let world = try StepWorld(program("pass"))
+        try world.settings { $0.setting("after", to: nil) }
+        var inodes: Set<UInt64> = []
+        for (index, version) in ["1.1.0", "1.2.0"].enumerated() {
+            let manifest = try maker.make(
+                version, sequence: index + 2, [.reference("food", Self.same)])
+            _ = try world.world.orchestrator().update(UpdateRequest(manifest: manifest))
+            inodes.insert(try #require(try Files.factsThroughLinks("\(world.store)/food.db")).inode)
+        }
+        #expect(inodes.count == 1)
+    }
+}

@@ -1,0 +1,59 @@
+import ExternalSteps
+import MoultBasics
+import MoultFiles
+import StepKit
+import TestSupport
+import Testing
+
+/// The kit finds what is wrong with a step.
+@Suite struct ConformanceKitTests {
+    let scratch: Scratch
+    init() throws { scratch = try Scratch() }
+
+    private func failures(_ program: String) throws -> [String] {
+        var options = ConformanceKit.Options(executable: program)
+        options.timeout = 3
+        return try ConformanceKit(options).run().filter { $0.finding != nil }.map { "\($0.name): \($0.finding ?? "")" }
+    }
+
+    @Test func aGoodOnePasses() throws {
+        #expect(try failures(Programs.shell(scratch)) == [])
+    }
+
+    @Test func findsAStepThatAnswersWhateverItIsAsked() throws {
+        let program = try Programs.write(
+            """
+            #!/bin/sh
+            read -r message
+            echo '{"reply":"result","protocol":1,"name":"test.step","summary":"s","planIsPure":true,"effects":[]}'
+            """, scratch.path("yes"))
+        #expect(
+            try failures(program)
+                == ["unknown message", "other protocol", "garbage"].map {
+                    "\($0): it gave a result, although it cannot know what was asked"
+                })
+    }
+
+    @Test func findsAPlanThatIsNotTheSameTwice() throws {
+        let plan =
+            #"echo '{"reply":"result","effects":[{"change":{"do":"confirm","text":"'"$(date +%N)$$"'"}}]}'"#
+        #expect(
+            try failures(Programs.shell(scratch, plan: plan)) == ["plan twice: asked again it plans something else"])
+    }
+
+    @Test func findsAnApplyThatIsNotTheSameTwiceAndAnUndoThatIsNone() throws {
+        let granted = "$(printf '%s' \"$message\" | sed 's/.*\"writable\":\\[\"\\([^\"]*\\)\".*/\\1/')"
+        let plan =
+            #"echo '{"reply":"result","effects":[{"change":{"do":"custom","name":"x","text":"a line","with":{"writes":["'"\#(granted)"'"]}}}]}'"#
+        let program = try Programs.shell(
+            scratch, plan: plan, apply: "echo x >> \"\(granted)/log\"; echo '{\"reply\":\"result\"}'")
+        let found = try failures(program)
+        #expect(found.contains { $0.hasPrefix("apply again: a line: after doing it twice ") }, "\(found)")
+        #expect(found.contains { $0.hasPrefix("undo: a line: after taking it back ") }, "\(found)")
+    }
+
+    @Test func findsAStepThatDoesNotDescribeItself() throws {
+        let found = try failures(try Programs.shell(scratch, describe: "exit 0"))
+        #expect(found == ["handshake: the step it failed at describe: it ended with status 0 and without a result"])
+    }
+}

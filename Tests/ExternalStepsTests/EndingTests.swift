@@ -1,0 +1,97 @@
+import ExternalSteps
+import Glibc
+import MoultBasics
+import MoultCore
+import MoultFiles
+import StepKit
+import TestSupport
+import Testing
+
+/// When steps are asked, and when they are not.
+@Suite struct EndingTests {
+    let scratch: Scratch
+    init() throws { scratch = try Scratch() }
+
+    /// Killed while the step prepares: it is told the end of that by the next command.
+    @Test func aCrashBeforeTheDecisionIsToldToo() throws {
+        let program = try Programs.shell(
+            scratch, prepare: "exec sleep 60",
+            clean: """
+                ending=$(printf '%s' "$message" | sed 's/.*"ending":"\\([a-z]*\\)".*/\\1/')
+                echo '{"reply":"error","message":"the ending is '"$ending"'"}'
+                """)
+        let world = try StepWorld(program)
+        let before = try world.world.visible()
+        let moult = try BuiltMoult.path()
+        let ended = try Shell.run([
+            "bash", "-c",
+            """
+            '\(moult)' apply -q --store '\(world.store)' '\(world.world.second)' & pid=$!
+            until [ -d '\(world.store)'/.moult/transactions/*/steps/test.step ]; do sleep 0.02; done
+            kill -KILL $pid; wait $pid
+            """,
+        ])
+        #expect(ended.status == 137)
+        let settled = try Shell.run([moult, "recover", "--store", world.store])
+        #expect(settled.status == 0)
+        #expect(
+            settled.errors.contains("warning: the step test.step failed at clean: the ending is failed"),
+            "\(settled.errors)")
+        #expect(try world.world.visible() == before)
+        #expect(try Files.list("\(world.store)/.moult/transactions").allSatisfy { $0 == "CACHEDIR.TAG" })
+    }
+
+    /// A step that is not trusted any more, or gone, does not keep the store from being settled.
+    @Test func whatCannotBeToldIsAWarning() throws {
+        let program = try Programs.shell(scratch, prepare: "exec sleep 60")
+        let world = try StepWorld(program)
+        let moult = try BuiltMoult.path()
+        try Shell.run([
+            "bash", "-c",
+            """
+            '\(moult)' apply -q --store '\(world.store)' '\(world.world.second)' & pid=$!
+            until [ -d '\(world.store)'/.moult/transactions/*/steps/test.step ]; do sleep 0.02; done
+            kill -KILL $pid; wait $pid
+            """,
+        ])
+        try Files.remove(program)
+        let settled = try Shell.run([moult, "recover", "--store", world.store])
+        #expect(settled.status == 0, "\(settled.errors)")
+        #expect(settled.errors.contains("\(program) may not be run as a step"))
+        #expect(try Files.list("\(world.store)/.moult/transactions").allSatisfy { $0 == "CACHEDIR.TAG" })
+    }
+
+    @Test func whatIsInstalledHasNothingToDo() throws {
+        let world = try StepWorld(try Programs.shell(scratch))
+        #expect(try world.plan().changesStore)
+        try world.update()
+        let plan = try world.plan()
+        #expect(!plan.changesStore)
+        #expect(plan.effects.last { $0.step == "test.step" }?.change == .keep(why: "done when it was installed"))
+        let shown = try Shell.run([try BuiltMoult.path(), "plan", world.world.second, "--store", world.store])
+        #expect(shown.output == "nothing to do: 2.0.0 is installed\n")
+        #expect(shown.status == 0)
+        // What is damaged is brought in once more, and the step has its say in that.
+        let file = "\(world.store)/.moult/current/food.db"
+        try Shell.must([
+            "sh", "-ec", "chmod u+w \(file); printf x | dd of=\(file) bs=1 seek=5000 conv=notrunc status=none",
+        ])
+        #expect(try world.plan().effects.contains { $0.step == "test.step" && $0.isCustom })
+    }
+
+    @Test func aResetAsksNoSteps() throws {
+        let program = try Programs.shell(scratch)
+        let world = try StepWorld(program)
+        try world.update()
+        // From here on whatever it is asked fails.
+        let silent = try Programs.write("#!/bin/sh\nexit 9\n", program)
+        try world.adapt(silent)
+        try Shell.must(["sh", "-c", "echo broken > \(world.store)/user.db"])
+        let ended = try Shell.run([
+            try BuiltMoult.path(), "reset", "user", "--set-user-data-aside", "--reason", "a test", "--store",
+            world.store,
+        ])
+        #expect(ended.status == 0, "\(ended.errors)")
+        #expect(try Shell.must(["sqlite3", "\(world.store)/user.db", "SELECT count(*) FROM note"]) == "0\n")
+    }
+}

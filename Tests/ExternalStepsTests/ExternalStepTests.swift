@@ -1,0 +1,193 @@
+import ExternalSteps
+import Glibc
+import Moult
+import MoultBasics
+import MoultCore
+import MoultFiles
+import StepKit
+import Synchronization
+import TestSupport
+import Testing
+
+/// Steps that are programs, in updates.
+@Suite struct ExternalStepTests {
+    let scratch: Scratch
+    init() throws { scratch = try Scratch() }
+
+    @Test func itsEffectsArePlannedAndDoneAtTheirPlace() throws {
+        let log = scratch.path("granted-later")
+        let program = try Programs.shell(
+            scratch, plan: Programs.planned("a line in the log"), apply: "echo '{\"reply\":\"result\"}'")
+        let world = try StepWorld(program, after: .verify)
+        let plan = try world.plan()
+        let effect = try #require(plan.effects.last)
+        #expect((effect.step, effect.phase, effect.text) == ("test.step", .verify, "a line in the log"))
+        #expect(plan.steps.map(\.step) == ["test.step"])
+        #expect(plan.steps.first?.text.hasPrefix("planned read-only by force: Landlock ") == true)
+        try world.update()
+        #expect(try world.world.versions() == ["2.0.0"])
+        #expect(try Files.facts(log) == nil)
+    }
+
+    @Test func anIntentIsInTheJournalBeforeTheStepActs() throws {
+        let program = try Programs.shell(
+            scratch, plan: Programs.planned("x", writes: ["GRANTED/file"]),
+            apply: """
+                echo '{"reply":"intent","id":7,"intent":{"path":"GRANTED/file"}}'; read -r ack
+                test "$ack" = '{"message":"intentAck","id":7}' || exit 9
+                grep -q '"record":"intent"' STORE/.moult/transactions/*/journal.jsonl || exit 8
+                echo done > GRANTED/file; echo '{"reply":"result"}'
+                """)
+        let world = try StepWorld(program)
+        try world.adapt(program)
+        try world.update()
+        #expect(try Files.read("\(world.granted)/file", limit: 100) == Array("done\n".utf8))
+    }
+
+    @Test func whatFailsAfterItTakesItBack() throws {
+        let program = try Programs.shell(
+            scratch, plan: Programs.planned("x", writes: ["GRANTED/file"]),
+            apply:
+                "echo done > GRANTED/file; echo '{\"reply\":\"error\",\"message\":\"no\",\"hint\":\"Try it later.\"}'; exit 1",
+            undo: "rm -f GRANTED/file; echo '{\"reply\":\"result\"}'")
+        let world = try StepWorld(program)
+        try world.adapt(program)
+        let before = try world.world.visible()
+        let error = try #require(try world.failure())
+        #expect(error.outcome == .undone)
+        #expect(error.why == "the step test.step failed at apply: no")
+        #expect(error.now == "Try it later.")
+        #expect(try world.world.visible() == before)
+        #expect(try Files.list(world.granted).isEmpty)
+    }
+
+    @Test func parametersAreCheckedAgainstItsSchema() throws {
+        let describe =
+            #"echo '{"reply":"result","protocol":1,"name":"test.step","summary":"s","planIsPure":true,"parameters":{"type":"object","properties":{"size":{"type":"integer","minimum":1}},"additionalProperties":false}}'"#
+        let program = try Programs.shell(scratch, describe: describe)
+        let cases: [(JSON, String?)] = [
+            (["size": 3], nil), (["size": 0], "with.size must be at least 1"),
+            (["size": "3"], "with.size must be of type integer, is a text"), (["seize": 3], "with.seize is not known"),
+        ]
+        for (with, fault) in cases {
+            let world = try StepWorld(program, with: with)
+            let error = try world.failure()
+            #expect(error?.why == fault)
+            #expect(error?.outcome == (fault == nil ? nil : .refused))
+        }
+    }
+
+    @Test func theOperatorDecides() throws {
+        let program = try Programs.shell(scratch)
+        let untrusted = try StepWorld(program, trusted: false)
+        #expect(try untrusted.failure()?.why == "nobody has said yet that \(program) is trusted")
+        let world = try StepWorld(program)
+        try world.settings { $0.setting("after", to: nil).setting("required", to: true) }
+        #expect(try world.failure()?.what == "release 2.0.0 does not use the step test.step")
+        try world.settings {
+            $0.setting("after", to: "copy").setting("required", to: nil).setting("forbidden", to: true)
+        }
+        #expect(try world.failure()?.why == "moult.json forbids it")
+        try world.settings {
+            $0.setting("forbidden", to: nil).setting("writable", to: [.string(world.world.scratch.path)])
+        }
+        #expect(
+            try world.failure()?.why
+                == "moult.json lets it write to \(world.world.scratch.path), and the store's own files are there")
+    }
+
+    @Test func onlyAProgramThatNobodyElseCanChangeIsRun() throws {
+        let program = try Programs.shell(scratch)
+        let world = try StepWorld(program)
+        let cases: [(UInt32, String)] = [
+            (0o777, "others may write to it (mode 777)"), (0o775, "others may write to it (mode 775)"),
+            (0o644, "it is not executable"),
+        ]
+        for (mode, why) in cases {
+            try Files.setMode(program, mode)
+            #expect(try world.failure()?.why == why)
+        }
+        try Files.setMode(program, 0o755)
+        if geteuid() == 0 {
+            try Shell.must(["chown", "12345", program])
+            #expect(try world.failure()?.why == "user 12345 owns it, who is neither root nor this user")
+            try Shell.must(["chown", "0", program])
+        }
+        try Files.remove(program)
+        try Shell.must(["mkfifo", program])
+        #expect(try world.failure()?.why == "it is no regular file")
+        try Files.remove(program)
+        #expect(try world.failure()?.why == "there is no such file")
+    }
+
+    /// Perl reads `/dev/fd/3` by that descriptor itself, as far as the process before it has left it.
+    @Test func interpretersMayReadTheDescriptorItself() throws {
+        let program = try Programs.write(
+            #"""
+            #!/usr/bin/perl
+            my $message = <STDIN>;
+            if ($message =~ /^\{"message":"describe"/) {
+                print '{"reply":"result","protocol":1,"name":"test.step","summary":"in Perl","planIsPure":true}', "\n";
+            } elsif ($message =~ /^\{"message":"plan"/) {
+                print '{"reply":"result","effects":[{"change":{"do":"custom","name":"x","text":"by Perl"}}]}', "\n";
+            } else { print '{"reply":"result"}', "\n" }
+            """#, scratch.path("step"))
+        let world = try StepWorld(program)
+        #expect(try world.plan().effects.contains { $0.text == "by Perl" })
+        try world.update()
+        #expect(try world.world.versions() == ["2.0.0"])
+    }
+
+    @Test func aStepOfTheManifestIsTheOneThatTheSettingsName() throws {
+        let program = try Programs.shell(scratch, plan: Programs.planned("named by the manifest"))
+        let top: [JSON.Member] = [.init("steps", [["step": "test.step", "after": "attach"]])]
+        let world = try StepWorld(program, releases: Releases(top: top))
+        try world.settings { $0.setting("after", to: nil) }
+        let effect = try #require(try world.plan().effects.first { $0.step == "test.step" })
+        #expect((effect.phase, effect.text) == (.attach, "named by the manifest"))
+    }
+
+    /// What goes wrong when the update is over is told, and changes nothing.
+    @Test(arguments: [Ending.done, .undone]) func itIsToldHowTheUpdateCameOut(_ ending: Ending) throws {
+        let program = try Programs.shell(
+            scratch, apply: ending == .done ? nil : "exit 1",
+            clean: """
+                ending=$(printf '%s' "$message" | sed 's/.*"ending":"\\([a-z]*\\)".*/\\1/')
+                echo '{"reply":"error","message":"the ending is '"$ending"'"}'
+                """)
+        let world = try StepWorld(program)
+        let told = Mutex<[String]>([])
+        let watcher = Watcher(tell: { event in if case .warning(let text) = event { told.withLock { $0.append(text) } }
+        })
+        do { try world.update(watcher) } catch let error as MoultError { #expect(error.outcome == .undone) }
+        #expect(told.withLock { $0 } == ["the step test.step failed at clean: the ending is \(ending)"])
+        #expect(try world.world.versions() == [ending == .done ? "2.0.0" : "1.0.0"])
+    }
+
+    @Test func aDatabaseThatItDoesNotNameIsNotChanged() throws {
+        let program = try Programs.shell(
+            scratch, plan: Programs.planned("x", database: "food"),
+            prepare: """
+                staged=$(printf '%s' "$message" | sed 's/.*"databases":{"food":"\\([^"]*\\)".*/\\1/')
+                echo more >> "$(dirname "$staged")/codes.db"; echo '{"reply":"result"}'
+                """)
+        let world = try StepWorld(program)
+        let before = try world.world.visible()
+        let error = try #require(try world.failure())
+        #expect(error.outcome == .failed)
+        #expect(error.why?.hasPrefix("it went beyond its plan: it changed ") == true)
+        #expect(error.why?.hasSuffix("/generation/codes.db") == true)
+        #expect(try world.world.visible() == before)
+    }
+}
+
+extension StepWorld {
+    /// Writes the places of this world into a program, and trusts that.
+    func adapt(_ program: String) throws {
+        let text = String(decoding: try Files.read(program, limit: 1 << 20) ?? [], as: UTF8.self)
+        let placed = text.split(separator: "GRANTED", omittingEmptySubsequences: false).joined(separator: granted)
+            .split(separator: "STORE", omittingEmptySubsequences: false).joined(separator: store)
+        _ = try Programs.write(placed, program)
+        try settings { $0.setting("sha256", to: .string(try StepExecutable(program).sha256)) }
+    }
+}

@@ -1,0 +1,62 @@
+import ExternalSteps
+import MoultBasics
+import MoultCore
+import MoultFiles
+import StepKit
+import TestSupport
+import Testing
+
+/// `moult steps`: what there is, what is trusted, and whether a program is fit.
+@Suite struct StepsVerbTests {
+    let scratch: Scratch
+    init() throws { scratch = try Scratch() }
+
+    private func run(_ world: StepWorld, _ words: String...) throws -> Shell.Ended {
+        try Shell.run([BuiltMoult.path(), "steps"] + words + ["--store", world.store])
+    }
+
+    @Test func listsProgramsWithTheirStateAndTrustsThem() throws {
+        let program = try Programs.shell(scratch)
+        let world = try StepWorld(program, trusted: false)
+        func state() throws -> String? {
+            let json = try JSON(parsing: Array(run(world, "--json").output.utf8), source: "stdout")
+            return json["steps"]?.array?.last?["state"]?.string
+        }
+        #expect(try state() == "not trusted")
+        let trusted = try run(world, "trust", "test.step")
+        let digest = try StepExecutable(program).sha256
+        #expect(trusted.output == "test.step: \(program) is trusted as it is now\nSHA-256 \(digest)\n")
+        #expect(try state() == "trusted")
+        #expect(
+            try run(world).output.hasSuffix("\ntest.step      after copy  moult.json, trusted  does nothing\n"))
+        #expect(
+            try run(world, "trust", "test.step").output
+                == "test.step: \(program) was trusted already\nSHA-256 \(digest)\n")
+        _ = try Programs.shell(scratch, plan: "exit 1")
+        #expect(try state() == "changed")
+        try Files.remove(program)
+        #expect(try state() == "missing")
+    }
+
+    @Test func trustsOnlyWhatTheSettingsName() throws {
+        let world = try StepWorld(try Programs.shell(scratch))
+        let ended = try run(world, "trust", "test.stop")
+        #expect(ended.status == 1)
+        #expect(ended.errors.hasPrefix("moult: error: moult.json has no step test.stop with an executable\n"))
+    }
+
+    @Test func testsAProgramAndSaysWhatIsWrong() throws {
+        let moult = try BuiltMoult.path()
+        let good = try Shell.run([moult, "steps", "test", try Programs.shell(scratch, name: "good")])
+        #expect(good.status == 0, "\(good.errors)")
+        #expect(good.output.hasSuffix(" checks passed\n"))
+        let bad = try Programs.shell(scratch, name: "bad", undo: "echo oops")
+        let ended = try Shell.run([moult, "steps", "test", "--json", bad])
+        #expect(ended.status == 1)
+        let lines = try ended.output.split(separator: "\n").map { try JSON(parsing: Array($0.utf8), source: "stdout") }
+        let failed = try #require(lines.first { $0["passed"]?.bool == false })
+        #expect(failed["check"]?.string == "undo of what was not begun: something")
+        #expect(failed["finding"]?.string?.hasSuffix("it printed what is no JSON object: “oops”") == true)
+        #expect(lines.last?["event"]?.string == "result")
+    }
+}

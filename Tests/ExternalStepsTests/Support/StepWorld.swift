@@ -1,0 +1,58 @@
+import ExternalSteps
+import Moult
+import MoultBasics
+import MoultCore
+import MoultFiles
+import StepKit
+import TestSupport
+
+/// A store whose second release comes in with a step.
+struct StepWorld {
+    let world: World
+    /// A directory that the step may write to.
+    let granted: String
+    let name: String
+
+    /// The step comes in by the store's settings, after a phase; it is trusted as it is now.
+    init(
+        _ program: String, name: String = "test.step", after phase: Phase = .copy, with: JSON = .object([]),
+        timeout: Int = 20, releases: Releases? = nil, trusted: Bool = true
+    ) throws {
+        world = try World(releases ?? Releases())
+        self.name = name
+        granted = try world.scratch.directory("granted")
+        try settings { settings in
+            settings
+                .setting("executable", to: .string(program))
+                .setting("sha256", to: trusted ? .string(try StepExecutable(program).sha256) : nil)
+                .setting("after", to: .string(phase.rawValue))
+                .setting("with", to: with)
+                .setting("writable", to: [.string(granted)])
+                .setting("timeout", to: .size(timeout))
+        }
+    }
+
+    var store: String { world.store }
+
+    /// Changes what moult.json says of the step.
+    func settings(_ edit: (JSON) throws -> JSON) throws {
+        let path = "\(store)/moult.json"
+        let json = try JSON(parsing: Files.read(path, limit: 1 << 20) ?? [], as: .draft, source: path)
+        let steps = json["steps"] ?? .object([])
+        let step = try edit(steps[name] ?? .object([]))
+        try Files.replace(path, with: Array(json.setting("steps", to: steps.setting(name, to: step)).pretty.utf8))
+    }
+
+    func plan() throws -> Plan { try world.orchestrator().plan(UpdateRequest(manifest: world.second)) }
+
+    @discardableResult
+    func update(_ watcher: Watcher = Watcher()) throws -> Orchestrator.Result {
+        try world.orchestrator(watcher: watcher).update(UpdateRequest(manifest: world.second))
+    }
+
+    /// The error of an update; nil if there was none.
+    func failure() throws -> MoultError? {
+        do { try update() } catch let error as MoultError { return error }
+        return nil
+    }
+}

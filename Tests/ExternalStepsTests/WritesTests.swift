@@ -1,0 +1,102 @@
+import ExternalSteps
+import Glibc
+import MoultBasics
+import MoultCore
+import MoultFiles
+import StepKit
+import TestSupport
+import Testing
+
+/// What a step may write to that named files: those, and for new ones the directories in which they are made.
+@Suite struct WritesTests {
+    let scratch: Scratch
+    init() throws { scratch = try Scratch() }
+
+    private static let result = #"echo '{"reply":"result"}'"#
+
+    /// A step that writes to `GRANTED/file`, in a world where that lies beside another.
+    private func world(apply: String, undo: String = result, isThere: Bool = true) throws -> StepWorld {
+        let program = try Programs.shell(
+            scratch, plan: Programs.planned("x", writes: ["GRANTED/file"]), apply: apply, undo: undo)
+        let world = try StepWorld(program, after: .verify)
+        try world.adapt(program)
+        if isThere { try Files.writeNew(Array("old\n".utf8), to: "\(world.granted)/file") }
+        try Files.writeNew(Array("other\n".utf8), to: "\(world.granted)/other")
+        return world
+    }
+
+    private func text(_ world: StepWorld, _ name: String) throws -> String? {
+        try Files.read("\(world.granted)/\(name)", limit: 100).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    @Test func aFileThatIsThereIsWrittenInPlace() throws {
+        let world = try world(apply: "echo new > GRANTED/file; \(Self.result)")
+        let before = try Files.facts("\(world.granted)/file")?.inode
+        try world.update()
+        #expect(try text(world, "file") == "new\n")
+        #expect(try Files.facts("\(world.granted)/file")?.inode == before)
+    }
+
+    /// By force, and not only seen afterwards.
+    @Test(arguments: [
+        "echo x > GRANTED/new", "echo x > GRANTED/other", "rm GRANTED/other", "rm GRANTED/file", "mkdir GRANTED/d",
+        "mv GRANTED/file GRANTED/moved", "ln GRANTED/file GRANTED/link",
+    ])
+    func itsDirectoryIsNotOpened(what: String) throws {
+        let world = try world(apply: "\(what) 2> /dev/null && exit 9; \(Self.result)")
+        let names = try Files.list(world.granted)
+        #expect(try world.failure() == nil)
+        #expect(try Files.list(world.granted) == names)
+        #expect(try text(world, "other") == "other\n")
+    }
+
+    @Test func aNewFileIsMadeInItsDirectoryAndTakenBack() throws {
+        let world = try world(
+            apply: "echo x > GRANTED/.t; mv GRANTED/.t GRANTED/file; exit 1",
+            undo: "rm -f GRANTED/.t GRANTED/file || exit 7; \(Self.result)", isThere: false)
+        let error = try #require(try world.failure())
+        #expect(error.outcome == .undone)
+        #expect(try Files.list(world.granted) == ["other"])
+    }
+
+    /// Killed when the file was made: a new process of moult still knows that it was not there before.
+    @Test func afterACrashANewFileIsStillANewOne() throws {
+        let world = try world(
+            apply: """
+                if [ -e GRANTED/crashed ] || [ -e GRANTED/file ]; then
+                    echo again > GRANTED/.t && mv GRANTED/.t GRANTED/file; \(Self.result)
+                else echo once > GRANTED/file; exec sleep 60; fi
+                """, isThere: false)
+        let moult = try BuiltMoult.path()
+        let second = world.world.second
+        let store = world.store
+        let ended = try Shell.run([
+            "bash", "-c",
+            "'\(moult)' apply -q --store '\(store)' '\(second)' & pid=$!; until [ -e '\(world.granted)/file' ]; do sleep 0.02; done; kill -KILL $pid; wait $pid",
+        ])
+        #expect(ended.status == 137)
+        let settled = try Shell.run([moult, "recover", "--store", store])
+        #expect(settled.status == 0, "\(settled.errors)")
+        #expect(try text(world, "file") == "again\n")
+        #expect(try world.world.versions() == ["2.0.0"])
+    }
+
+    @Test func theMarkIsNoIntentOfASteps() throws {
+        let world = try world(
+            apply: """
+                echo '{"reply":"intent","id":1,"intent":{"moult":["GRANTED/file"]}}'; read -r x; \(Self.result)
+                """)
+        #expect(try world.failure()?.why?.hasSuffix("its intent has a member \"moult\"") == true)
+    }
+
+    /// It gets its own intents only.
+    @Test func theMarkIsNotToldToSteps() throws {
+        let world = try world(
+            apply: """
+                case $message in *'"intents":[]'*) ;; *) exit 8 ;; esac
+                echo x > GRANTED/file; \(Self.result)
+                """, isThere: false)
+        #expect(try world.failure() == nil)
+        #expect(try text(world, "file") == "x\n")
+    }
+}

@@ -1,0 +1,90 @@
+import MoultBasics
+import MoultFiles
+import MoultSandbox
+import TestSupport
+import Testing
+
+/// A database damaged in hundreds of ways, always the same ones: each ends in a report or a refusal, and what SQLite's
+/// own check finds is never called sound.
+@Suite struct DamagedDatabaseTests {
+    static let sql = """
+        PRAGMA page_size = 512; PRAGMA auto_vacuum = 0;
+        CREATE TABLE food(id INTEGER PRIMARY KEY, name TEXT UNIQUE, note BLOB, CHECK(id > 0));
+        CREATE TABLE kind(code TEXT PRIMARY KEY, food REFERENCES food) WITHOUT ROWID;
+        CREATE INDEX by_note ON food(note, name DESC); CREATE INDEX part ON food(name) WHERE id > 50;
+        CREATE VIEW both AS SELECT * FROM food JOIN kind ON food = id;
+        CREATE VIRTUAL TABLE words USING fts5(name);
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 120)
+        INSERT INTO food SELECT i, 'food ' || i, CASE i % 9 WHEN 0 THEN zeroblob(2000) ELSE hex(i * 7919) END FROM n;
+        INSERT INTO kind SELECT 'k' || id, id FROM food; INSERT INTO words SELECT name FROM food;
+        DELETE FROM food WHERE id BETWEEN 30 AND 40;
+        """
+
+    /// The same numbers in each run.
+    struct Numbers: RandomNumberGenerator {
+        var state: UInt64
+        mutating func next() -> UInt64 {
+            state &+= 0x9E37_79B9_7F4A_7C15
+            var z = state
+            z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+            z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+            return z ^ (z >> 31)
+        }
+    }
+
+    /// A byte, a number, a page, a swap or a cut.
+    static func damage(_ bytes: inout [UInt8], _ numbers: inout Numbers) {
+        let page = 512
+        let pages = bytes.count / page
+        let at = Int.random(in: 0..<bytes.count, using: &numbers)
+        let (one, two) = (Int.random(in: 0..<pages, using: &numbers), Int.random(in: 0..<pages, using: &numbers))
+        switch Int.random(in: 0..<8, using: &numbers) {
+        case 0: bytes[at] = .random(in: 0...255, using: &numbers)
+        case 1: bytes[at] ^= 1 << Int.random(in: 0..<8, using: &numbers)
+        // The first bytes of a page say what it is and where its cells are.
+        case 2: bytes[one * page + Int.random(in: 0..<12, using: &numbers)] = .random(in: 0...255, using: &numbers)
+        case 3: bytes[Int.random(in: 16..<100, using: &numbers)] = .random(in: 0...255, using: &numbers)
+        case 4: for offset in 0..<page { bytes[one * page + offset] = bytes[two * page + offset] }
+        case 5: for offset in 0..<page { bytes[one * page + offset] = .random(in: 0...255, using: &numbers) }
+        case 6: for offset in at..<min(at + 16, bytes.count) { bytes[offset] = 0xFF }
+        default: bytes.removeLast(Int.random(in: 1...page * 2, using: &numbers))
+        }
+    }
+
+    @Test(arguments: 0..<8)
+    func damageIsFoundAndNothingFalls(round: Int) throws {
+        let examined = try Examined(Self.sql)
+        let sound = try #require(try Files.read(examined.exam.path, limit: 1 << 24))
+        #expect(try examined.report().findings == [])
+        var exam = examined.exam
+        exam.wantsIdentity = true
+        exam.wantsForeignKeys = true
+        exam.deadline = 10
+        exam.queries = ["SELECT count(*), max(note) FROM both", "SELECT count(*) FROM words WHERE words MATCH 'food'"]
+        var numbers = Numbers(state: UInt64(round))
+        var (exams, paths): ([Exam], [String]) = ([], [])
+        for number in 0..<40 {
+            var bytes = sound
+            for _ in 0...Int.random(in: 0..<3, using: &numbers) { Self.damage(&bytes, &numbers) }
+            exam.path = examined.scratch.path("\(number).db")
+            try Files.writeNew(bytes, to: exam.path)
+            exams.append(exam)
+            paths.append(exam.path)
+        }
+        let examiner = try Examiner.process(BuiltMoult.path())
+        for exam in exams {
+            let report: ExamReport
+            do {
+                report = try examiner.examine([exam], scratch: examined.scratch.path("aside")).first ?? ExamReport()
+            } catch let error as MoultError {
+                // A fall of SQLite would be one, and would be told so.
+                #expect(error.code == .exam)
+                continue
+            }
+            let isSound = report.isOpen && !report.isWAL && report.findings == [] && report.failure == nil
+            guard isSound else { continue }
+            let known = try Shell.run(["sqlite3", exam.path, "PRAGMA integrity_check"])
+            #expect(known.output == "ok\n", "\(exam.path) of round \(round)")
+        }
+    }
+}

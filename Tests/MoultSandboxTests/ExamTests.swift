@@ -1,0 +1,93 @@
+import MoultBasics
+import MoultFiles
+import MoultSandbox
+import TestSupport
+import Testing
+
+/// What a sound database answers, and that it answers the same to a process of its own.
+@Suite struct ExamTests {
+    static let sql = """
+        PRAGMA application_id = 7; PRAGMA user_version = 3;
+        CREATE TABLE food(id INTEGER PRIMARY KEY, name TEXT UNIQUE, CHECK(id > 0));
+        INSERT INTO food VALUES(1, 'rye'), (2, 'oats');
+        """
+
+    @Test func soundDatabaseAnswers() throws {
+        var examined = try Examined(Self.sql)
+        let old = examined.scratch.path("old.db")
+        try Shell.must(["sqlite3", old], input: "CREATE TABLE food(id); INSERT INTO food VALUES(1);")
+        examined.exam.wantsIdentity = true
+        examined.exam.wantsForeignKeys = true
+        examined.exam.queries = [
+            "SELECT count(*) FROM food", "SELECT name FROM food WHERE id = 9", "SELECT NULL", "SELECT x'0102'",
+            "SELEC 1",
+        ]
+        examined.exam.tables = ["food", "gone"]
+        examined.exam.old = old
+        let before = try Tree(examined.scratch.path)
+        let report = try examined.report()
+        #expect(try Tree(examined.scratch.path, skipping: [""]) == Tree(examined.scratch.path, skipping: [""]))
+        #expect(report.isOpen && !report.isWAL)
+        #expect(report.identity?.applicationID == 7)
+        #expect(report.identity?.userVersion == 3)
+        #expect(report.findings == [])
+        #expect(report.answers.prefix(4) == [.text("2"), .text("no row"), .text("NULL"), .text("2 bytes")])
+        #expect(
+            report.rows == [.init(table: "food", before: 1, after: 2), .init(table: "gone", before: nil, after: nil)])
+        #expect(report.failure == nil)
+        // Not a byte, a sidecar or a time of the files.
+        let files = { (tree: Tree) in tree.lines.dropFirst() }
+        #expect(try files(Tree(examined.scratch.path)) == files(before))
+
+        let here = try Examiner.here(why: "a test").examine([examined.exam], scratch: examined.scratch.path("aside"))
+        #expect(here == [report])
+    }
+
+    /// More than there are processors, in the order in which they were asked for.
+    @Test func severalAtOnce() throws {
+        let all = try (1...7).map { number in
+            try Examined(
+                "CREATE TABLE t(x); WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(number)) INSERT INTO t SELECT i FROM n;"
+            )
+        }
+        let exams = all.map { examined in
+            var exam = examined.exam
+            exam.queries = ["SELECT count(*) FROM t"]
+            return exam
+        }
+        let scratch = try Scratch()
+        let reports = try Examiner.process(BuiltMoult.path()).examine(exams, scratch: scratch.path("aside"))
+        withExtendedLifetime(all) {}
+        #expect(reports.map(\.answers) == (1...7).map { [.text("\($0)")] })
+        #expect(try Files.list(scratch.path) == [])
+    }
+
+    /// An older moult beside an app is of no use for this.
+    @Test func whoKnowsNoExamsIsNotNeeded() throws {
+        let examined = try Examined(Self.sql)
+        #expect(try examined.report(by: examined.impostor("exit 64")).findings == [])
+    }
+
+    @Test func whoStopsItIsHeard() throws {
+        struct Stop: Error {}
+        let examined = try Examined(Self.sql)
+        let examiner = try Examiner.process(examined.impostor("sleep 1000"))
+        #expect(throws: Stop.self) {
+            try examiner.examine([examined.exam], scratch: examined.scratch.path("aside")) { _ in throw Stop() }
+        }
+    }
+
+    /// A statement that sorts more than fits into memory puts it aside where it may.
+    @Test func sortingMayUseTheDisk() throws {
+        let examined = try Examined(
+            """
+            CREATE TABLE t(x);
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 40000)
+            INSERT INTO t SELECT hex(randomblob(250)) FROM n;
+            """)
+        #expect(
+            try examined.answer("SELECT count(*) FROM (SELECT x FROM t ORDER BY x LIMIT -1 OFFSET 1)") == .text("39999")
+        )
+        #expect(try examined.answer("SELECT count(DISTINCT x) FROM t") == .text("40000"))
+    }
+}

@@ -1,0 +1,75 @@
+import Glibc
+import MoultBasics
+import MoultFiles
+import MoultSandbox
+import TestSupport
+import Testing
+
+/// A real process under the guard asks for one thing after the other.
+@Suite(.enabled(if: Guard.level.hasSeccomp && Guard.level.landlock >= 3, "this kernel has other guards"))
+struct GuardTests {
+    /// What Landlock looks at: everything outside of the scratch directory is read-only.
+    static let changes = [
+        "write", "append", "open.truncate", "truncate", "create", "unlink", "mkdir", "rmdir", "rename", "rename.in",
+        "link", "link.in", "symlink", "mkfifo",
+    ]
+
+    @Test(arguments: changes, Probed.Way.allCases)
+    func nothingOutsideIsChanged(call: String, way: Probed.Way) throws {
+        let free = try Probed()
+        #expect(try free.ask(call, nil) == "\(call): done")
+
+        let guarded = try Probed()
+        let before = try Tree(guarded.world)
+        let answer = try guarded.ask(call, way)
+        let denials = ["Permission denied", "Operation not permitted", "Invalid cross-device link"]
+        #expect(denials.map { "\(call): \($0)" }.contains(answer))
+        #expect(try Tree(guarded.world) == before)
+    }
+
+    /// What Landlock does not look at, and what has nothing to do with files.
+    static let calls = [
+        "chmod", "chmod.scratch", "fchmod", "fchmodat", "fchmodat2", "chown", "lchown", "fchown", "fchownat", "utimes",
+        "utimensat", "futimens", "setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr",
+        "setxattrat", "file_setattr", "FS_IOC_SETFLAGS", "mknod",
+        "tcp", "udp", "tcp6", "unix", "raw", "netlink", "bind", "connect", "listen", "accept",
+        "ptrace", "process_vm_readv", "namespace", "unshare", "setns", "mount", "umount", "move_mount", "chroot",
+        "io_uring", "bpf", "perf", "open_by_handle_at", "keyctl", "module", "reboot", "clock", "limits",
+    ]
+
+    @Test(arguments: calls, [Probed.Way.spawned, .alone])
+    func callIsDenied(call: String, way: Probed.Way) throws {
+        // Root alone could do most of them without the guard, so only then this shows that it is the guard who denies.
+        if geteuid() == 0 { #expect(try Probed().ask(call, nil) != "\(call): Operation not permitted") }
+        let guarded = try Probed()
+        let before = try Tree(guarded.world)
+        #expect(try guarded.ask(call, way) == "\(call): Operation not permitted")
+        #expect(try Tree(guarded.world) == before)
+    }
+
+    @Test(arguments: ["exec", "fork", "kill", "tgkill"])
+    func whoConfinesItselfIsAlone(call: String) throws {
+        #expect(try Probed().ask(call, .alone) == "\(call): Operation not permitted")
+    }
+
+    @Test(arguments: Probed.Way.allCases)
+    func restWorks(way: Probed.Way) throws {
+        var calls = ["scratch.create", "scratch.truncate", "scratch.unlink", "thread", "tgkill.self", "limits.read"]
+        if way != .reads { calls += ["read", "list", "null"] }
+        if way == .spawned { calls += ["scratch.mkdir", "kill.self"] }
+        // Alone there is no output but the one that is there.
+        if way == .alone { calls.removeAll { $0 == "null" } }
+        #expect(try Probed().ask(calls, way) == calls.map { "\($0): done" })
+    }
+
+    @Test(arguments: ["read", "list", "memory"])
+    func readsOnlyWhatIsNamed(call: String) throws {
+        #expect(try Probed().ask(call, .reads) == "\(call): Permission denied")
+    }
+
+    @Test
+    func otherProcessesMemoryIsNotRead() throws {
+        let answer = try Probed().ask("memory", .spawned)
+        #expect(["memory: Permission denied", "memory: Operation not permitted"].contains(answer))
+    }
+}

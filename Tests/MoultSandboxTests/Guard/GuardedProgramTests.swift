@@ -1,0 +1,85 @@
+import Glibc
+import MoultBasics
+import MoultFiles
+import MoultSandbox
+import TestSupport
+import Testing
+
+/// Ordinary programs under the guard: what they need goes on working, and what they use up is limited.
+struct GuardedProgramTests {
+    let scratch: Scratch
+    init() throws { scratch = try Scratch() }
+
+    private func run(_ script: String, _ limits: Guard.Limits = .init(), within time: Duration? = nil) throws
+        -> ChildProcess.Result
+    {
+        try Guard(writing: [scratch.directory("work")], limits: limits).run(
+            ["sh", "-c", script], in: scratch.directory("work"), environment: ["GREETING": "hello"],
+            input: Array("given\n".utf8), within: time)
+    }
+
+    @Test
+    func shellWorks() throws {
+        let result = try run("pwd; echo $GREETING; cat; ls / > /dev/null; echo x > file; cat < file | tr x y; exit 3")
+        #expect(result.text == "\(scratch.path)/work\nhello\ngiven\ny")
+        #expect(result.ending == .exited(3))
+    }
+
+    @Test
+    func noDescriptorIsInherited() throws {
+        let open = try Descriptor("/etc/passwd", .read)
+        let result = try run("ls -l /proc/self/fd | grep -c passwd")
+        #expect(result.text == "0")
+        #expect(open.number > 2)
+    }
+
+    @Test
+    func pythonHasNoNetwork() throws {
+        let result = try Guard().run(["python3", "-c", "import socket; socket.create_connection(('127.0.0.1', 9))"])
+        #expect(result.complaint.hasSuffix("PermissionError: [Errno 1] Operation not permitted"))
+    }
+
+    @Test
+    func memoryIsLimited() throws {
+        let words = ["python3", "-c", "print(len(bytearray(600 << 20)))"]
+        #expect(try Guard().run(words).text == "629145600")
+        let result = try Guard(limits: .init(memory: 300 << 20)).run(words)
+        #expect(result.complaint.hasSuffix("MemoryError"))
+    }
+
+    @Test
+    func processorTimeIsLimited() throws {
+        #expect(try run("while :; do :; done", .init(processor: 1)).ending == .signalled(SIGXCPU))
+    }
+
+    @Test
+    func fileSizeIsLimited() throws {
+        let result = try run("head -c 1000000 /dev/zero > file", .init(fileSize: 65536))
+        #expect(!result.succeeded)
+        #expect(try Files.facts(scratch.path("work/file"))?.size == 65536)
+    }
+
+    @Test
+    func itEndsInTime() throws {
+        #expect(try run("sleep 1000", within: .milliseconds(200)).ending == .timedOut)
+    }
+
+    @Test
+    func whatCannotBeginSaysWhy() throws {
+        func error(_ words: [String], in directory: String? = nil, writing: [String] = []) throws -> String? {
+            try #require(throws: MoultError.self) { try Guard(writing: writing).run(words, in: directory) }.description
+        }
+        #expect(try error(["/nothing"]) == "cannot run /nothing: No such file or directory")
+        #expect(try error(["no-such-program"]) == "cannot run no-such-program: No such file or directory")
+        #expect(
+            try error(["true"], in: "/nothing")?.hasSuffix("confined (directory): No such file or directory") == true)
+        #expect(try error(["true"], writing: ["/nothing"]) == "cannot open /nothing: No such file or directory")
+    }
+
+    /// The tests have threads, and a confined thread beside free ones would confine nothing.
+    @Test
+    func onlyWhoHasOneThreadConfinesItself() throws {
+        let error = try #require(throws: MoultError.self) { try Guard().confineThisProcess() }
+        #expect(error.description == "cannot confine this process: it has other threads already")
+    }
+}

@@ -1,0 +1,42 @@
+import Glibc
+import MoultBasics
+import MoultFiles
+import MoultSandbox
+import TestSupport
+
+/// A directory with things in it that a guarded process must leave alone, and one beside it where it may write.
+final class Probed {
+    private let all: Scratch
+    let world: String
+    let scratch: String
+    var file: String { "\(world)/file" }
+
+    init() throws {
+        all = try Scratch()
+        world = try all.directory("world")
+        scratch = try all.directory("scratch")
+        try Files.replace(file, with: Array("as it was\n".utf8))
+        try Files.ensureDirectory("\(world)/empty")
+    }
+
+    /// How the probe is put under the guard.
+    enum Way: String, CaseIterable {
+        /// Before it begins, by whoever starts it.
+        case spawned = "no"
+        /// By itself.
+        case alone
+        /// By itself, and it may read nothing outside of its directory.
+        case reads
+    }
+
+    /// What the kernel answers to each call.
+    func ask(_ calls: [String], _ way: Way?) throws -> [String] {
+        let probe = "\(Files.directory(of: try BuiltMoult.path()))/GuardProbe"
+        let words = [probe, way?.rawValue ?? "no", scratch, file] + calls
+        let result = try way == .spawned ? Guard(writing: [scratch]).run(words) : ChildProcess.run(words)
+        guard result.succeeded else { throw MoultError(.system, what: "the probe failed", why: result.complaint) }
+        return result.text.split(separator: "\n").map { String($0) }
+    }
+
+    func ask(_ call: String, _ way: Way?) throws -> String { try ask([call], way).joined() }
+}

@@ -1,0 +1,145 @@
+import Glibc
+import MoultBasics
+import MoultFiles
+import MoultSandbox
+import TestSupport
+import Testing
+
+/// Databases and queries that mean harm: each ends in an answer that says why not, in time, and nothing else happens.
+@Suite struct MaliciousDatabaseTests {
+    struct Harm: CustomTestStringConvertible {
+        let testDescription: String
+        let sql: String
+        let query: String
+        let why: String
+        var deadline = 60
+    }
+
+    static let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
+
+    static let queries = [
+        Harm(
+            testDescription: "endless query", sql: "CREATE TABLE t(x);", query: "\(endless) SELECT max(i) FROM n",
+            why: "it took longer than its deadline", deadline: 1),
+        Harm(
+            testDescription: "endless view", sql: "CREATE VIEW v AS \(endless) SELECT max(i) AS m FROM n;",
+            query: "SELECT m FROM v", why: "it took longer than its deadline", deadline: 1),
+        Harm(
+            testDescription: "huge text", sql: "CREATE TABLE t(x);",
+            query: "SELECT length(replace(hex(zeroblob(30000000)), '0', 'feather'))",
+            why: "string or blob too big"),
+        Harm(
+            testDescription: "huge blob", sql: "CREATE VIEW v AS SELECT zeroblob(1000000000) AS x;",
+            query: "SELECT length(hex(x)) FROM v",
+            why: "string or blob too big"),
+        Harm(
+            testDescription: "code in a view", sql: "CREATE VIEW v AS SELECT load_extension('/tmp/x.so') AS x;",
+            query: "SELECT x FROM v", why: "unsafe use of load_extension()"),
+        Harm(
+            testDescription: "a pointer in a view",
+            sql: "CREATE VIEW v AS SELECT fts3_tokenizer('x', x'0011223344556677') AS x;",
+            query: "SELECT x FROM v", why: "fts3_tokenizer"),
+        Harm(
+            testDescription: "a file in a view", sql: "CREATE VIEW v AS SELECT readfile('/etc/passwd') AS x;",
+            query: "SELECT x FROM v", why: "no such function: readfile"),
+        Harm(
+            testDescription: "another file", sql: "CREATE TABLE t(x);", query: "ATTACH '/etc/passwd' AS p",
+            why: "the guard allows reading only, and this needs ATTACH"),
+        Harm(
+            testDescription: "a change", sql: "CREATE TABLE t(x);", query: "INSERT INTO t VALUES(1) RETURNING x",
+            why: "the guard allows reading only, and this needs INSERT into t"),
+        Harm(
+            testDescription: "a trigger's code",
+            sql: "CREATE TABLE t(x); CREATE TRIGGER g AFTER INSERT ON t BEGIN SELECT load_extension('/tmp/x.so'); END;",
+            query: "INSERT INTO t VALUES(1)", why: "the guard allows reading only"),
+        Harm(
+            testDescription: "a setting", sql: "CREATE TABLE t(x);", query: "PRAGMA trusted_schema = 1",
+            why: "the guard allows reading only, and this needs PRAGMA trusted_schema = 1"),
+    ]
+
+    @Test(arguments: queries)
+    func queryIsAnsweredWithWhyNot(harm: Harm) throws {
+        let answer = try Examined(harm.sql).answer(harm.query, deadline: harm.deadline)
+        guard case .none(let why)? = answer else {
+            Issue.record("the answer is \(String(describing: answer))")
+            return
+        }
+        #expect(why.contains(harm.why))
+    }
+
+    #if !SANITIZED  // That needs the limit of memory.
+        @Test func memoryIsLimited() throws {
+            let columns = (0..<40).map { _ in "hex(zeroblob(30000000))" }.joined(separator: ", ")
+            try queryIsAnsweredWithWhyNot(
+                harm: Harm(
+                    testDescription: "much memory", sql: "CREATE TABLE t(x);", query: "SELECT \(columns)",
+                    why: "out of memory"))
+        }
+    #endif
+
+    /// One call of a function, in which SQLite asks nobody whether the time is over.
+    @Test func onlyTheProcessorEndsIt() throws {
+        var examined = try Examined("CREATE TABLE t(x);", depth: .header)
+        examined.exam.queries = ["SELECT instr(zeroblob(60000000), CAST(zeroblob(30000000) || x'01' AS BLOB))"]
+        examined.exam.deadline = 1
+        // On a busy machine the time is over before so much of the processor was had.
+        #expect(["it took more than 6 s of the processor", "it did not end in time"].contains(examined.refusal()))
+    }
+
+    /// What is put aside while sorting may not fill the disk.
+    @Test func diskIsNotFilled() throws {
+        var examined = try Examined("CREATE TABLE t(x);", depth: .header)
+        examined.exam.queries = [
+            "SELECT count(*) FROM (\(Self.endless) SELECT DISTINCT i || hex(zeroblob(100000)) FROM n)"
+        ]
+        #expect(examined.refusal() == "it wanted more room on the disk than twice its size")
+        #expect(try Files.list(examined.scratch.path) == ["food.db"])
+    }
+
+    /// A constraint that a check of the file computes for each row.
+    @Test func constraintIsNoWayToKeepItBusy() throws {
+        var examined = try Examined(
+            """
+            CREATE TABLE t(x, CHECK(length(replace(hex(zeroblob(400000)), '00', printf('%.20c', x))) > 0));
+            PRAGMA ignore_check_constraints = 1;
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000) INSERT INTO t SELECT i FROM n;
+            """, depth: .quick)
+        examined.exam.deadline = 1
+        let report = try examined.report()
+        #expect(report.findings == nil)
+        #expect(report.failure?.code == .init(408))
+    }
+
+    struct End: CustomTestStringConvertible {
+        let script: String
+        let why: String
+        var testDescription: String { script }
+    }
+
+    @Test(arguments: [
+        End(script: "kill -SEGV $$", why: "SIGSEGV ended the check"),
+        End(script: "kill -BUS $$", why: "SIGBUS ended the check"),
+        End(script: "kill -ABRT $$", why: "SIGABRT ended the check"),
+        End(script: "kill -KILL $$", why: "SIGKILL ended the check, as where memory runs out"),
+        End(script: "echo broken >&2; exit 9", why: "it was stopped: broken"),
+        End(script: "exit 9", why: "it was stopped: it ended with status 9"),
+        End(script: "cat /dev/zero", why: "its answer does not end"),
+        End(script: "echo x >> food.db; echo '{\"isOpen\":true}'", why: "it was changed while it was looked at"),
+        End(script: "echo '{\"rows\":3}'", why: "rows of its answer must be a list of objects, is a whole number"),
+        End(script: "exec sleep 1000", why: "it did not end in time"),
+    ])
+    func endOfTheProcessIsARefusal(end: End) throws {
+        var examined = try Examined("CREATE TABLE t(x);")
+        examined.exam.deadline = 0
+        let program = try examined.impostor("cd \(examined.scratch.path)\n\(end.script)")
+        #expect(examined.refusal(by: program) == end.why)
+        #expect(try Files.list(examined.scratch.path) == ["food.db", "impostor"])
+    }
+
+    @Test func whoInterruptsAllInterruptsIt() throws {
+        let examined = try Examined("CREATE TABLE t(x);")
+        let program = try examined.impostor("kill -INT $$")
+        let error = #expect(throws: MoultError.self) { try examined.report(by: program) }
+        #expect(error?.outcome == .busy)
+    }
+}
