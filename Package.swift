@@ -26,7 +26,8 @@ let package = Package(
     ],
     targets: [
         // C libraries
-        .systemLibrary(name: "CLinux", path: "Sources/CLinux"),
+        // System calls and child processes, which C can do and Swift cannot
+        .target(name: "CLinux"),
         system("CSQLite", pkgConfig: "sqlite3", apt: ["libsqlite3-dev"]),
         system(
             "CArchive",
@@ -171,6 +172,8 @@ let package = Package(
                 "Moult", "MoultCore", "MoultTool", "StepKit", "MoultBasics", "MoultFiles", "TestSupport",
             ]),
         .testTarget(name: "MoultBasicsTests", dependencies: ["MoultBasics"]),
+        .testTarget(
+            name: "MoultFilesTests", dependencies: ["MoultFiles", "MoultBasics", "CLinux", "TestSupport"]),
         .testTarget(
             name: "StepKitTests", dependencies: ["StepKit", "MoultFeed", "MoultBasics", "MoultFiles", "MoultCore"]),
         .testTarget(

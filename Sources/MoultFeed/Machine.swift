@@ -10,7 +10,7 @@ package struct Machine: Sendable, Equatable {
 
     /// This machine, by MOULT_MACHINE_ID or the id that systemd gave it; else by its name.
     package static func this() throws -> Machine {
-        if let id = ChildProcess.ownEnvironment["MOULT_MACHINE_ID"], !id.isEmpty { return Machine(id: id) }
+        if let id = Subprocess.ownEnvironment["MOULT_MACHINE_ID"], !id.isEmpty { return Machine(id: id) }
         for path in ["/etc/machine-id", "/etc/hostname"] {
             let text = String(decoding: try Files.read(path, limit: 4096) ?? [], as: UTF8.self)
             if let line = text.split(whereSeparator: \.isWhitespace).first { return Machine(id: String(line)) }

@@ -30,7 +30,7 @@ package final class Confinement: Sendable {
     deinit { if let ruleset { Glibc.close(ruleset) } }
 
     /// Lends it in C's form.
-    private func with<R>(_ body: (moult_confinement) -> R) -> R {
+    func with<R>(_ body: (moult_confinement) -> R) -> R {
         let limits = limits.map { moult_limit(resource: $0.resource, soft: $0.soft, hard: $0.hard) }
         return filter.withUnsafeBytes { filter in
             limits.withUnsafeBufferPointer { limits in
@@ -49,41 +49,6 @@ package final class Confinement: Sendable {
             throw MoultError(.system, what: "cannot confine this process", why: "it has other threads already")
         }
         let (part, code) = with { how in withUnsafePointer(to: how) { (moult_confine($0), moult_errno()) } }
-        if part != 0 { throw Errno(code).error("cannot confine this process (\(Self.parts[Int(part)]))") }
+        if part != 0 { throw Errno(code).error("cannot confine this process (\(Subprocess.part(part)))") }
     }
-
-    /// Starts a program, named with its directory, that is confined from its beginning on.
-    func spawn(
-        _ arguments: [UnsafeMutablePointer<CChar>?], _ environment: [UnsafeMutablePointer<CChar>?], program: String,
-        in directory: String?, input: Int32, output: Int32, errors: Int32, isGroup: Bool
-    ) throws -> pid_t {
-        var failure = moult_spawn_failure()
-        let name = strdup(program)
-        let place = directory.flatMap { strdup($0) }
-        defer {
-            free(name)
-            free(place)
-        }
-        let pid = arguments.withUnsafeBufferPointer { arguments in
-            environment.withUnsafeBufferPointer { environment in
-                with { how in
-                    var what = moult_program(
-                        program: name, arguments: arguments.baseAddress, environment: environment.baseAddress,
-                        directory: place, input: input, output: output, errors: errors, is_group: isGroup ? 1 : 0,
-                        confinement: how)
-                    return moult_spawn_confined(&what, &failure)
-                }
-            }
-        }
-        guard pid > 0 else {
-            let part = Self.parts[Int(failure.part)]
-            throw Errno(failure.code).error("cannot run \(program)\(part.isEmpty ? "" : " confined (\(part))")")
-        }
-        return pid
-    }
-
-    /// What could fail, by the number that C gives it.
-    private static let parts = [
-        "", "limits", "privileges", "Landlock", "seccomp", "descriptors", "directory", "",
-    ]
 }

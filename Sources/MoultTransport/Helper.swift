@@ -7,7 +7,7 @@ enum Helper {
 
     /// Where it is: where a variable says, beside this very program, where it is installed, or in PATH.
     static func path() throws -> String {
-        let environment = ChildProcess.ownEnvironment
+        let environment = Subprocess.ownEnvironment
         if let named = environment["MOULT_FETCH"], !named.isEmpty { return named }
         var places: [String] = []
         if let own = try Files.target(ofLink: "/proc/self/exe") {

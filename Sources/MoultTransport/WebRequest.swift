@@ -10,7 +10,7 @@ struct WebRequest {
 
     /// Asks, hands the answer to `taker` while it comes, and gives its head.
     func perform(_ manners: Transport.Manners, _ taker: any Taker, _ stopIfAsked: () throws -> Void) throws -> WebHead {
-        let child = try StreamingChild([Helper.path()], input: Array(json(manners).line.utf8))
+        let child = try Subprocess(.init([Helper.path()]), input: .bytes(Array(json(manners).line.utf8)))
         var head: WebHead?
         var line: [UInt8] = []
         do {
@@ -46,7 +46,7 @@ struct WebRequest {
         ])
     }
 
-    private func ended(_ end: ChildProcess.Result, _ head: WebHead?) throws -> WebHead {
+    private func ended(_ end: Subprocess.Result, _ head: WebHead?) throws -> WebHead {
         if end.succeeded {
             guard let head else { throw Helper.confused("it said nothing") }
             return head

@@ -60,35 +60,38 @@ package struct StepConversation {
     }
 
     func send(_ line: [UInt8], as message: String) throws -> Answer {
-        let process = try StepProcess(executable, name: step, rights: rights, scratch: scratch)
-        var state = State(pending: line + extra)
+        let process = try executable.start(as: step, rights, scratch: scratch)
+        process.send(line + extra)
+        var state = State()
         do {
             try converse(process, &state)
-            let ending = try process.collect()
-            try drain(process, &state)
+            // Whatever else had the pipes open is ended with it.
+            let ending = try process.endGroup()
+            if !state.line.isEmpty { throw Misbehaving(.strayOutput(String(decoding: state.line, as: UTF8.self))) }
             return Answer(result: try answer(state, ending), mountsAreReadOnly: process.mountsAreReadOnly)
         } catch let error as Misbehaving {
             // What it had said on standard error by then may tell why.
-            try? drainErrors(process, &state)
+            while case .errors(let bytes)? = try? process.next(until: .now) { state.add(bytes) }
             throw error.what.error(step, message, said: state.complaint)
         } catch let error as Refusal {
             throw error.error(step, message)
         } catch let error as Killed {
-            _ = try process.collect()
+            process.kill()
             throw error
         } catch {
-            cancel(process, &state)
+            cancel(process)
             throw error
         }
     }
 
     private struct State {
-        var pending: [UInt8]
         var line: [UInt8] = []
         var received = 0
         var said: [UInt8] = []
         var result: JSON?
         var refusal: Refusal?
+
+        mutating func add(_ bytes: [UInt8]) { said = (said + bytes).suffix(4096) }
 
         /// The last of what it wrote on standard error.
         var complaint: String {
@@ -96,78 +99,45 @@ package struct StepConversation {
         }
     }
 
-    private func converse(_ process: StepProcess, _ state: inout State) throws {
+    private func converse(_ process: Subprocess, _ state: inout State) throws {
         var deadline = ContinuousClock.now + .seconds(seconds)
-        let end = moult_pidfd_open(process.pid)
-        guard end >= 0 else { throw Errno(moult_errno()).error("cannot wait for the step \(step)") }
-        defer { Glibc.close(end) }
-        var outputs = [process.output, process.errors]
         while true {
             try stop()
-            var polls = [end, outputs[0], outputs[1]].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
-            polls.append(pollfd(fd: state.pending.isEmpty ? -1 : process.input, events: Int16(POLLOUT), revents: 0))
-            let count = poll(&polls, 4, 100)
-            if count < 0 {
-                if moult_errno() == EINTR { continue }
-                throw Errno(moult_errno()).error("cannot wait for the step \(step)")
+            switch try process.next(until: min(deadline, .now + .milliseconds(100))) {
+            case .output(let bytes):
+                try take(bytes, process, &state)
+                if countsSilence { deadline = ContinuousClock.now + .seconds(seconds) }
+            case .errors(let bytes): state.add(bytes)
+            case .ended: return
+            case nil: break
             }
-            if polls[3].revents != 0 { write(process, &state) }
-            for index in 0..<2 where polls[1 + index].revents != 0 {
-                if try take(index, process, &state) { outputs[index] = -1 }
-                if index == 0, countsSilence { deadline = ContinuousClock.now + .seconds(seconds) }
-            }
-            if polls[0].revents != 0 { return }
             // A step that waits for the end of its input after its result shall find it.
             if state.result != nil || state.refusal != nil { process.closeInput() }
             if ContinuousClock.now >= deadline {
                 let isSilent = countsSilence || state.received == 0
-                cancel(process, &state)
+                cancel(process)
                 throw Misbehaving(isSilent ? .silence(seconds: seconds) : .tooLong(seconds: seconds))
             }
         }
     }
 
-    private func write(_ process: StepProcess, _ state: inout State) {
-        let count = state.pending.withUnsafeBytes { moult_write_quietly(process.input, $0.baseAddress, $0.count) }
-        if count > 0 {
-            state.pending.removeFirst(count)
-        } else if moult_errno() != EAGAIN, moult_errno() != EINTR {
-            // It reads no more; what it says, or its end, tells the rest.
-            state.pending = []
-            process.closeInput()
-        }
-    }
-
-    /// Takes in what is there; says whether it was the end.
-    private func take(_ index: Int, _ process: StepProcess, _ state: inout State) throws -> Bool {
-        var buffer = [UInt8](repeating: 0, count: 1 << 16)
-        let count = read(index == 0 ? process.output : process.errors, &buffer, buffer.count)
-        if count < 0 {
-            if moult_errno() == EAGAIN || moult_errno() == EINTR { return false }
-            throw Errno(moult_errno()).error("cannot read what the step \(step) says")
-        }
-        if count == 0 { return true }
-        guard index == 0 else {
-            state.said = (state.said + buffer[..<count]).suffix(4096)
-            return false
-        }
-        state.received += count
+    private func take(_ bytes: [UInt8], _ process: Subprocess, _ state: inout State) throws {
+        state.received += bytes.count
         if state.received > Self.mostOutput { throw Misbehaving(.tooMuchOutput) }
-        var rest = buffer[..<count]
+        var rest = bytes[...]
         while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
             state.line += rest[..<end]
             rest = rest[(end + 1)...]
             if state.line.count > Self.longestLine { throw Misbehaving(.lineTooLong) }
             let line = state.line
             state.line = []
-            try take(line, process, &state)
+            try take(line: line, process, &state)
         }
         state.line += rest
         if state.line.count > Self.longestLine { throw Misbehaving(.lineTooLong) }
-        return false
     }
 
-    private func take(_ line: [UInt8], _ process: StepProcess, _ state: inout State) throws {
+    private func take(line: [UInt8], _ process: Subprocess, _ state: inout State) throws {
         let text = String(decoding: line, as: UTF8.self)
         let json: JSON
         do { json = try JSON(parsing: line, source: "the step") } catch { throw Misbehaving(.strayOutput(text)) }
@@ -184,8 +154,8 @@ package struct StepConversation {
         case "intent":
             try onIntent(json["intent"] ?? .null)
             let number = json["id"] ?? .null
-            state.pending += Array(
-                (JSON.object([.init("message", "intentAck"), .init("id", number)]).line + "\n").utf8)
+            process.send(
+                Array((JSON.object([.init("message", "intentAck"), .init("id", number)]).line + "\n").utf8))
         case "result":
             try onResult()
             state.result = json
@@ -194,22 +164,7 @@ package struct StepConversation {
         }
     }
 
-    /// What was in the pipes when it ended; whatever else had them open has been ended with it.
-    private func drain(_ process: StepProcess, _ state: inout State) throws {
-        for index in 0..<2 {
-            while true {
-                let before = (state.received, state.said.count)
-                if try take(index, process, &state) || before == (state.received, state.said.count) { break }
-            }
-        }
-        if !state.line.isEmpty { throw Misbehaving(.strayOutput(String(decoding: state.line, as: UTF8.self))) }
-    }
-
-    private func drainErrors(_ process: StepProcess, _ state: inout State) throws {
-        _ = try take(1, process, &state)
-    }
-
-    private func answer(_ state: State, _ ending: ChildProcess.Ending) throws -> JSON {
+    private func answer(_ state: State, _ ending: Subprocess.Ending) throws -> JSON {
         switch (state.result, ending) {
         case (_, .signalled(let signal)): throw Misbehaving(.signal(signal))
         case (let result?, .exited(0)): return result
@@ -222,24 +177,19 @@ package struct StepConversation {
     }
 
     /// Tells it to stop, then asks its group to end, then ends it.
-    private func cancel(_ process: StepProcess, _ state: inout State) {
-        guard !process.hasEnded else { return }
-        let line = Array((JSON.object([.init("message", "cancel")]).line + "\n").utf8)
-        _ = line.withUnsafeBytes { moult_write_quietly(process.input, $0.baseAddress, $0.count) }
-        process.closeInput()
+    private func cancel(_ process: Subprocess) {
+        process.send(Array((JSON.object([.init("message", "cancel")]).line + "\n").utf8))
         for signal in [SIGTERM, SIGKILL] {
             let deadline = ContinuousClock.now + Self.grace
-            while !process.hasEnded, ContinuousClock.now < deadline {
-                // What it says now counts no more, but it must not wait for somebody to read it.
-                var buffer = [UInt8](repeating: 0, count: 1 << 16)
-                let sizes = [process.output, process.errors].map { read($0, &buffer, 1 << 16) }
-                if sizes.allSatisfy({ $0 <= 0 }) { usleep(2000) }
+            // What it says now counts no more, but it must not wait for somebody to read it.
+            while ContinuousClock.now < deadline {
+                // The error at hand is the one to tell.
+                guard let event = try? process.next(until: deadline) else { break }
+                if case .ended = event { return process.kill() }
             }
-            if process.hasEnded { break }
             process.signal(signal)
         }
-        // It is dead or about to be; the error at hand is the one to tell.
-        _ = try? process.collect()
+        process.kill()
     }
 }
 

@@ -74,7 +74,7 @@ enum WatchVerb {
     private static func execute(
         _ words: [String], _ change: Follower.Change, _ layout: StoreLayout, _ output: Output
     ) throws {
-        let ended = try ChildProcess.run(
+        let ended = try Subprocess.run(
             words,
             environment: [
                 "MOULT_STORE": layout.root, "MOULT_GENERATION": change.generation, "MOULT_VERSION": change.version,

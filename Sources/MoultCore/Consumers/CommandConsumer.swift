@@ -21,7 +21,7 @@ package struct CommandConsumer: ConsumerChannel, Equatable {
     }
 
     static func run(_ words: [String], _ call: ConsumerCall) throws {
-        let ended = try ChildProcess.run(
+        let ended = try Subprocess.run(
             words, in: call.directory, environment: call.message.environment,
             input: Array((call.message.json.line + "\n").utf8), within: call.time, stop: call.stop)
         if ended.succeeded { return }
@@ -33,7 +33,7 @@ package struct CommandConsumer: ConsumerChannel, Equatable {
         }
     }
 
-    private static func text(_ what: String, _ ended: ChildProcess.Result) -> String {
+    private static func text(_ what: String, _ ended: Subprocess.Result) -> String {
         ended.errors.isEmpty ? what : "\(what): \(ended.complaint)"
     }
 }

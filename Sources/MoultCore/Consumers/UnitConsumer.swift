@@ -10,7 +10,7 @@ package struct UnitConsumer: ConsumerChannel, Equatable {
 
     /// What is not running is neither stopped nor started.
     func isThere(_ call: ConsumerCall) throws -> Bool {
-        try ChildProcess.run(["systemctl", "is-active", "--quiet", unit], within: call.time).succeeded
+        try Subprocess.run(["systemctl", "is-active", "--quiet", unit], within: call.time).succeeded
     }
 
     func release(_ call: ConsumerCall) throws { try CommandConsumer.run(["systemctl", "stop", unit], call) }

@@ -8,10 +8,12 @@ package enum StoreLock {
     package static func take(
         _ layout: StoreLayout, wait seconds: Int = 0, stop: () throws -> Void = {}
     ) throws -> FileLock {
-        let until = Timestamp.now.seconds + seconds
+        let until = ContinuousClock.now + .seconds(seconds)
+        let patience = ContinuousClock.now + leftBehind
         while true {
             if let lock = try lock(layout) { return lock }
-            if Timestamp.now.seconds >= until { break }
+            let now = ContinuousClock.now
+            if now >= until, try now >= patience || !isLeftBehind(layout) { break }
             try stop()
             usleep(20_000)
         }
@@ -21,6 +23,15 @@ package enum StoreLock {
             .locked, .busy, what: "the store \(layout.root) is in use",
             why: holders.isEmpty ? "another moult has its lock" : "\(holders.joined(separator: ", ")) has its lock",
             now: "Try again later, or let moult wait for it: --wait SECONDS")
+    }
+
+    /// How long a lock is waited for whose holder has ended.
+    private static let leftBehind = Duration.seconds(5)
+
+    /// Whether the lock's holder has ended: a child that it was starting when it was killed has a copy of the lock until it
+    /// runs its program. Its number may belong to another process by now; then the lock is not waited for.
+    private static func isLeftBehind(_ layout: StoreLayout) throws -> Bool {
+        try LockHolders.of(layout.lock).allSatisfy { try Files.facts("/proc/\($0.pid)") == nil }
     }
 
     /// Who may not take the lock may not change the store, and that is what there is to say.

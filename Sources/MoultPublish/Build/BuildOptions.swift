@@ -14,7 +14,7 @@ package struct BuildOptions {
     /// The database of the previous release, whose layout is kept where rows are unchanged.
     package var from: String?
     /// Where `${env.X}` and `SOURCE_DATE_EPOCH` come from.
-    package var environment = ChildProcess.ownEnvironment
+    package var environment = Subprocess.ownEnvironment
     /// Gets every warning as it comes.
     package var warn: (BuildWarning) -> Void = { _ in }
     /// Gets what the script prints: `.print`, `.echo`, the rows of its queries.

@@ -16,10 +16,10 @@ package struct Revision: Equatable, Sendable {
     /// Asks git about the repository that the directory belongs to.
     package init(of directory: String) throws {
         func git(_ arguments: String...) throws -> String {
-            let result: ChildProcess.Result
+            let result: Subprocess.Result
             do {
                 // A look at the repository must not write its index, and messages are quoted as they are.
-                result = try ChildProcess.run(
+                result = try Subprocess.run(
                     ["git"] + arguments, in: directory,
                     environment: ["GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"], limit: 64 << 20)
             } catch {

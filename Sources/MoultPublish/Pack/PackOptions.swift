@@ -20,7 +20,7 @@ package struct PackOptions {
     /// Packs although files differ from what is committed.
     package var allowDirty = false
     package var defines: [String: String] = [:]
-    package var environment = ChildProcess.ownEnvironment
+    package var environment = Subprocess.ownEnvironment
     package var warn: (String) -> Void = { _ in }
     /// Asked again and again: whether SQLite shall stop what it is at.
     package var shouldStop: (@Sendable () -> Bool)?

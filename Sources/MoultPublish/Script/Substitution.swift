@@ -14,7 +14,7 @@ package final class Substitution {
 
     /// The directory is one of the repository's.
     package init(
-        defines: [String: String], environment: [String: String] = ChildProcess.ownEnvironment, directory: String
+        defines: [String: String], environment: [String: String] = Subprocess.ownEnvironment, directory: String
     ) {
         (self.defines, self.environment, self.directory) = (defines, environment, directory)
     }

@@ -47,9 +47,9 @@ struct Inquiry<Asked: Question> {
 
     private func answer(_ stop: () throws -> Void) throws -> Asked.Answer {
         // Its end says what happened. To print where it fell takes seconds, and hides the signal.
-        let child = try StreamingChild(
-            [program, Asked.word], environment: ["SWIFT_BACKTRACE": "enable=no"],
-            input: Array(question.json.setting("scratch", to: .string(scratch)).line.utf8))
+        let child = try Subprocess(
+            .init([program, Asked.word], environment: ["SWIFT_BACKTRACE": "enable=no"]),
+            input: .bytes(Array(question.json.setting("scratch", to: .string(scratch)).line.utf8)))
         var answer: [UInt8] = []
         do {
             // It stops on its own; this is for one that hangs.
@@ -70,7 +70,7 @@ struct Inquiry<Asked: Question> {
     }
 
     private func answer(
-        _ answer: [UInt8], _ end: ChildProcess.Result, _ stop: () throws -> Void
+        _ answer: [UInt8], _ end: Subprocess.Result, _ stop: () throws -> Void
     ) throws -> Asked.Answer {
         switch end.ending {
         case .exited(0):

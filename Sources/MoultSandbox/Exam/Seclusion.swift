@@ -37,7 +37,7 @@ package enum Seclusion {
             let words = [program, word, scratch ?? ""] + CommandLine.arguments.dropFirst()
             var environment = ["SWIFT_BACKTRACE": "enable=no"]
             if let scratch { (environment["TMPDIR"], environment["SQLITE_TMPDIR"]) = (scratch, scratch) }
-            let ending = try ChildProcess.runInPlace(words, environment: environment, isStopping: isStopping)
+            let ending = try Subprocess.runInPlace(words, environment: environment, isStopping: isStopping)
             let status = try status(of: ending, what)
             if let scratch { try body(scratch) }
             return status
@@ -56,7 +56,7 @@ package enum Seclusion {
         return nil
     }
 
-    private static func status(of ending: ChildProcess.Ending, _ what: String) throws -> Int32 {
+    private static func status(of ending: Subprocess.Ending, _ what: String) throws -> Int32 {
         switch ending {
         case .exited(let status): return status
         case .signalled(let signal):

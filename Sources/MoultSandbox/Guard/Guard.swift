@@ -59,14 +59,14 @@ package struct Guard: Sendable {
         (self.reading, self.writing, self.limits) = (reading, writing, limits)
     }
 
-    /// Runs a program under this guard, as `ChildProcess.run` does without one.
+    /// Runs a program under this guard, as `Subprocess.run` does without one.
     package func run(
         _ arguments: [String], in directory: String? = nil, environment: [String: String] = [:], input: [UInt8] = [],
         within time: Duration? = nil, limit: Int = 1 << 20, stop: () throws -> Void = {}
-    ) throws -> ChildProcess.Result {
-        try ChildProcess.run(
+    ) throws -> Subprocess.Result {
+        try Subprocess.run(
             arguments, in: directory, environment: environment, input: input, within: time, limit: limit,
-            confinement: confinement(alone: nil), stop: stop)
+            confinement: confinement(), stop: stop)
     }
 
     /// Puts this very process under the guard, for good; it must have no other thread yet.
@@ -76,20 +76,17 @@ package struct Guard: Sendable {
         try confinement(alone: getpid()).confineThisProcess()
     }
 
-    private func confinement(alone: pid_t?) throws -> Confinement {
+    /// The same for a program that is yet to be started; `alone` is the number of a process that starts none.
+    package func confinement(alone: Int32? = nil) throws -> Confinement {
         let level = Self.level
         return Confinement(
-            ruleset: level.landlock > 0 ? try ruleset() : nil, filter: level.hasSeccomp ? filter(alone: alone) : [],
+            ruleset: level.landlock > 0 ? try Rules(version: level.landlock).ruleset(reading, writing, sockets) : nil,
+            filter: level.hasSeccomp ? filter(alone: alone) : [],
             limits: kernelLimits)
     }
 
-    /// The rules of Landlock, for who starts a program in a way of its own; the descriptor is the caller's to close.
-    package func ruleset() throws -> Int32 {
-        try Rules(version: Self.level.landlock).ruleset(reading, writing, sockets)
-    }
-
     /// The program of seccomp, an instruction each.
-    package func filter(alone: Int32? = nil) -> [UInt64] {
+    private func filter(alone: Int32?) -> [UInt64] {
         let lists = besides.rawValue | (alone == nil ? 0 : Int32(MOULT_DENY_ALONE))
         return [UInt64](unsafeUninitializedCapacity: Int(MOULT_FILTER_CAPACITY)) { buffer, count in
             count = buffer.withMemoryRebound(to: sock_filter.self) {

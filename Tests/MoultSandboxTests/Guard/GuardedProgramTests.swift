@@ -11,7 +11,7 @@ struct GuardedProgramTests {
     init() throws { scratch = try Scratch() }
 
     private func run(_ script: String, _ limits: Guard.Limits = .init(), within time: Duration? = nil) throws
-        -> ChildProcess.Result
+        -> Subprocess.Result
     {
         try Guard(writing: [scratch.directory("work")], limits: limits).run(
             ["sh", "-c", script], in: scratch.directory("work"), environment: ["GREETING": "hello"],
@@ -72,7 +72,7 @@ struct GuardedProgramTests {
         #expect(try error(["/nothing"]) == "cannot run /nothing: No such file or directory")
         #expect(try error(["no-such-program"]) == "cannot run no-such-program: No such file or directory")
         #expect(
-            try error(["true"], in: "/nothing")?.hasSuffix("confined (directory): No such file or directory") == true)
+            try error(["true"], in: "/nothing")?.hasSuffix(": No such file or directory (directory)") == true)
         #expect(try error(["true"], writing: ["/nothing"]) == "cannot open /nothing: No such file or directory")
     }
 

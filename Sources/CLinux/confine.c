@@ -1,34 +1,19 @@
-// What keeps a child from doing harm: Landlock, seccomp, limits. Debian's headers are older than many kernels, so what
-// those expect is written out here.
-#pragma once
-#include "shim.h"
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <signal.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/prctl.h>
-
-// syscall is variadic.
-static inline long moult_syscall(long number, long a, long b, long c, long d) { return syscall(number, a, b, c, d); }
-
-// --- Landlock
+#include "CLinux.h"
 
 struct moult_landlock_rules {
     uint64_t files, network, scopes;
 };
 
 // The version of Landlock that the kernel has, negative if none is in force.
-static inline int moult_landlock_version(void) { return (int)syscall(444 /* landlock_create_ruleset */, NULL, 0, 1u); }
+int moult_landlock_version(void) { return (int)syscall(444 /* landlock_create_ruleset */, NULL, 0, 1u); }
 
-static inline int moult_landlock_create(uint64_t files, uint64_t network, uint64_t scopes) {
+int moult_landlock_create(uint64_t files, uint64_t network, uint64_t scopes) {
     // An older kernel takes the longer form, too, as long as what it does not know is zero.
     struct moult_landlock_rules rules = {files, network, scopes};
     return (int)syscall(444, &rules, sizeof rules, 0);
 }
 
-static inline int moult_landlock_allow(int ruleset, int file, uint64_t access) {
+int moult_landlock_allow(int ruleset, int file, uint64_t access) {
     struct __attribute__((packed)) {
         uint64_t access;
         int32_t file;
@@ -36,28 +21,13 @@ static inline int moult_landlock_allow(int ruleset, int file, uint64_t access) {
     return (int)syscall(445 /* landlock_add_rule */, ruleset, 1 /* LANDLOCK_RULE_PATH_BENEATH */, &beneath, 0);
 }
 
-static inline int moult_open_path(const char *path) { return openat(AT_FDCWD, path, O_PATH | O_CLOEXEC); }
+int moult_open_path(const char *path) { return openat(AT_FDCWD, path, O_PATH | O_CLOEXEC); }
 
 // --- seccomp
 
-typedef struct {
-    const char *name;
-    int number;
-} moult_call;
-
-// Which calls are denied besides those that nobody in here may make.
-enum {
-    MOULT_DENY_ALONE = 1,  // for a process that starts nothing and makes nothing by name
-    MOULT_DENY_LEAVING = 2,  // nobody leaves the process group, by which all of it is ended
-    MOULT_DENY_LASTING = 4,  // nor are files locked, or things left of the old kind of shared memory
-};
-
-// Which sockets may be made.
-enum { MOULT_SOCKETS_NONE = 0, MOULT_SOCKETS_LOCAL = 1, MOULT_SOCKETS_ALL = 2 };
-
 // The calls of one list, 0 for what is denied always, one by one; a null name at the end. Those from 424 on have the same
 // number on every processor.
-static inline moult_call moult_denied_call(int list, int index) {
+moult_call moult_denied_call(int list, int index) {
 #define CALL(name) {#name, SYS_##name}
     static const moult_call always[] = {
         // Landlock does not look at owners, modes, times and attributes.
@@ -117,16 +87,12 @@ static inline moult_call moult_denied_call(int list, int index) {
     }
 }
 
-static inline int moult_is_socket_call(int number) {
+static int moult_is_socket_call(int number) {
     return number == SYS_socket || number == SYS_connect || number == SYS_bind || number == SYS_listen
         || number == SYS_accept || number == SYS_accept4;
 }
 
-enum { MOULT_FILTER_CAPACITY = 512 };
-
-// Writes the program that answers "not permitted" to denied calls; the number of its instructions. A process that is
-// alone has the number `own`: it sends signals to itself only, and starts nothing.
-static inline int moult_filter(struct sock_filter *out, int lists, int sockets, int own) {
+int moult_filter(struct sock_filter *out, int lists, int sockets, int own) {
     const int alone = lists & MOULT_DENY_ALONE;
     int n = 0;
     const struct sock_filter deny = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
@@ -210,132 +176,25 @@ static inline int moult_filter(struct sock_filter *out, int lists, int sockets, 
 }
 
 // Whether the kernel can filter calls: it looks at the address only if it can.
-static inline int moult_has_seccomp(void) {
+int moult_has_seccomp(void) {
     return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL, 0, 0) < 0 && errno == EFAULT;
 }
 
-// --- both on this thread and on what it starts, for good
-
-typedef struct {
-    int resource;
-    uint64_t soft, hard;
-} moult_limit;
-
-typedef struct {
-    int ruleset;  // -1 for none
-    const struct sock_filter *filter;
-    int filter_count;  // 0 for none
-    const moult_limit *limits;
-    int limit_count;
-} moult_confinement;
-
-// 0, or at which of its parts it failed: 1 limits, 2 privileges, 3 Landlock, 4 seccomp. Calls nothing that is unsafe after fork.
-static inline int moult_confine(const moult_confinement *how) {
+int moult_confine(const moult_confinement *how) {
     for (int i = 0; i < how->limit_count; i++) {
         uint64_t limit[2] = {how->limits[i].soft, how->limits[i].hard}, old[2];
         // What is narrower already stays.
-        if (syscall(SYS_prlimit64, 0, how->limits[i].resource, NULL, old) != 0) return 1;
+        if (syscall(SYS_prlimit64, 0, how->limits[i].resource, NULL, old) != 0) return MOULT_PART_LIMITS;
         if (old[1] < limit[1]) limit[1] = old[1];
         if (old[0] < limit[0]) limit[0] = old[0];
         if (limit[1] < limit[0]) limit[0] = limit[1];
-        if (syscall(SYS_prlimit64, 0, how->limits[i].resource, limit, NULL) != 0) return 1;
+        if (syscall(SYS_prlimit64, 0, how->limits[i].resource, limit, NULL) != 0) return MOULT_PART_LIMITS;
     }
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return 2;
-    if (how->ruleset >= 0 && syscall(446 /* landlock_restrict_self */, how->ruleset, 0) != 0) return 3;
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return MOULT_PART_PRIVILEGES;
+    if (how->ruleset >= 0 && syscall(446 /* landlock_restrict_self */, how->ruleset, 0) != 0) return MOULT_PART_LANDLOCK;
     if (how->filter_count > 0) {
         struct sock_fprog program = {(unsigned short)how->filter_count, (struct sock_filter *)how->filter};
-        if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) != 0) return 4;
+        if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) != 0) return MOULT_PART_SECCOMP;
     }
     return 0;
-}
-
-// --- a program that is confined before it begins
-
-// In a child after fork: no handler of its parent's, and nothing blocked.
-static inline void moult_usual_signals(void) {
-    for (int signal = 1; signal < 65; signal++) {
-        struct sigaction usual = {.sa_handler = SIG_DFL};
-        sigaction(signal, &usual, NULL);
-    }
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-// Every descriptor but the first three goes when the program begins.
-static inline void moult_close_others_on_exec(void) {
-    if (syscall(436 /* close_range */, 3u, ~0u, 4u /* CLOEXEC */) != 0)
-        for (int fd = 3; fd < 4096; fd++) fcntl(fd, F_SETFD, FD_CLOEXEC);
-}
-
-typedef struct {
-    const char *program;  // with its directory
-    char *const *arguments;
-    char *const *environment;
-    const char *directory;  // null for this one's
-    int input, output, errors;
-    int is_group;
-    moult_confinement confinement;
-} moult_program;
-
-typedef struct {
-    int part;  // as of moult_confine; 5 descriptors, 6 directory, 7 the program itself
-    int code;
-} moult_spawn_failure;
-
-// posix_spawn cannot do it: between fork and exec there is more to do than it knows. Negative, with the failure, if the
-// program did not begin. Only what is safe after fork is called there.
-static inline pid_t moult_spawn_confined(const moult_program *what, moult_spawn_failure *failure) {
-    int report[2];
-    failure->part = 0;
-    if (pipe2(report, O_CLOEXEC) != 0) {
-        *failure = (moult_spawn_failure){5, errno};
-        return -1;
-    }
-    // No handler of this program's may run in the child.
-    sigset_t all, before;
-    sigfillset(&all);
-    sigprocmask(SIG_BLOCK, &all, &before);
-    pid_t child = fork();
-    if (child == 0) {
-        int part = 5;
-        moult_usual_signals();
-        if (what->is_group && setpgid(0, 0) != 0) goto failed;
-        if (dup2(what->input, 0) < 0 || dup2(what->output, 1) < 0 || dup2(what->errors, 2) < 0) goto failed;
-        moult_close_others_on_exec();
-        part = 6;
-        if (what->directory && chdir(what->directory) != 0) goto failed;
-        part = moult_confine(&what->confinement);
-        if (part != 0) goto failed;
-        part = 7;
-        execve(what->program, what->arguments, what->environment);
-    failed:;
-        moult_spawn_failure said = {part, errno};
-        // Nobody else can be told if this fails.
-        if (write(report[1], &said, sizeof said) < 0) _exit(126);
-        _exit(127);
-    }
-    int code = errno;
-    sigprocmask(SIG_SETMASK, &before, NULL);
-    close(report[1]);
-    if (child < 0) {
-        *failure = (moult_spawn_failure){5, code};
-    } else {
-        ssize_t count;
-        do count = read(report[0], failure, sizeof *failure);
-        while (count < 0 && errno == EINTR);
-        if (count == sizeof *failure) {
-            while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {}
-            child = -1;
-        }
-    }
-    close(report[0]);
-    return child;
-}
-
-// Whether this process has one thread only.
-static inline int moult_is_single_threaded(void) {
-    struct stat tasks;
-    // Two links of its own, and one for each thread.
-    return stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink == 3;
 }

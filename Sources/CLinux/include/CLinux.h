@@ -1,0 +1,181 @@
+// System calls of Linux that Swift's Glibc module does not bring, and child processes that are confined from their first
+// instruction on. Debian's headers are older than many kernels, so constants they lack are written out here.
+#pragma once
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1
+#endif
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+// --- system calls: system.c
+
+// errno is a macro over a function.
+int moult_errno(void);
+void moult_set_errno(int value);
+
+// open, fcntl and syscall are variadic.
+int moult_openat(int dir, const char *path, int flags, mode_t mode);
+int moult_fcntl_int(int fd, int command, int argument);
+long moult_syscall(long number, long a, long b, long c, long d);
+#define MOULT_F_SETSIG 10
+#define MOULT_F_SETLEASE 1024
+#define MOULT_F_GETLEASE 1025
+#define MOULT_O_PATH 010000000
+
+// glibc 2.36 declares renameat2 only under _GNU_SOURCE, which Swift's importer does not set.
+int moult_renameat2(int from, const char *old, int to, const char *new_, unsigned flags);
+#define MOULT_RENAME_NOREPLACE 1u
+#define MOULT_RENAME_EXCHANGE 2u
+
+// FICLONE: shares the blocks of one file with another (XFS, btrfs).
+int moult_clone(int to, int from);
+int moult_fallocate(int fd, off64_t size);
+// Starts writing a part of a file to the disk, and does not wait.
+int moult_start_writeback(int fd, off64_t offset, off64_t length);
+
+// The wait macros are function-like.
+int moult_exited(int status);
+int moult_exit_status(int status);
+int moult_signaled(int status);
+int moult_term_signal(int status);
+
+// The width of the terminal, 0 if it has none.
+int moult_terminal_columns(int fd);
+
+// stat, statvfs and flock are each the name of a struct and of a function, which Swift cannot tell apart.
+typedef struct stat moult_stat;
+typedef struct statvfs moult_statvfs;
+int moult_fstat_call(int fd, moult_stat *out);
+int moult_lstat_call(const char *path, moult_stat *out);
+int moult_stat_call(const char *path, moult_stat *out);
+int moult_statvfs_call(const char *path, moult_statvfs *out);
+int moult_flock_call(int fd, int operation);
+
+// A pipe whose ends are closed in programs that are started.
+int moult_pipe(int ends[2]);
+int moult_pidfd_open(pid_t pid);
+// A file in memory.
+int moult_memfd(void);
+// A file in memory whose content can be sealed, and that may be executed where kernels ask for that to be said.
+int moult_memfd_sealable(void);
+int moult_seal_memfd(int fd);
+
+// 1 if the path is the root of a mount, 0 if it is not, 2 if the kernel does not say.
+int moult_is_mount_root(const char *path);
+// When a file was created; 1 if the file system does not say.
+int moult_birth(const char *path, int64_t *seconds, uint32_t *nanoseconds);
+
+// <sys/xattr.h> would define fd_set unlike other modules do.
+long moult_listxattr(const char *path, void *names, size_t size);
+long moult_getxattr(const char *path, const char *name, void *value, size_t size);
+int moult_setxattr(const char *path, const char *name, const void *value, size_t size);
+int moult_removexattr(const char *path, const char *name);
+
+// write to a pipe whose reader may be gone: an error, and no signal that could end this process.
+ssize_t moult_write_quietly(int fd, const void *bytes, size_t count);
+// Whether this process has one thread only.
+int moult_is_single_threaded(void);
+
+// --- Landlock and seccomp: confine.c
+
+// The version of Landlock that the kernel has, negative if none is in force.
+int moult_landlock_version(void);
+int moult_landlock_create(uint64_t files, uint64_t network, uint64_t scopes);
+int moult_landlock_allow(int ruleset, int file, uint64_t access);
+int moult_open_path(const char *path);
+
+typedef struct {
+    const char *name;
+    int number;
+} moult_call;
+
+// The calls that are denied beside those that no confined process may make.
+enum {
+    MOULT_DENY_ALONE = 1,  // for a process that starts nothing and makes nothing by name
+    MOULT_DENY_LEAVING = 2,  // leaving the process group, by which all of it is ended
+    MOULT_DENY_LASTING = 4,  // file locks, and the old kind of shared memory, which outlives a process
+};
+
+// The sockets that may be made.
+enum { MOULT_SOCKETS_NONE = 0, MOULT_SOCKETS_LOCAL = 1, MOULT_SOCKETS_ALL = 2 };
+
+// The calls of one list, 0 for those that are always denied, one by one; a null name at the end.
+moult_call moult_denied_call(int list, int index);
+
+enum { MOULT_FILTER_CAPACITY = 512 };
+// Writes the program that answers "not permitted" to denied calls; returns the number of its instructions. A process
+// that is alone has the number `own`: it sends signals to itself only, and starts nothing.
+int moult_filter(struct sock_filter *out, int lists, int sockets, int own);
+// Whether the kernel can filter calls.
+int moult_has_seccomp(void);
+
+typedef struct {
+    int resource;
+    uint64_t soft, hard;
+} moult_limit;
+
+typedef struct {
+    int ruleset;  // -1 for none
+    const struct sock_filter *filter;
+    int filter_count;  // 0 for none
+    const moult_limit *limits;
+    int limit_count;
+} moult_confinement;
+
+// Confines this thread and what it starts, for good. Returns 0, or the part that failed: MOULT_PART_LIMITS to
+// MOULT_PART_SECCOMP. Calls nothing that is unsafe after fork.
+int moult_confine(const moult_confinement *how);
+
+// --- child processes: spawn.c
+
+enum {
+    MOULT_PART_LIMITS = 1,
+    MOULT_PART_PRIVILEGES,
+    MOULT_PART_LANDLOCK,
+    MOULT_PART_SECCOMP,
+    MOULT_PART_DESCRIPTORS,
+    MOULT_PART_DIRECTORY,
+    MOULT_PART_PROGRAM,
+    MOULT_PART_MOUNTS,
+    MOULT_PART_GROUP,
+};
+
+typedef struct {
+    const char *program;  // with its directory; null for `executable`
+    int executable;       // an open file, as descriptor
+    int is_script;        // its interpreter opens it once more: it stays open, as descriptor 3
+    char *const *arguments;
+    char *const *environment;
+    const char *directory;  // null for this process's
+    int input, output, errors;
+    int is_group;  // gets a process group of its own
+    int lifeline;  // -1, or the reading end of a pipe that only this process can write to: the group dies with it
+    int mounts_read_only;  // all mounts but the directory, where the system allows it
+    const moult_confinement *confinement;  // null for none
+} moult_child;
+
+typedef struct {
+    int part;  // what failed
+    int code;  // errno
+} moult_child_failure;
+
+// Starts a program. Returns its number, or -1 with what failed; tells whether its mounts are read-only. posix_spawn cannot
+// do it: between fork and exec there is more to do than it knows.
+pid_t moult_start(const moult_child *what, int *is_read_only, moult_child_failure *failure);

@@ -1,0 +1,124 @@
+#include "CLinux.h"
+#include <pthread.h>
+
+// In a child after fork: no handler of its parent's, and nothing blocked. A hang-up that the parent ignores, as below
+// nohup, stays ignored.
+static void reset_signals(void) {
+    for (int signal = 1; signal < 65; signal++) {
+        struct sigaction usual = {.sa_handler = SIG_DFL}, before;
+        if (signal == SIGHUP && sigaction(signal, NULL, &before) == 0 && before.sa_handler == SIG_IGN) continue;
+        sigaction(signal, &usual, NULL);
+    }
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+// Every descriptor but the first three goes when the program begins.
+static void close_others_on_exec(void) {
+    if (syscall(436 /* close_range */, 3u, ~0u, 4u /* CLOEXEC */) != 0)
+        for (int fd = 3; fd < 4096; fd++) fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+// A view of all mounts of its own in which nothing but the directory can be written; 1 if the system does not let us.
+static int mount_read_only(const char *directory) {
+    struct {
+        uint64_t set, clear, propagation, user_namespace;
+    } read_only = {1, 0, 0, 0}, writable = {0, 1, 0, 0};
+    if (syscall(SYS_unshare, 0x00020000 /* CLONE_NEWNS */) != 0) return 1;
+    if (syscall(SYS_mount, NULL, "/", NULL, 0x44000 /* MS_REC | MS_PRIVATE */, NULL) != 0) return 1;
+    if (syscall(SYS_mount, directory, directory, NULL, 0x1000 /* MS_BIND */, NULL) != 0) return 1;
+    if (syscall(442 /* mount_setattr */, AT_FDCWD, "/", 0x8000 /* AT_RECURSIVE */, &read_only, sizeof read_only) != 0)
+        return 1;
+    return syscall(442, AT_FDCWD, directory, 0, &writable, sizeof writable) != 0 ? -1 : 0;
+}
+
+// When no process can write to the pipe any more, the kernel kills the whole group.
+static int die_with(int lifeline) {
+    return dup2(lifeline, 4) < 0 || fcntl(4, F_SETOWN, -getpid()) != 0 || fcntl(4, 10 /* F_SETSIG */, SIGKILL) != 0
+            || fcntl(4, F_SETFL, O_ASYNC | O_NONBLOCK) != 0
+        ? -1
+        : 0;
+}
+
+// In the child: calls nothing that is unsafe after fork, and does not come back.
+static void become(const moult_child *what, pid_t parent, int report) {
+    moult_confinement confinement = {.ruleset = -1};
+    if (what->confinement) confinement = *what->confinement;
+    reset_signals();
+    int part = MOULT_PART_GROUP;
+    if (what->is_group && setpgid(0, 0) != 0) goto failed;
+    // It ends with the thread that waits for it, and with all that it has started with this process.
+    if (what->lifeline >= 0 && (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)) goto failed;
+    part = MOULT_PART_DESCRIPTORS;
+    int safe[] = {report, what->executable, what->lifeline, confinement.ruleset, what->input, what->output, what->errors};
+    for (int i = 0; i < 7; i++)
+        if (safe[i] >= 0 && (safe[i] = fcntl(safe[i], F_DUPFD_CLOEXEC, 10)) < 0) goto failed;
+    report = safe[0];
+    if (dup2(safe[4], 0) < 0 || dup2(safe[5], 1) < 0 || dup2(safe[6], 2) < 0) goto failed;
+    close_others_on_exec();
+    if (what->is_script && dup2(safe[1], 3) < 0) goto failed;
+    if (safe[2] >= 0 && die_with(safe[2]) != 0) goto failed;
+    if (what->mounts_read_only) {
+        part = MOULT_PART_MOUNTS;
+        int refused = mount_read_only(what->directory);
+        if (refused < 0) goto failed;
+        moult_child_failure done = {MOULT_PART_MOUNTS, 0};
+        if (refused == 0 && write(report, &done, sizeof done) < 0) goto failed;
+    }
+    part = MOULT_PART_DIRECTORY;
+    if (what->directory && chdir(what->directory) != 0) goto failed;
+    if (what->confinement) {
+        confinement.ruleset = safe[3];
+        part = moult_confine(&confinement);
+        if (part != 0) goto failed;
+    }
+    part = MOULT_PART_PROGRAM;
+    if (what->program) {
+        execve(what->program, what->arguments, what->environment);
+    } else {
+        int file = what->is_script ? 3 : safe[1];
+        syscall(SYS_execveat, file, "", what->arguments, what->environment, 0x1000 /* AT_EMPTY_PATH */);
+    }
+failed:;
+    moult_child_failure said = {part, errno};
+    // If this fails there is no other way to tell.
+    if (write(report, &said, sizeof said) < 0) _exit(126);
+    _exit(127);
+}
+
+pid_t moult_start(const moult_child *what, int *is_read_only, moult_child_failure *failure) {
+    int report[2];
+    *is_read_only = 0;
+    *failure = (moult_child_failure){0, 0};
+    if (pipe2(report, O_CLOEXEC) != 0) {
+        *failure = (moult_child_failure){MOULT_PART_DESCRIPTORS, errno};
+        return -1;
+    }
+    // No handler of this program's may run in the child.
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    pid_t parent = getpid();
+    pid_t child = fork();
+    if (child == 0) become(what, parent, report[1]);
+    int code = errno;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    close(report[1]);
+    if (child < 0) *failure = (moult_child_failure){MOULT_PART_DESCRIPTORS, code};
+    while (child >= 0) {
+        moult_child_failure said;
+        ssize_t count = read(report[0], &said, sizeof said);
+        if (count < 0 && errno == EINTR) continue;
+        if (count != sizeof said) break;
+        if (said.part == MOULT_PART_MOUNTS && said.code == 0) {
+            *is_read_only = 1;
+            continue;
+        }
+        *failure = said;
+        while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {}
+        child = -1;
+    }
+    close(report[0]);
+    return child;
+}

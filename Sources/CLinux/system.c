@@ -1,0 +1,97 @@
+#include "CLinux.h"
+#include <pthread.h>
+
+long moult_syscall(long number, long a, long b, long c, long d) { return syscall(number, a, b, c, d); }
+
+int moult_errno(void) { return errno; }
+void moult_set_errno(int value) { errno = value; }
+
+int moult_openat(int dir, const char *path, int flags, mode_t mode) { return openat(dir, path, flags, mode); }
+
+int moult_renameat2(int from, const char *old, int to, const char *new_, unsigned flags) {
+    return (int)syscall(SYS_renameat2, from, old, to, new_, flags);
+}
+
+int moult_fcntl_int(int fd, int command, int argument) { return fcntl(fd, command, argument); }
+
+int moult_clone(int to, int from) { return ioctl(to, _IOW(0x94, 9, int), from); }
+
+int moult_exited(int status) { return WIFEXITED(status); }
+int moult_exit_status(int status) { return WEXITSTATUS(status); }
+int moult_signaled(int status) { return WIFSIGNALED(status); }
+int moult_term_signal(int status) { return WTERMSIG(status); }
+
+int moult_terminal_columns(int fd) {
+    struct winsize size;
+    return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+int moult_start_writeback(int fd, off64_t offset, off64_t length) {
+    return (int)syscall(SYS_sync_file_range, fd, offset, length, 2 /* SYNC_FILE_RANGE_WRITE */);
+}
+
+int moult_fstat_call(int fd, moult_stat *out) { return fstat(fd, out); }
+int moult_lstat_call(const char *path, moult_stat *out) { return lstat(path, out); }
+int moult_stat_call(const char *path, moult_stat *out) { return stat(path, out); }
+int moult_statvfs_call(const char *path, moult_statvfs *out) { return statvfs(path, out); }
+int moult_flock_call(int fd, int operation) { return flock(fd, operation); }
+int moult_fallocate(int fd, off64_t size) { return (int)syscall(SYS_fallocate, fd, 0, 0L, size); }
+
+int moult_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC); }
+
+int moult_pidfd_open(pid_t pid) { return (int)syscall(SYS_pidfd_open, pid, 0); }
+int moult_memfd(void) { return (int)syscall(SYS_memfd_create, "moult", 1u /* MFD_CLOEXEC */); }
+
+int moult_is_mount_root(const char *path) {
+    uint64_t facts[32] = {0};  // struct statx: 256 bytes; stx_attributes at byte 8, stx_attributes_mask at byte 56
+    const uint64_t mount_root = 0x2000;
+    if (syscall(SYS_statx, AT_FDCWD, path, 0x100 /* AT_SYMLINK_NOFOLLOW */, 0u, facts) != 0) return -1;
+    if ((facts[7] & mount_root) == 0) return 2;
+    return (facts[1] & mount_root) != 0;
+}
+
+int moult_birth(const char *path, int64_t *seconds, uint32_t *nanoseconds) {
+    uint64_t facts[32] = {0};  // stx_mask at byte 0, stx_btime at byte 80
+    if (syscall(SYS_statx, AT_FDCWD, path, 0u, 0x800u /* STATX_BTIME */, facts) != 0) return -1;
+    if ((facts[0] & 0x800u) == 0) return 1;
+    *seconds = (int64_t)facts[10];
+    *nanoseconds = (uint32_t)facts[11];
+    return 0;
+}
+
+long moult_listxattr(const char *path, void *names, size_t size) { return syscall(SYS_listxattr, path, names, size); }
+long moult_getxattr(const char *path, const char *name, void *value, size_t size) {
+    return syscall(SYS_getxattr, path, name, value, size);
+}
+int moult_setxattr(const char *path, const char *name, const void *value, size_t size) {
+    return (int)syscall(SYS_setxattr, path, name, value, size, 0);
+}
+int moult_removexattr(const char *path, const char *name) { return (int)syscall(SYS_removexattr, path, name); }
+
+int moult_memfd_sealable(void) {
+    int fd = (int)syscall(SYS_memfd_create, "moult-step", 0x13u /* CLOEXEC, ALLOW_SEALING, EXEC */);
+    return fd >= 0 || errno != EINVAL ? fd : (int)syscall(SYS_memfd_create, "moult-step", 3u);
+}
+int moult_seal_memfd(int fd) { return fcntl(fd, 1033 /* F_ADD_SEALS */, 15 /* SEAL, SHRINK, GROW, WRITE */); }
+
+ssize_t moult_write_quietly(int fd, const void *bytes, size_t count) {
+    sigset_t pipe, before;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe, &before);
+    ssize_t written = write(fd, bytes, count);
+    int code = errno;
+    if (written < 0 && code == EPIPE) {
+        struct timespec now = {0, 0};
+        sigtimedwait(&pipe, NULL, &now);
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = code;
+    return written;
+}
+
+int moult_is_single_threaded(void) {
+    struct stat tasks;
+    // Two links of its own, and one for each thread.
+    return stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink == 3;
+}

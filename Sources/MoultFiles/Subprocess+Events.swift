@@ -1,0 +1,68 @@
+internal import CLinux
+internal import Glibc
+internal import MoultBasics
+
+extension Subprocess {
+    package enum Event {
+        case output([UInt8])
+        case errors([UInt8])
+        /// It has ended, and everything that it had said before is told.
+        case ended
+    }
+
+    /// Waits for what happens next; nil if nothing does until the deadline, or a signal comes to this process.
+    ///
+    /// Its own end counts and not that of its output: what it leaves in the background may keep that open.
+    package func next(until deadline: ContinuousClock.Instant?) throws -> Event? {
+        var isOver = false
+        while true {
+            // A negative descriptor is passed over.
+            var polls = [output, errors, end].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+            polls.append(pollfd(fd: pending.isEmpty ? -1 : input, events: Int16(POLLOUT), revents: 0))
+            let count = poll(&polls, nfds_t(polls.count), isOver ? 0 : Threads.milliseconds(until: deadline))
+            if count < 0 {
+                guard moult_errno() == EINTR else { throw Errno(moult_errno()).error("cannot wait for \(name)") }
+                return nil
+            }
+            if polls[3].revents != 0 { write() }
+            if polls[0].revents != 0 {
+                let bytes = try read(output)
+                if !bytes.isEmpty { return .output(bytes) }
+                close(&output)
+            } else if polls[1].revents != 0 {
+                let bytes = try read(errors)
+                if !bytes.isEmpty { return .errors(bytes) }
+                close(&errors)
+            } else if isOver {
+                return .ended
+            } else if polls[2].revents != 0 {
+                // What it had said before its end is in the pipes by now.
+                isOver = true
+            } else if let deadline, ContinuousClock.now >= deadline {
+                return nil
+            }
+        }
+    }
+
+    private func read(_ number: Int32) throws -> [UInt8] {
+        try [UInt8](unsafeUninitializedCapacity: 1 << 18) { buffer, count in
+            let bytes = UnsafeMutableRawBufferPointer(buffer)
+            count = try wrapped("cannot read what \(name) says") { () throws(Errno) in try Syscall.read(number, bytes) }
+        }
+    }
+
+    private func write() {
+        let count = pending.withUnsafeBytes { moult_write_quietly(input, $0.baseAddress, $0.count) }
+        if count > 0 {
+            pending.removeFirst(count)
+        } else if moult_errno() != EAGAIN, moult_errno() != EINTR {
+            // It reads no more; what it says, or its end, tells the rest.
+            closeInput()
+        }
+    }
+
+    private func close(_ number: inout Int32) {
+        Glibc.close(number)
+        number = -1
+    }
+}

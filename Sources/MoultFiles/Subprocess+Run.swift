@@ -1,0 +1,128 @@
+internal import Glibc
+internal import MoultBasics
+
+extension Subprocess {
+    package struct Result: Sendable {
+        /// The number that it had.
+        package let pid: Int32
+        package let ending: Ending
+        package let output: [UInt8]
+        package let errors: [UInt8]
+
+        package var succeeded: Bool { ending == .exited(0) }
+        /// The standard output without the line feed at its end.
+        package var text: String { String(decoding: output, as: UTF8.self).trimmed }
+        /// What it said on standard error; else how it ended.
+        package var complaint: String {
+            let said = String(decoding: errors, as: UTF8.self).trimmed
+            if !said.isEmpty, ending != .timedOut { return said }
+            return switch ending {
+            case .exited(let status): "it ended with status \(status)"
+            case .signalled(let signal): "signal \(signal) ended it"
+            case .timedOut: "it did not end in time"
+            }
+        }
+    }
+
+    /// How long a program has between the request to end and its end.
+    private static let grace = Duration.seconds(2)
+
+    /// Runs a program, found in PATH, to its end. `environment` is added to this process's own.
+    ///
+    /// A status other than 0 is no error here. A program that writes more than `limit` bytes is killed, and that is one.
+    /// With `within` it has a process group of its own, and no longer than that. What it leaves running in the background
+    /// is not waited for. `stop` is asked when a signal comes, and may end the waiting and the program.
+    package static func run(
+        _ arguments: [String], in directory: String? = nil, environment: [String: String] = [:], input: [UInt8] = [],
+        within time: Duration? = nil, limit: Int = 1 << 20, confinement: Confinement? = nil,
+        stop: () throws -> Void = {}
+    ) throws -> Result {
+        var command = Command(arguments, environment: environment, in: directory)
+        (command.confinement, command.isGroup) = (confinement, time != nil)
+        let child = try Subprocess(command, input: input.isEmpty ? .nothing : .bytes(input))
+        let deadline = time.map { ContinuousClock.now + $0 }
+        var said: (output: [UInt8], errors: [UInt8]) = ([], [])
+        func listen(until deadline: ContinuousClock.Instant?, stop: () throws -> Void) throws -> Bool {
+            while true {
+                switch try child.next(until: deadline) {
+                case .output(let bytes): said.output += bytes
+                case .errors(let bytes): said.errors += bytes
+                case .ended: return true
+                case nil:
+                    try stop()
+                    if let deadline, ContinuousClock.now >= deadline { return false }
+                }
+                if max(said.output.count, said.errors.count) > limit {
+                    throw MoultError(
+                        .system, what: "stopped \(child.name)", why: "it wrote more than \(ByteCount(limit))")
+                }
+            }
+        }
+        let ending: Ending
+        if try listen(until: deadline, stop: stop) {
+            ending = try child.wait()
+        } else {
+            // Asked to end at first, with all that it has started, and then not asked any more.
+            child.signal(SIGTERM)
+            _ = try listen(until: .now + grace, stop: {})
+            child.kill()
+            ending = .timedOut
+        }
+        return Result(pid: child.pid, ending: ending, output: said.output, errors: said.errors)
+    }
+
+    /// Runs a program in the place of this one: with its output and its terminal, to its end.
+    ///
+    /// `isStopping` is asked ten times in a second. When it says so the program is asked to end, too, and killed if it does
+    /// not within two seconds.
+    package static func runInPlace(
+        _ arguments: [String], environment: [String: String] = [:], isStopping: () -> Bool = { false }
+    ) throws -> Ending {
+        let child = try Subprocess(Command(arguments, environment: environment), output: .inherited)
+        var asked: ContinuousClock.Instant?
+        while true {
+            if case .ended = try child.next(until: .now + .milliseconds(100)) { return try child.wait() }
+            if let asked {
+                if ContinuousClock.now > asked + grace { child.signal(SIGKILL) }
+            } else if isStopping() {
+                asked = .now
+                child.signal(SIGTERM)
+            }
+        }
+    }
+
+    // MARK: output that is read while it comes
+
+    /// The most that is kept of what it says on standard error.
+    private static let complaintLimit = 1 << 16
+
+    /// The next block of its standard output, nil at the end; asks `stop` several times in a second.
+    package func read(patience seconds: Int, stop: () throws -> Void) throws -> [UInt8]? {
+        let deadline = ContinuousClock.now + .seconds(seconds)
+        while true {
+            try stop()
+            switch try next(until: .now + .milliseconds(100)) {
+            case .output(let bytes): return bytes
+            case .errors(let bytes): complaint = (complaint + bytes).suffix(Self.complaintLimit)
+            case .ended: return nil
+            case nil:
+                if ContinuousClock.now > deadline {
+                    throw MoultError(.system, what: "stopped \(name)", why: "it said nothing for \(seconds) seconds")
+                }
+            }
+        }
+    }
+
+    /// Waits for its end, and gives how it ended and what it said on standard error.
+    package func finish() throws -> Result {
+        var isOver = false
+        while !isOver {
+            switch try next(until: nil) {
+            case .errors(let bytes): complaint = (complaint + bytes).suffix(Self.complaintLimit)
+            case .ended: isOver = true
+            case .output, nil: break
+            }
+        }
+        return Result(pid: pid, ending: try wait(), output: [], errors: complaint)
+    }
+}

@@ -1,0 +1,139 @@
+internal import CLinux
+internal import Glibc
+internal import MoultBasics
+
+extension Subprocess {
+    struct Started {
+        var pid: Int32 = -1
+        var isReadOnly = false
+        var input: Int32 = -1
+        var output: Int32 = -1
+        var errors: Int32 = -1
+        var lifeline: Int32 = -1
+    }
+
+    static func start(_ command: Command, _ input: Input, _ output: Output) throws -> Started {
+        var started = Started()
+        // The child's ends, which this process closes when it has started.
+        var theirs: [Int32] = []
+        defer { for number in theirs { Glibc.close(number) } }
+        func pipe(_ mine: WritableKeyPath<Started, Int32>, childReads: Bool) throws -> Int32 {
+            var ends: [Int32] = [-1, -1]
+            guard moult_pipe(&ends) == 0 else { throw Errno(moult_errno()).error("cannot make a pipe") }
+            started[keyPath: mine] = ends[childReads ? 1 : 0]
+            theirs.append(ends[childReads ? 0 : 1])
+            return ends[childReads ? 0 : 1]
+        }
+        do {
+            var child = moult_child()
+            switch input {
+            case .nothing:
+                child.input = moult_openat(AT_FDCWD, "/dev/null", O_RDONLY | O_CLOEXEC, 0)
+                guard child.input >= 0 else { throw Errno(moult_errno()).error("cannot open /dev/null") }
+                theirs.append(child.input)
+            case .bytes(let bytes):
+                child.input = try memoryFile(bytes)
+                theirs.append(child.input)
+            case .pipe:
+                child.input = try pipe(\.input, childReads: true)
+                guard moult_fcntl_int(started.input, F_SETFL, O_NONBLOCK) == 0 else {
+                    throw Errno(moult_errno()).error("cannot talk with \(command.name)")
+                }
+            }
+            switch output {
+            case .inherited: (child.output, child.errors) = (1, 2)
+            case .pipe:
+                child.output = try pipe(\.output, childReads: false)
+                child.errors = try pipe(\.errors, childReads: false)
+            }
+            child.lifeline = command.endsWithParent ? try pipe(\.lifeline, childReads: true) : -1
+            try run(command, &child, &started)
+            return started
+        } catch {
+            for number in [started.input, started.output, started.errors, started.lifeline] where number >= 0 {
+                Glibc.close(number)
+            }
+            throw error
+        }
+    }
+
+    private static func run(_ command: Command, _ child: inout moult_child, _ started: inout Started) throws {
+        let environment = command.wholeEnvironment ?? ownEnvironment.merging(command.environment) { $1 }
+        let program = try command.executable == nil ? find(command.name, environment["PATH"] ?? "") : nil
+        let words = command.arguments.map { strdup($0) } + [nil]
+        let settings = environment.sorted { $0.key < $1.key }.map { strdup("\($0.key)=\($0.value)") } + [nil]
+        let (path, directory) = (program.flatMap { strdup($0) }, command.directory.flatMap { strdup($0) })
+        defer { for text in words + settings + [path, directory] { free(text) } }
+        (child.program, child.directory) = (UnsafePointer(path), UnsafePointer(directory))
+        (child.executable, child.is_script) = (
+            command.executable?.number ?? -1, command.executable?.isScript == true ? 1 : 0
+        )
+        (child.is_group, child.mounts_read_only) = (command.isGroup ? 1 : 0, command.mountsReadOnly ? 1 : 0)
+        var (isReadOnly, failure) = (Int32(0), moult_child_failure())
+        started.pid = words.withUnsafeBufferPointer { words in
+            settings.withUnsafeBufferPointer { settings in
+                (child.arguments, child.environment) = (words.baseAddress, settings.baseAddress)
+                guard let confinement = command.confinement else { return moult_start(&child, &isReadOnly, &failure) }
+                return confinement.with { how in
+                    withUnsafePointer(to: how) { how in
+                        child.confinement = how
+                        return moult_start(&child, &isReadOnly, &failure)
+                    }
+                }
+            }
+        }
+        started.isReadOnly = isReadOnly != 0
+        guard started.pid > 0 else {
+            let (error, part) = (Errno(failure.code), part(failure.part))
+            throw MoultError(
+                .system, what: "cannot run \(command.name)", why: part.isEmpty ? "\(error)" : "\(error) (\(part))",
+                cause: error)
+        }
+    }
+
+    /// What could not be done before the program began, by the number that C gives it.
+    static func part(_ number: Int32) -> String {
+        let parts = [
+            "", "limits", "privileges", "Landlock", "seccomp", "descriptors", "directory", "", "mounts",
+            "process group",
+        ]
+        return parts.indices.contains(Int(number)) ? parts[Int(number)] : ""
+    }
+
+    /// Where a program is: looked for in PATH if it is named without a directory.
+    private static func find(_ name: String, _ path: String) throws -> String {
+        if name.contains("/") { return name }
+        for directory in path.split(separator: ":") where try isProgram("\(directory)/\(name)") {
+            return "\(directory)/\(name)"
+        }
+        throw Errno.noEntry.error("cannot run \(name)")
+    }
+
+    private static func isProgram(_ path: String) throws -> Bool {
+        do {
+            guard try Files.factsThroughLinks(path)?.kind == .file else { return false }
+            try Syscall.access(path, X_OK)
+            return true
+        } catch { return false }
+    }
+
+    /// A file in memory with these bytes, to be read from its beginning.
+    private static func memoryFile(_ bytes: [UInt8]) throws -> Int32 {
+        let number = moult_memfd()
+        guard number >= 0 else { throw Errno(moult_errno()).error("cannot make a file in memory") }
+        do {
+            try bytes.withUnsafeBytes { all in
+                try wrapped("cannot write to a file in memory") { () throws(Errno) in
+                    var done = 0
+                    while done < all.count {
+                        done += try Syscall.pwrite(number, UnsafeRawBufferPointer(rebasing: all[done...]), done)
+                    }
+                }
+            }
+            return number
+        } catch {
+            Glibc.close(number)
+            throw error
+        }
+    }
+}

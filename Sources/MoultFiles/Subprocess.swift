@@ -1,0 +1,141 @@
+internal import CLinux
+internal import Glibc
+internal import MoultBasics
+
+/// A program that was started: what goes in, what comes out, and how it ends. Every child process is one of these.
+///
+/// It gets the standard descriptors and inherits no other. It is killed, with its group if it has one, when this object
+/// goes. For one thread.
+package final class Subprocess {
+    /// What is started, and how.
+    package struct Command {
+        /// The program, looked for in PATH if it is named without a directory, and its arguments.
+        package var arguments: [String]
+        /// Added to the environment of this process.
+        package var environment: [String: String]
+        /// The whole environment instead.
+        package var wholeEnvironment: [String: String]?
+        package var directory: String?
+        /// What it may not do from its first instruction on.
+        package var confinement: Confinement?
+        /// Whether it gets a process group of its own, with which it is ended.
+        package var isGroup = false
+        /// Whether it ends with this process, however that ends; needs a group.
+        package var endsWithParent = false
+        /// Whether all mounts but the one of its directory are read-only to it, where the system allows that.
+        package var mountsReadOnly = false
+        /// An open file that is executed instead of the named program.
+        package var executable: (number: Int32, isScript: Bool)?
+
+        package init(_ arguments: [String], environment: [String: String] = [:], in directory: String? = nil) {
+            (self.arguments, self.environment, self.directory) = (arguments, environment, directory)
+        }
+
+        var name: String { arguments.first.flatMap { $0.isEmpty ? nil : $0 } ?? "a program without a name" }
+    }
+
+    package enum Input {
+        case nothing
+        /// They are there as a whole from the beginning on; a pipe would have to be fed, and breaks if it is not read.
+        case bytes([UInt8])
+        /// What `send` gets.
+        case pipe
+    }
+
+    package enum Output { case pipe, inherited }
+
+    package enum Ending: Equatable, Sendable {
+        case exited(Int32)
+        case signalled(Int32)
+        /// It was ended, with all that it had started, because its time was over.
+        case timedOut
+    }
+
+    package let pid: Int32
+    /// Whether its mounts are read-only, as it was wished for.
+    package let mountsAreReadOnly: Bool
+    let name: String
+    let isGroup: Bool
+    /// Ends of pipes; -1 for one that is closed or was never there.
+    var input: Int32
+    var output: Int32
+    var errors: Int32
+    /// While this is open, what ends with this process lives.
+    private let lifeline: Int32
+    /// Readable as soon as it has ended.
+    let end: Int32
+    /// What `send` got and the pipe has not taken yet.
+    var pending: [UInt8] = []
+    var ending: Ending?
+    var complaint: [UInt8] = []
+
+    package init(_ command: Command, input: Input = .nothing, output: Output = .pipe) throws {
+        let started = try Self.start(command, input, output)
+        (pid, mountsAreReadOnly, name, isGroup) = (started.pid, started.isReadOnly, command.name, command.isGroup)
+        (self.input, self.output, errors, lifeline) = (started.input, started.output, started.errors, started.lifeline)
+        end = moult_pidfd_open(pid)
+        if end < 0 { throw Errno(moult_errno()).error("cannot wait for \(name)") }
+    }
+
+    deinit {
+        kill()
+        // Nothing was written that is not over, so closing has nothing to report.
+        for number in [input, output, errors, lifeline, end] where number >= 0 { Glibc.close(number) }
+    }
+
+    /// Adds to what the program reads. What it does not read, it does not need.
+    package func send(_ bytes: [UInt8]) {
+        if input >= 0 { pending += bytes }
+    }
+
+    /// Tells the program that nothing more comes.
+    package func closeInput() {
+        if input >= 0 { Glibc.close(input) }
+        (input, pending) = (-1, [])
+    }
+
+    package func signal(_ number: Int32) {
+        if ending == nil { _ = Glibc.kill(isGroup ? -pid : pid, number) }
+    }
+
+    /// Ends what is left of its group and gives how it ended itself.
+    ///
+    /// The group is ended before the status is taken away, so that its number cannot be another one's yet.
+    package func endGroup() throws -> Ending {
+        signal(SIGKILL)
+        return try wait()
+    }
+
+    /// Waits for its end.
+    package func wait() throws -> Ending {
+        if let ending { return ending }
+        var status: Int32 = 0
+        while waitpid(pid, &status, 0) < 0 {
+            if moult_errno() != EINTR { throw Errno(moult_errno()).error("cannot wait for \(name)") }
+        }
+        let ending: Ending =
+            moult_exited(status) != 0
+            ? .exited(moult_exit_status(status)) : .signalled(moult_term_signal(status))
+        self.ending = ending
+        return ending
+    }
+
+    /// Ends it at once, if it has not ended already; its status is taken away and tells nothing more.
+    package func kill() {
+        if ending == nil { _ = try? endGroup() }
+    }
+
+    /// The environment of this process.
+    package static var ownEnvironment: [String: String] {
+        var settings: [String: String] = [:]
+        var next = Glibc.environ
+        while let setting = next.pointee {
+            let text = String(cString: setting)
+            if let equals = text.firstIndex(of: "=") {
+                settings[String(text[..<equals])] = String(text[text.index(after: equals)...])
+            }
+            next += 1
+        }
+        return settings
+    }
+}

@@ -1,0 +1,200 @@
+import Glibc
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+@Suite struct FilesTests {
+    let scratch: Scratch
+
+    init() throws { scratch = try Scratch() }
+
+    private func write(_ name: String, _ bytes: [UInt8] = [1, 2, 3], mode: UInt32 = 0o644) throws -> String {
+        try Files.writeNew(bytes, to: scratch.path(name), mode: mode)
+        return scratch.path(name)
+    }
+
+    @Test func `a missing file has no facts, no content and no target`() throws {
+        let path = scratch.path("none")
+        #expect(try Files.facts(path) == nil)
+        #expect(try Files.factsThroughLinks(path) == nil)
+        #expect(try Files.read(path, limit: 10) == nil)
+        #expect(try Files.target(ofLink: path) == nil)
+        #expect(try Files.list(path) == [])
+    }
+
+    @Test func `facts are of a link itself or of what it leads to`() throws {
+        let file = try write("file")
+        let link = scratch.path("link")
+        try Files.symlink(to: "file", at: link)
+        #expect(try Files.facts(link)?.kind == .link)
+        #expect(try Files.factsThroughLinks(link) == Files.facts(file))
+        #expect(try Files.target(ofLink: link) == "file")
+        try Files.remove(file)
+        #expect(try Files.factsThroughLinks(link) == nil)
+    }
+
+    @Test func `a file beyond the limit is not read`() throws {
+        let file = try write("file", [UInt8](repeating: 1, count: 100))
+        #expect(try Files.read(file, limit: 100)?.count == 100)
+        #expect(throws: MoultError.self) { try Files.read(file, limit: 99) }
+    }
+
+    /// Opening a pipe would wait for a writer without end.
+    @Test func `a pipe in the place of a file is refused`() throws {
+        let pipe = scratch.path("pipe")
+        #expect(mkfifo(pipe, 0o644) == 0)
+        #expect(throws: MoultError.self) { try Files.read(pipe, limit: 10) }
+        #expect(try Files.facts(pipe)?.kind == .other)
+    }
+
+    @Test func `a new file does not replace one`() throws {
+        let file = try write("file")
+        #expect(throws: MoultError.self) { try Files.writeNew([9], to: file) }
+        #expect(try Files.read(file, limit: 10) == [1, 2, 3])
+    }
+
+    @Test func `a file is replaced as a whole and gets the mode`() throws {
+        let file = try write("file", mode: 0o600)
+        try Files.replace(file, with: [9], mode: 0o640)
+        #expect(try Files.read(file, limit: 10) == [9])
+        #expect(try Files.facts(file)?.mode == 0o640)
+        #expect(try Files.list(scratch.path) == ["file"])
+    }
+
+    @Test func `replacing a link replaces the link`() throws {
+        let file = try write("file")
+        let link = scratch.path("link")
+        try Files.symlink(to: "file", at: link)
+        try Files.replace(link, with: [9])
+        #expect(try Files.read(file, limit: 10) == [1, 2, 3])
+        #expect(try Files.facts(link)?.kind == .file)
+    }
+
+    @Test func `a rename to a name in use is told`() throws {
+        let (one, two) = (try write("one"), try write("two", [9]))
+        #expect(try !Files.renameIfFree(one, to: two))
+        #expect(try Files.read(two, limit: 10) == [9])
+        #expect(try Files.renameIfFree(one, to: scratch.path("three")))
+        #expect(try Files.list(scratch.path).sorted() == ["three", "two"])
+    }
+
+    @Test func `two names are exchanged`() throws {
+        let (one, two) = (try write("one"), try write("two", [9]))
+        try Files.exchange(one, two)
+        #expect(try Files.read(one, limit: 10) == [9])
+        #expect(try Files.read(two, limit: 10) == [1, 2, 3])
+    }
+
+    @Test func `a tree is removed and links in it are not followed`() throws {
+        let outside = try write("outside")
+        let tree = try scratch.directory("tree")
+        try scratch.directory("tree/a")
+        try scratch.directory("tree/a/b")
+        try Files.symlink(to: outside, at: "\(tree)/a/link")
+        try Files.symlink(to: scratch.path, at: "\(tree)/a/b/up")
+        try Files.setMode("\(tree)/a/b", 0o500)
+        try Files.removeTree(tree)
+        #expect(try Files.list(scratch.path) == ["outside"])
+        #expect(try Files.read(outside, limit: 10) == [1, 2, 3])
+        try Files.removeTree(tree)
+    }
+
+    @Test func `a copy has the bytes and the mode`() throws {
+        let bytes = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+        let file = try write("file", bytes)
+        try Files.copy(file, to: scratch.path("copy"), mode: 0o400)
+        #expect(try Files.read(scratch.path("copy"), limit: 1 << 20) == bytes)
+        #expect(try Files.facts(scratch.path("copy"))?.mode == 0o400)
+        #expect(throws: MoultError.self) { try Files.copy(file, to: scratch.path("copy"), mode: 0o644) }
+    }
+
+    @Test func `a second name is the same file`() throws {
+        let file = try write("file")
+        #expect(try Files.hardLinkIfPossible(file, at: scratch.path("name")))
+        let (one, two) = (try Files.facts(file), try Files.facts(scratch.path("name")))
+        #expect(one?.inode == two?.inode && one?.links == 2)
+        #expect(throws: MoultError.self) { try Files.hardLink(file, at: scratch.path("name")) }
+    }
+
+    @Test func `the first free name is free`() throws {
+        let file = try write("file")
+        #expect(try Files.firstFree(scratch.path("new")) == scratch.path("new"))
+        let other = try Files.firstFree(file)
+        #expect(other != file && other.hasPrefix(file))
+        #expect(try Files.facts(other) == nil)
+    }
+
+    @Test(arguments: [
+        ("/a/b", "/a", "b"), ("/a", "/", "a"), ("a", ".", "a"), ("a/b/c", "a/b", "c"),
+    ]) func `a path has a directory and a name`(_ path: String, _ directory: String, _ name: String) {
+        #expect(Files.directory(of: path) == directory)
+        #expect(Files.name(of: path) == name)
+    }
+
+    @Test func `relative paths begin at the working directory`() throws {
+        let here = try Files.resolved(".")
+        #expect(try Files.absolute("/a/b") == "/a/b")
+        #expect(try Files.absolute("b").hasSuffix("/b"))
+        #expect(here.hasPrefix("/"))
+    }
+
+    @Test func `a scratch directory goes with its body, and the body's error comes first`() throws {
+        struct Failed: Error {}
+        var place = ""
+        try Files.withScratchDirectory { place = $0 }
+        #expect(try Files.facts(place) == nil)
+        #expect(throws: Failed.self) {
+            try Files.withScratchDirectory { (directory: String) throws -> Void in
+                place = directory
+                try Files.writeNew([1], to: "\(directory)/file")
+                throw Failed()
+            }
+        }
+        #expect(try Files.facts(place) == nil)
+    }
+
+    @Test func `owner, mode and attributes go over to another file`() throws {
+        let scratch = try Scratch(in: "/var/tmp")
+        let (old, new) = (scratch.path("old"), scratch.path("new"))
+        try Files.writeNew([1], to: old)
+        try Files.writeNew([2], to: new)
+        try Files.setMode(old, 0o661)
+        if geteuid() == 0 { #expect(chown(old, 65534, 65534) == 0) }
+        try Files.copyAttributes(from: old, to: new)
+        let (before, after) = (try Files.facts(old), try Files.facts(new))
+        #expect(after?.mode == 0o661)
+        #expect(after?.owner == before?.owner && after?.group == before?.group)
+    }
+
+    @Test func `a lock is taken once, or shared by several`() throws {
+        let path = scratch.path("lock")
+        let shared = [try FileLock.take(path, .shared), try FileLock.take(path, .shared)]
+        #expect(shared.allSatisfy { $0 != nil })
+        #expect(try FileLock.take(path, .exclusive) == nil)
+        withExtendedLifetime(shared) {}
+    }
+
+    @Test func `a lock goes with its object`() throws {
+        let path = scratch.path("lock")
+        var lock = try FileLock.take(path, .exclusive)
+        #expect(lock != nil)
+        #expect(try FileLock.take(path, .shared) == nil)
+        lock = nil
+        #expect(try FileLock.take(path, .exclusive) != nil)
+    }
+
+    @Test func `a write lease notices a writer`() throws {
+        let file = try write("file")
+        let lease = try #require(try WriteLease.take(file))
+        #expect(try lease.isWhole())
+        let reader = open(file, O_RDONLY | O_NONBLOCK)
+        defer { close(reader) }
+        #expect(try !lease.isWhole())
+    }
+
+    @Test func `permission that is missing is told from other errors`() throws {
+        #expect(Files.isDenied(Errno(EACCES).error("x")))
+        #expect(!Files.isDenied(Errno.noEntry.error("x")))
+    }
+}

@@ -1,0 +1,128 @@
+import Glibc
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+@Suite struct SubprocessTests {
+    @Test func tellsWhatCameOut() throws {
+        let result = try Subprocess.run(["sh", "-c", "echo out; echo err >&2; exit 3"])
+        #expect(result.ending == .exited(3))
+        #expect(result.text == "out")
+        #expect(result.complaint == "err")
+        #expect(!result.succeeded)
+    }
+
+    @Test func tellsTheSignal() throws {
+        let result = try Subprocess.run(["sh", "-c", "kill -KILL $$"])
+        #expect(result.ending == .signalled(SIGKILL))
+        #expect(result.complaint == "signal 9 ended it")
+    }
+
+    @Test func passesArgumentsDirectoryAndEnvironment() throws {
+        let scratch = try Scratch()
+        let result = try Subprocess.run(
+            ["sh", "-c", "pwd -P; echo \"$1|$X|$HOME\"", "sh", "a b;$(c)"], in: scratch.path, environment: ["X": "y z"])
+        #expect(result.text.split(separator: "\n").first.map { $0.hasSuffix(Files.name(of: scratch.path)) } == true)
+        #expect(result.text.contains("a b;$(c)|y z|"))
+    }
+
+    /// Nothing but the three, however many this process has open.
+    @Test func inheritsNoDescriptor() throws {
+        let scratch = try Scratch()
+        let open = Glibc.open(scratch.path, O_RDONLY | O_DIRECTORY)
+        #expect(open >= 0)
+        defer { close(open) }
+        let result = try Subprocess.run(["sh", "-c", "for f in /proc/self/fd/*; do readlink $f; done; cat"])
+        #expect(!result.text.contains(scratch.path))
+        #expect(result.succeeded)
+    }
+
+    /// Both pipes are read at once: neither can block the program.
+    @Test func readsMuchFromBoth() throws {
+        let script =
+            "i=0; while [ $i -lt 5000 ]; do echo 0123456789012345678901234567890123456789; echo e >&2; i=$((i+1)); done"
+        let result = try Subprocess.run(["sh", "-c", script])
+        #expect(result.output.count == 5000 * 41)
+        #expect(result.errors.count == 5000 * 2)
+    }
+
+    @Test func stopsWhatWritesTooMuch() {
+        let error = #expect(throws: MoultError.self) { try Subprocess.run(["yes"], limit: 100_000) }
+        #expect(error?.description == "stopped yes: it wrote more than 97.7 KiB")
+    }
+
+    @Test func saysThatAProgramIsMissing() {
+        let error = #expect(throws: MoultError.self) { try Subprocess.run(["no-such-program"]) }
+        #expect(error?.description == "cannot run no-such-program: No such file or directory")
+    }
+
+    @Test func `a directory that does not exist is named as the cause`() {
+        let error = #expect(throws: MoultError.self) { try Subprocess.run(["true"], in: "/nothing") }
+        #expect(error?.description == "cannot run true: No such file or directory (directory)")
+    }
+
+    @Test func `a program over its time ends with all that it started`() throws {
+        let scratch = try Scratch()
+        let script = "sleep 60 & echo $! >\(scratch.path("child")); wait"
+        let result = try Subprocess.run(["sh", "-c", script], within: .milliseconds(300))
+        #expect(result.ending == .timedOut)
+        let child = try #require(try Files.read(scratch.path("child"), limit: 100))
+        let number = try #require(Int32(String(decoding: child, as: UTF8.self).trimmed))
+        // A zombie's parent is init by then, which takes its status away.
+        while kill(number, 0) == 0 { usleep(1000) }
+    }
+
+    /// A background process keeps the pipes open, and the run ends all the same.
+    @Test func `a run ends when the program ends`() throws {
+        let begun = ContinuousClock.now
+        let result = try Subprocess.run(["sh", "-c", "sleep 20 & echo $!"])
+        #expect(ContinuousClock.now - begun < .seconds(15))
+        let number = try #require(Int32(result.text))
+        #expect(kill(number, SIGKILL) == 0)
+    }
+
+    @Test func `input comes from memory or through a pipe`() throws {
+        let large = [UInt8](repeating: 7, count: 1 << 20)
+        let count = try Subprocess.run(["wc", "-c"], input: large)
+        #expect(count.text == "1048576")
+        let cat = try Subprocess(.init(["cat"]), input: .pipe)
+        cat.send(large)
+        var received = 0
+        while received < large.count {
+            if case .output(let bytes)? = try cat.next(until: nil) { received += bytes.count }
+        }
+        cat.closeInput()
+        #expect(try cat.finish().ending == .exited(0))
+    }
+
+    /// The program does not read, and is gone before everything is written.
+    @Test func `input that is not read is no error`() throws {
+        let child = try Subprocess(.init(["true"]), input: .pipe)
+        child.send([UInt8](repeating: 7, count: 1 << 20))
+        #expect(try child.finish().ending == .exited(0))
+    }
+
+    @Test func `a program that is let go of is killed`() throws {
+        var child: Subprocess? = try Subprocess(.init(["sleep", "60"]))
+        let number = try #require(child?.pid)
+        child = nil
+        #expect(kill(number, 0) == -1)
+    }
+
+    @Test func `output that is read while it comes ends with the program`() throws {
+        let child = try Subprocess(.init(["sh", "-c", "echo one; echo err >&2; sleep 0.1; echo two; exit 4"]))
+        var said: [UInt8] = []
+        while let block = try child.read(patience: 20, stop: {}) { said += block }
+        #expect(String(decoding: said, as: UTF8.self) == "one\ntwo\n")
+        let result = try child.finish()
+        #expect(result.ending == .exited(4))
+        #expect(result.complaint == "err")
+    }
+
+    @Test func `a silent program is not waited for without end`() throws {
+        let child = try Subprocess(.init(["sleep", "60"]))
+        let error = #expect(throws: MoultError.self) { try child.read(patience: 0, stop: {}) }
+        #expect(error?.description == "stopped sleep: it said nothing for 0 seconds")
+    }
+}

@@ -1,0 +1,128 @@
+import CLinux
+import Glibc
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// The C target: calls that Swift cannot make, against the real kernel.
+@Suite struct SystemCallTests {
+    let scratch: Scratch
+
+    init() throws { scratch = try Scratch() }
+
+    @Test func `renameat2 exchanges two names, and replaces none if told so`() throws {
+        let (one, other) = (scratch.path("one"), scratch.path("other"))
+        try Files.writeNew([1], to: one)
+        try Files.writeNew([2], to: other)
+        #expect(moult_renameat2(AT_FDCWD, one, AT_FDCWD, other, MOULT_RENAME_NOREPLACE) == -1)
+        #expect(moult_errno() == EEXIST)
+        #expect(moult_renameat2(AT_FDCWD, one, AT_FDCWD, other, MOULT_RENAME_EXCHANGE) == 0)
+        #expect(try Files.read(one, limit: 9) == [2])
+        #expect(try Files.read(other, limit: 9) == [1])
+    }
+
+    @Test func `the root of a mount is told from a directory`() throws {
+        #expect(moult_is_mount_root("/proc") == 1)
+        #expect(moult_is_mount_root(scratch.path) == 0)
+        #expect(moult_is_mount_root(scratch.path("none")) == -1)
+        #expect(moult_errno() == ENOENT)
+    }
+
+    @Test func `a file tells when it was made`() throws {
+        let path = scratch.path("file")
+        let before = time(nil)
+        try Files.writeNew([1], to: path)
+        var (seconds, nanoseconds) = (Int64(0), UInt32(0))
+        let result = moult_birth(path, &seconds, &nanoseconds)
+        if result == 0 { #expect((Int64(before) - 1...Int64(time(nil)) + 1).contains(seconds)) }
+        #expect(result >= 0)
+    }
+
+    @Test func `writing to a pipe that nobody reads is an error and no signal`() throws {
+        var ends: [Int32] = [-1, -1]
+        #expect(moult_pipe(&ends) == 0)
+        close(ends[0])
+        #expect(moult_write_quietly(ends[1], [1], 1) == -1)
+        #expect(moult_errno() == EPIPE)
+        close(ends[1])
+        // A signal that was left pending would end the test.
+        var pending = sigset_t()
+        #expect(sigpending(&pending) == 0 && sigismember(&pending, SIGPIPE) == 0)
+    }
+
+    @Test func `a sealed file in memory cannot be changed`() {
+        let file = moult_memfd_sealable()
+        defer { close(file) }
+        #expect(write(file, [1, 2], 2) == 2)
+        #expect(moult_seal_memfd(file) == 0)
+        #expect(pwrite(file, [9], 1, 0) == -1)
+        #expect(moult_errno() == EPERM)
+        #expect(ftruncate(file, 0) == -1)
+    }
+
+    @Test func `pipes and files in memory are closed in programs that are started`() throws {
+        var ends: [Int32] = [-1, -1]
+        #expect(moult_pipe(&ends) == 0)
+        let memory = moult_memfd()
+        for number in ends + [memory] {
+            #expect(moult_fcntl_int(number, F_GETFD, 0) & FD_CLOEXEC != 0)
+            close(number)
+        }
+    }
+
+    @Test func `attributes are set, listed and removed`() throws {
+        // /tmp may be a tmpfs, which has none of a user's.
+        let scratch = try Scratch(in: "/var/tmp")
+        let path = scratch.path("file")
+        try Files.writeNew([1], to: path)
+        guard moult_setxattr(path, "user.moult", [UInt8]([1, 2, 3]), 3) == 0 else {
+            return #expect(moult_errno() == ENOTSUP)
+        }
+        var value = [UInt8](repeating: 0, count: 8)
+        #expect(moult_getxattr(path, "user.moult", &value, 8) == 3)
+        #expect(Array(value.prefix(3)) == [1, 2, 3])
+        #expect(moult_listxattr(path, nil, 0) > 0)
+        #expect(moult_removexattr(path, "user.moult") == 0)
+        #expect(moult_getxattr(path, "user.moult", &value, 8) == -1)
+    }
+
+    /// Each list ends, no call stands in one twice, and every number is one.
+    @Test(arguments: [0, MOULT_DENY_ALONE, MOULT_DENY_LEAVING, MOULT_DENY_LASTING].map { Int32($0) })
+    func `the lists of denied calls are lists`(_ list: Int32) {
+        var names: [String] = []
+        while let name = moult_denied_call(list, Int32(names.count)).name {
+            names.append(String(cString: name))
+            #expect(moult_denied_call(list, Int32(names.count - 1)).number >= 0)
+            guard names.count < 200 else { break }
+        }
+        #expect((2..<200).contains(names.count))
+        #expect(Set(names).count == names.count)
+    }
+
+    @Test func `a filter fits into its buffer with all lists`() {
+        let all = Int32((MOULT_DENY_ALONE | MOULT_DENY_LEAVING | MOULT_DENY_LASTING))
+        var program = [sock_filter](repeating: sock_filter(), count: Int(MOULT_FILTER_CAPACITY))
+        for sockets in 0...2 {
+            let count = moult_filter(&program, all, Int32(sockets), 1)
+            #expect((50...Int32(MOULT_FILTER_CAPACITY)).contains(count))
+        }
+    }
+
+    @Test func `what cannot be started says which part failed`() {
+        var (isReadOnly, failure) = (Int32(0), moult_child_failure())
+        var child = moult_child()
+        (child.input, child.output, child.errors, child.lifeline, child.executable) = (0, 1, 2, -1, -1)
+        let words: [UnsafeMutablePointer<CChar>?] = [strdup("none"), nil]
+        defer { free(words[0]) }
+        let started = words.withUnsafeBufferPointer { words in
+            "/none".withCString { program in
+                (child.program, child.arguments, child.environment) = (program, words.baseAddress, words.baseAddress)
+                return moult_start(&child, &isReadOnly, &failure)
+            }
+        }
+        #expect(started == -1)
+        #expect(failure.part == Int32(MOULT_PART_PROGRAM))
+        #expect(failure.code == ENOENT)
+    }
+}
