@@ -153,9 +153,9 @@ soak: test-deps proof-deps release
 limits: test-deps bench-deps release
 	scripts/limits .build/release/moult
 
-# Against what people write instead. QUICK=1 is done in a minute; bench-report writes docs/benchmarks.md.
+# Against what people write instead, and with BEFORE=FILE against an earlier moult. QUICK=1 is done in a minute; bench-report writes docs/benchmarks.md.
 bench: test-deps bench-deps release
-	scripts/bench .build/release/moult $(if $(QUICK),--quick)
+	scripts/bench .build/release/moult $(if $(QUICK),--quick) $(if $(BEFORE),--before $(BEFORE))
 
 bench-report: test-deps bench-deps release
 	scripts/bench .build/release/moult --report docs/benchmarks.md
