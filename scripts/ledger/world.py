@@ -1161,9 +1161,10 @@ class World:
             if path not in state.files:
                 del self.copies[path]
         state.opened = self.state.opened
-        for name in [n for n in state.sets if n not in there.sets]:
-            self.removed(state.sets.pop(name))
+        gone = [state.sets.pop(n) for n in list(state.sets) if n not in there.sets]
         self.state = state
+        for kept in gone:
+            self.removed(kept)
         for kept in getattr(outcome, "dropped", ()):
             self.removed(kept)
         if state.installed is not None and there.version == "0.0.0":
