@@ -48,6 +48,12 @@ extension PlanContext {
         }
     }
 
+    /// Whether the installed release has a cache at a path.
+    public func hasInstalledCache(at path: String) -> Bool {
+        guard !isAdopted(installedGeneration) else { return false }
+        return installed?.databases.contains { $0.kind == .cache && self.path(of: $0) == path } ?? false
+    }
+
     /// Whether a generation has the files that were there before moult.
     public func isAdopted(_ generation: String?) -> Bool { generation?.hasPrefix("0+adopted") ?? false }
 

@@ -168,6 +168,40 @@ import Testing
         #expect(String(decoding: bytes, as: UTF8.self) == text)
     }
 
+    @Test(arguments: ["shared", "reference", "cache"])
+    func `a rollback brings back a file that is no database, or is refused`(kind: String) throws {
+        let text = "these are notes, and no database"
+        try Files.writeNew(Array(text.utf8), to: shop.path("app.db"))
+        try release("1.0.0", kind)
+        try shop.install("1.0.0")
+        let before = try shop.tree()
+        let ended = try shop.moult("rollback", "--to", "0+adopted")
+        // The file cannot take the place of a database to which an app may write at this moment.
+        #expect(ended.status == (kind == "shared" ? 3 : 0), "\(ended.errors)")
+        if kind == "shared" {
+            #expect(try shop.tree() == before)
+            #expect(ended.errors.contains("cp "), "\(ended.errors)")
+        } else {
+            let bytes = try #require(try Files.read(shop.path("app.db"), limit: 1000))
+            #expect(String(decoding: bytes, as: UTF8.self) == text)
+        }
+    }
+
+    @Test func `a rollback from a damaged database is refused with a way out`() throws {
+        try shop.sql("app.db", Self.mine)
+        try release("1.0.0", "shared")
+        try shop.install("1.0.0")
+        try Files.replace(shop.path("app.db"), with: Array("garbage".utf8))
+        let before = try shop.tree()
+        let ended = try shop.moult("rollback", "--to", "0+adopted")
+        #expect(ended.status == 3, "\(ended.errors)")
+        #expect(ended.errors.contains("moult reset app --set-user-data-aside"), "\(ended.errors)")
+        #expect(try shop.tree() == before)
+        #expect(try shop.moult("reset", "app", "--set-user-data-aside").status == 0)
+        #expect(try shop.moult("rollback", "--to", "0+adopted").status == 0)
+        #expect(try shop.read("app.db", "SELECT * FROM item") == "MINE|1\n")
+    }
+
     @Test(arguments: ["shared", "reference", "cache"], ["delete", "wal"])
     func `a file that an app has open is not adopted`(kind: String, mode: String) throws {
         try shop.sql("app.db", "PRAGMA journal_mode = \(mode);" + Self.mine)

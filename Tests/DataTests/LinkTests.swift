@@ -128,6 +128,45 @@ import Testing
         #expect(try left == "1\n" || !shop.databases(with: "MINE").isEmpty)
     }
 
+    @Test(arguments: ["link", "directory"])
+    func `a link or a directory at the path of a new cache is refused, and the plan says so`(kind: String) throws {
+        try Shop.sql("\(data)/app.db", Self.item + "INSERT INTO item VALUES('MINE', 1);")
+        if kind == "link" {
+            try Files.symlink(to: "\(data)/app.db", at: shop.path("cache.db"))
+        } else {
+            try Files.rename(data, to: shop.path("cache.db"))
+        }
+        try shop.pack("1.0.1", [.cache("CREATE TABLE other(x);")])
+        let before = try shop.tree()
+        for ended in [try shop.plan("1.0.1"), try shop.apply("1.0.1")] {
+            #expect(ended.status == 3, "\(ended.output)\(ended.errors)")
+            #expect(ended.errors.contains(shop.path("cache.db")), "\(ended.errors)")
+        }
+        #expect(try shop.tree() == before)
+    }
+
+    @Test func `a link that an earlier release used for data is not set aside as a cache`() throws {
+        try shop.sql("food.db", "CREATE TABLE other(x)")
+        try begin()
+        try shop.install("1.5.0")
+        let ended = try shop.moult("rollback", "--to", "0+adopted")
+        try #require(ended.status == 0, "\(ended.errors)")
+        try shop.moult("unhold", "--all")
+        try shop.pack("3.0.0", [.cache("CREATE TABLE other(x);", name: "pantry")])
+        let tree = try shop.tree()
+        #expect(try shop.apply("3.0.0", "--allow-downgrade").status == 3)
+        #expect(try shop.tree() == tree)
+    }
+
+    @Test func `a link to a cache that fits stays`() throws {
+        try Shop.sql("\(data)/cache.db", "CREATE TABLE thumb(x); INSERT INTO thumb VALUES('MINE');")
+        try Files.symlink(to: "\(data)/cache.db", at: shop.path("cache.db"))
+        try shop.pack("1.0.1", [.cache("CREATE TABLE thumb(x);")])
+        try shop.install("1.0.1")
+        #expect(try Files.facts(shop.path("cache.db"))?.kind == .link)
+        #expect(try shop.read("cache.db", "SELECT x FROM thumb") == "MINE\n")
+    }
+
     @Test func `one file that two stores share is not replaced twice`() throws {
         try begin()
         let other = try Shop()

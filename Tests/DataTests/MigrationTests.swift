@@ -128,6 +128,17 @@ import Testing
         #expect(try shop.read("diary.db", "SELECT a FROM d") == "AVALUE\nASECOND\n")
     }
 
+    @Test(arguments: ["SELECT nothing();", "UPDATE d SET nothing = 1;", "DELETE FROM d;"])
+    func `a migration that fails names the database, and no file of moult's own`(sql: String) throws {
+        try begin(("", sql, Self.one, "d", 2))
+        // A plan only counts the rows that a migration deletes.
+        for ended in [try sql.hasPrefix("DELETE") ? shop.apply("2.0.0") : shop.plan("2.0.0"), try shop.apply("2.0.0")] {
+            #expect(ended.status == 3, "\(ended.errors)")
+            #expect(ended.errors.contains(shop.path("diary.db")), "\(ended.errors)")
+            #expect(!ended.errors.contains("/.moult/"), "\(ended.errors)")
+        }
+    }
+
     // MARK: A database that is missing
 
     private func beginMissing() throws {

@@ -106,6 +106,46 @@ import Testing
         #expect(try shop.tree() == before)
     }
 
+    @Test(arguments: ["diary.db", "app.db"])
+    func `a file at the new path is not taken for a missing database`(name: String) throws {
+        try begin()
+        try packSecond()
+        try shop.sql("new-\(name)", "CREATE TABLE other(x); INSERT INTO other VALUES('OTHER')")
+        try Files.remove(shop.path(name))
+        let before = try shop.tree()
+        for ended in [try shop.plan("2.0.0"), try shop.apply("2.0.0")] {
+            #expect(ended.status == 3, "\(ended.output)\(ended.errors)")
+            let advice = "mv \(shop.path("new-\(name)")) \(shop.path(name))"
+            #expect(ended.errors.contains(advice), "\(ended.errors)")
+        }
+        #expect(try shop.tree() == before)
+    }
+
+    @Test(arguments: ["diary.db", "app.db"]) func `a database that was moved by hand can be moved back`(name: String)
+        throws
+    {
+        try begin()
+        try packSecond()
+        try Files.rename(shop.path(name), to: shop.path("new-\(name)"))
+        #expect(try shop.apply("2.0.0").status == 3)
+        try Files.rename(shop.path("new-\(name)"), to: shop.path(name))
+        try shop.install("2.0.0")
+        #expect(try shop.read("new-diary.db", "SELECT t FROM note") == "DIARY\n")
+        #expect(try shop.read("new-app.db", "SELECT name FROM item ORDER BY name") == "MINE\nTWO\n")
+    }
+
+    @Test(arguments: ["diary.db", "app.db"]) func `a link at the old path is refused as a link`(name: String) throws {
+        try begin()
+        try packSecond()
+        try Files.rename(shop.path(name), to: shop.scratch.path(name))
+        try Files.symlink(to: shop.scratch.path(name), at: shop.path(name))
+        let before = try shop.tree()
+        let ended = try shop.apply("2.0.0")
+        #expect(ended.status == 3, "\(ended.output)\(ended.errors)")
+        #expect(ended.errors.contains("symbolic link") && !ended.errors.contains("missing"), "\(ended.errors)")
+        #expect(try shop.tree() == before)
+    }
+
     @Test func `a rollback moves the data back`() throws {
         try begin()
         try packSecond()

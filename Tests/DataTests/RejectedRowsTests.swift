@@ -42,6 +42,27 @@ import Testing
         #expect(try shop.kept().isEmpty)
     }
 
+    @Test(arguments: ["exchange", "live"]) func `equal rejected rows keep one record each`(way: String) throws {
+        let more: [JSON.Member] = [.init("replace", .string(way))]
+        func pack(_ version: String, _ check: String = "", _ rows: String = "") throws {
+            let sql = "CREATE TABLE item(t \(check), mine INT DEFAULT 1);" + rows
+            try shop.pack(version, [.shared(sql, [Self.own()], more: more)])
+        }
+        try pack("1.0.0")
+        try shop.install("1.0.0")
+        try shop.sql("app.db", "INSERT INTO item(t) VALUES('bad'), ('bad')")
+        try pack("2.0.0", "CHECK(t <> 'bad')")
+        try shop.install("2.0.0")
+        let records = "SELECT count(*) FROM moult_rejected WHERE row LIKE '%bad%'"
+        #expect(try shop.read("app.db", records) == "2\n")
+        for version in ["3.0.0", "4.0.0"] {
+            try pack(version, "CHECK(t <> 'bad')", "INSERT INTO item VALUES('\(version)', 0);")
+            try shop.install(version)
+            #expect(try shop.read("app.db", records) == "2\n", "\(version)")
+        }
+        #expect(try shop.kept().isEmpty)
+    }
+
     @Test func `rejected rows stay with a rollback`() throws {
         try reject("(10, 'bad', 'MINE')")
         #expect(try shop.moult("rollback").status == 0)

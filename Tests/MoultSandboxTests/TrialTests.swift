@@ -22,7 +22,8 @@ import Testing
     private func trial(_ sql: String) throws -> Trial {
         try Files.replace(scratch.path("2.sql"), with: Array((sql + ";PRAGMA user_version = 2;").utf8))
         return Trial(
-            name: "user", copy: scratch.path("copy/user.db"), template: scratch.path("template.db"),
+            name: "user", place: scratch.path("user.db"), copy: scratch.path("copy/user.db"),
+            template: scratch.path("template.db"),
             scripts: [.init(name: "2.sql", number: 2, file: scratch.path("2.sql"))], depth: .full)
     }
 

@@ -2,7 +2,7 @@
 import collections, copy, sqlite3
 
 from carry import Carried, Refused, carry
-from content import Content
+from content import Content, quoted
 
 DONE, CHANGES, REFUSED, BUSY = 0, 2, 3, 75
 
@@ -176,22 +176,17 @@ class Oracle:
         closed = state.copy()
         closed.opened = {}
         try:
-            Switch(self, closed, index, op, choose, purpose).outcome()
+            return Switch(self, closed, index, op, choose, purpose).outcome().exits & {REFUSED}
         except Refused:
             return {REFUSED}
         except Busy:
-            pass
-        return set()
+            return set()
 
     def to_adopted(self, state, name, choose):
         after = state.copy()
         after.installed = name
         after.before.append((state.installed, name))
-        exits = {DONE, REFUSED} | ({BUSY} if state.opened else set())
-        if any(file.content is None for file in state.adopted[name].values()):
-            # What is no database cannot be brought back by every way.
-            exits.add(1)
-        found = Outcome(exits, None, loose="back to an adopted file")
+        found = Outcome({DONE, REFUSED} | ({BUSY} if state.opened else set()), None, loose="back to an adopted file")
         found.plain = state.adopted[name]
         found.leads_to = name
         return found
@@ -288,6 +283,7 @@ class Switch:
             found = Outcome({DONE, REFUSED} | ({BUSY} if self.state.opened else set()), None, loose=self.loose)
             found.leads_to = self.index
             found.purpose = self.purpose
+            found.highest = self.after.highest
             return found
         found = Outcome({DONE}, self.after, self.kept, self.adopted, self.rejected, rows=self.rows)
         found.migrated = {kept.database for kept in self.kept if "migrated" in kept.reasons}
@@ -339,9 +335,12 @@ class Switch:
             self.moved[db["path"]] = earlier["path"]
             self.after.files[db["path"]] = self.after.files.pop(earlier["path"])
 
-    def version(self):
-        """The release whose content a file has; None if nobody can say."""
-        return self.before.version if self.before else None
+    def version(self, db):
+        """The release whose content a file has: none if the installed release does not list the database, and None if
+        the release is not predicted."""
+        if not self.before:
+            return None
+        return self.before.version if db["name"] in self.before.databases else ""
 
     def create(self, db, wal=False):
         content = self.oracle.shipped_content(db)
@@ -350,6 +349,8 @@ class Switch:
     def reference(self, db, file, before):
         if not file:
             return
+        if file.link:
+            raise Refused("link")
         if before and before["kind"] == "user" or before and before["kind"] == "shared":
             self.take(db, file, before)
         elif before and before["kind"] == "cache":
@@ -359,9 +360,15 @@ class Switch:
         del self.after.files[db["path"]]
 
     def take(self, db, file, before):
-        self.block(db)
+        if db["kind"] == "shared":
+            # The content is replaced as that of any shared database is.
+            self.hold(db, file.but(plain=False))
+        else:
+            self.block(db)
+            if file.link:
+                raise Refused("link")
         rows = {table: (0, len(file.content.rows(table))) for table in file.content.tables} if file.content else {}
-        self.kept.append(Kept(db["name"], before["kind"], db["path"], self.version(), {"taken-over"}, file, rows))
+        self.kept.append(Kept(db["name"], before["kind"], db["path"], self.version(db), {"taken-over"}, file, rows))
         self.rows[db["name"]] = rows
 
     def adopt(self, db, file):
@@ -386,6 +393,9 @@ class Switch:
         fits = file.content is not None and file.content.objects == shipped.objects
         if fits:
             return
+        if file.link and not (before and before["kind"] == "cache"):
+            # What the link leads to may be data of an app.
+            raise Refused("link")
         if self.state.installed == self.index and self.choose("a damaged cache and the installed release", True, False):
             # That a release applied again repairs it is not part of this contract.
             return
@@ -399,23 +409,34 @@ class Switch:
         if (file.plain or not before) and self.choose("a file at a cache", file.plain, not file.plain):
             self.adopt(db, file)
         else:
-            self.kept.append(Kept(db["name"], "cache", db["path"], self.version(), {"unfit-cache"}, file))
+            self.kept.append(Kept(db["name"], "cache", db["path"], self.version(db), {"unfit-cache"}, file))
         self.create(db, None)
 
     def user(self, db, file, before):
         if not file:
             self.create(db)
             return
-        if before and before["kind"] != "user":
+        if before and before["kind"] == "cache" and not file.link:
+            self.block(db)
+            self.kept.append(Kept(db["name"], "cache", db["path"], self.version(db), {"unfit-cache"}, file))
+            self.create(db, None)
+            return
+        if before and before["kind"] in ("cache", "reference"):
             self.loose = f"{before['kind']} becomes user"
             return
         if file.content is None:
             return
+        if before and before["kind"] == "shared" and self.purpose == "rollback":
+            self.loose = "shared becomes user by a rollback"
+            return
+        template = self.oracle.shipped_content(db)
         known, there = len(db["migrations"]) + 1, file.content.user_version
         if there > known:
             raise Refused("newer than the release")
         pending = [] if self.purpose == "rollback" else db["migrations"][max(there - 1, 0):]
         if not pending:
+            if self.purpose == "update" and lacks(file.content, template):
+                raise Refused("the schema does not fit")
             return
         if db["path"] in self.moved and self.choose("to move and migrate at once", False, True):
             raise Refused("moves and migrates")
@@ -434,14 +455,17 @@ class Switch:
         made = Content(made.db)
         if shrinks and not db.get("shrinks"):
             raise Refused("a migration loses rows")
+        if lacks(made, template):
+            raise Refused("the schema does not fit")
         how = self.state.opened.get(db["path"])
         if how == "write" or how == "read" and not file.wal:
             self.busy = True
         losses = lost_by_migration(file.content, made, self.choose)
         if losses:
-            self.kept.append(Kept(db["name"], "user", db["path"], self.version(), {"migrated"}, file, losses))
+            kind = self.before.databases.get(db["name"], db)["kind"] if self.before else "user"
+            self.kept.append(Kept(db["name"], kind, db["path"], self.version(db), {"migrated"}, file, losses))
             self.rows[db["name"]] = losses
-        self.after.files[db["path"]] = file.but(content=made)
+        self.after.files[db["path"]] = file.but(content=made, kind="user")
 
     def shared(self, db, file, before):
         shipped = self.oracle.shipped_content(db)
@@ -453,6 +477,8 @@ class Switch:
             # Whether it is in WAL mode as the old one is left open.
             self.create(db, None)
             return
+        if file.link and not (before and before["kind"] == "shared"):
+            raise Refused("link")
         if before and before["kind"] in ("reference", "cache"):
             self.loose = f"{before['kind']} becomes shared"
             return
@@ -479,7 +505,7 @@ class Switch:
         self.replaced(db, file, moved)
         if moved.keeps:
             reason = "rolled-back" if self.purpose == "rollback" else "replaced"
-            self.kept.append(Kept(db["name"], "shared", db["path"], self.version(), {reason}, file, moved.kept, self.moved.get(db["path"])))
+            self.kept.append(Kept(db["name"], "shared", db["path"], self.version(db), {reason}, file, moved.kept, self.moved.get(db["path"])))
             self.rows[db["name"]] = moved.kept
 
     def replaced(self, db, file, moved):
@@ -513,6 +539,22 @@ class Switch:
 def file_path(switch, db):
     earlier = switch.before.databases.get(db["name"]) if switch.before else None
     return earlier["path"] if earlier and earlier["path"] in switch.state.opened else db["path"]
+
+
+def lacks(content, template):
+    """What a user's database lacks of a release's, or has otherwise. What it has beyond that does not matter."""
+    for name, (kind, _, sql) in template.objects.items():
+        if name not in content.objects or content.objects[name][0] != kind:
+            return f"{kind} {name} is missing"
+        if kind != "table":
+            if content.objects[name][2] != sql:
+                return f"{kind} {name} is another one"
+            continue
+        wanted = [tuple(row[1:]) for row in template.all(f"PRAGMA table_info({quoted(name)})")]
+        there = [tuple(row[1:]) for row in content.all(f"PRAGMA table_info({quoted(name)})")]
+        if [column for column in there if column in wanted] != wanted:
+            return f"the columns of {name} are others"
+    return None
 
 
 def lost_by_migration(old, new, choose):

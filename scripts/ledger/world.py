@@ -1062,6 +1062,9 @@ class World:
             have = there.files.get(path)
             if path in there.links:
                 found.append(("adopted", f"{path} is a link, and should be a plain writable file"))
+            elif file.content is None and have is not None:
+                if digest(self.full(path)) != file.digest:
+                    found.append(("adopted", f"{path} is not the file that was adopted"))
             elif have is None or have.content is None:
                 found.append(("adopted", f"{path} is not the file that was adopted"))
             elif file.content is not None:
@@ -1172,7 +1175,10 @@ class World:
         # Which old releases are still there is the collector's business.
         state.generations = there.generations
         if isinstance(state.installed, int):
-            state.highest = max(state.highest, state.installed) if outcome.loose or self.struck else state.highest
+            if hasattr(outcome, "highest") and not self.struck:
+                state.highest = outcome.highest
+            elif outcome.loose or self.struck:
+                state.highest = max(state.highest, state.installed)
 
     def adopt_all(self, state, outcome, there):
         for name, directory in there.sets.items():

@@ -20,7 +20,7 @@ struct MigrationTrial {
         try context.progress(.init("try the migrations of \(database.name)", done: 0, total: 0))
         try Look.copy(context.plan.store.path(path), to: copy)
         let trial = Trial(
-            name: database.name, copy: copy,
+            name: database.name, place: context.plan.store.path(path), copy: copy,
             template: try LivingStaging(context: context).pristine(database.member),
             scripts: database.migrations.filter { members.contains($0.member) }.map {
                 .init(name: $0.member, number: $0.number, file: context.unpacked($0.member))

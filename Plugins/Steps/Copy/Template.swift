@@ -1,4 +1,5 @@
 internal import MoultBasics
+internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
 
@@ -32,9 +33,26 @@ enum Template {
 
     private static func broughtBack(_ database: Database, _ context: PlanContext) throws -> Change {
         let place = context.store.path(database.path)
+        let adopted = context.store.path(ofMember: database.member, in: context.generation)
+        // An empty file is an empty database.
+        if try Files.facts(adopted)?.size != 0, case .unfit(let why) = try Fitness.of(adopted, judge: { _ in nil }) {
+            throw MoultError(
+                code, .refused, what: "\(place) cannot be replaced by the file that was there before moult",
+                why: "that file, \(adopted), is not a sound database: \(why)",
+                now: "Nothing was changed. To get that file beside the database: "
+                    + shellLine(["cp", adopted, "\(place).adopted"]))
+        }
         let way = try ReplacementWay(path: place, forced: nil).choose()
         let forecast = RowForecast(database: database, context: context, isOwn: true)
-        let rows = try Look.into(place) { try forecast.rowsLeft($0, place) }
+        let rows: [RowFate]
+        do { rows = try Look.into(place) { try forecast.rowsLeft($0, place) } } catch let error as MoultError {
+            if error.outcome == .busy { throw error }
+            throw MoultError(
+                code, .refused, what: "the database \(place) cannot be read",
+                why: "\(error.what): \(error.why ?? "no reason was given")",
+                now: "Nothing was changed. Set it aside and begin with the shipped content, then roll back: "
+                    + "moult reset \(database.name) --set-user-data-aside", cause: error)
+        }
         return .replace(
             path: database.path, member: database.member, size: database.size, way: way.way,
             why: "the file that was here before moult comes back", reason: .rolledBack, rows: rows)

@@ -41,9 +41,22 @@ public struct DeleteStep: Step {
         case .cache:
             // What moult did not make becomes a generation instead.
             if occupant == .foreign { return nil }
-            return try CacheFitness(database: database, context: context).fault().map { ($0, .unfitCache) }
+            guard let fault = try CacheFitness(database: database, context: context).fault() else { return nil }
+            try proveCache(database, occupant, context)
+            return (fault, .unfitCache)
         case .user, .shared: return try strays(beside: database, context).map { ($0, .replaced) }
         case .reference: return nil
+        }
+    }
+
+    /// What a link leads to, or a directory contains, may be data of an app, unless the installed release has its cache there.
+    private func proveCache(_ database: Database, _ occupant: Occupant, _ context: PlanContext) throws {
+        let path = context.path(of: database)
+        if context.hasInstalledCache(at: path) { return }
+        switch occupant {
+        case .link(let target): throw context.foreignLink(target, at: path, database)
+        case .obstacle: throw context.obstacle(at: path, database)
+        default: return
         }
     }
 
@@ -99,12 +112,8 @@ public struct DeleteStep: Step {
     private func moves(_ context: PlanContext) throws -> [Effect] {
         try context.release.databases.compactMap { database in
             guard let from = context.movedFrom(database) else { return nil }
-            let (old, new) = (try context.store.look(from), try context.store.look(database.path))
-            guard case .file = old else {
-                // It was moved already, by hand.
-                if old == .nothing, case .file = new { return nil }
-                throw context.missing(database, at: from)
-            }
+            let new = try context.store.look(database.path)
+            try proveMovable(database, from, isNewPathTaken: new != .nothing, context)
             guard new == .nothing, !context.release.databases.contains(where: { $0.path == from }) else {
                 throw MoultError(
                     .occupied, .refused,
@@ -115,6 +124,31 @@ public struct DeleteStep: Step {
                     now: "Nothing was changed. Move that away, or ask the publisher for a release that keeps the path.")
             }
             return effect(.delete, database.name, .move(from: from, path: database.path))
+        }
+    }
+
+    /// A file at the new path is not taken for the missing one: an app may have begun an empty one there.
+    private func proveMovable(
+        _ database: Database, _ from: String, isNewPathTaken: Bool, _ context: PlanContext
+    ) throws {
+        switch try context.store.look(from) {
+        case .file: return
+        case .nothing:
+            var missing = context.missing(database, at: from)
+            if isNewPathTaken {
+                let (old, new) = (context.store.path(from), context.store.path(database.path))
+                missing.now =
+                    "Nothing was changed. Bring the file back. If \(new) is that file, move it back, then apply "
+                    + "again: \(shellLine(["mv", new, old]))"
+            }
+            throw missing
+        case .link(let target):
+            throw MoultError(
+                .occupied, .refused,
+                what: "\(context.store.path(from)) cannot move to \(database.path)",
+                why: "it is a symbolic link to \(target), and a link is not moved",
+                now: "Nothing was changed. Put the file itself there, then apply again.")
+        case .directory, .other: throw context.obstacle(at: from, database)
         }
     }
 

@@ -1,6 +1,7 @@
 internal import MoultBasics
 internal import MoultFiles
 internal import MoultSQLite
+internal import MoultTrust
 internal import StepKit
 
 /// After the switch: the app's path must reach the very file that was proven, with no sidecar that would change it.
@@ -38,14 +39,24 @@ struct Arrival {
 
     /// A new living file opens, and has the schema of the file as it was published.
     private func proveSchema(_ path: String) throws {
+        let published = context.store.path(ofMember: database.member, in: context.generation)
+        if context.bringsBackAdopted, case .unfit = try Fitness.of(published, judge: { _ in nil }) {
+            // It was not a sound database before moult either.
+            return try proveBytes(path, published)
+        }
         do {
-            let published = context.store.path(ofMember: database.member, in: context.generation)
             let expected = try SchemaShape(of: Connection(path: published, access: .immutable))
             if let lack = try Look.into(path, { try SchemaShape(of: $0) }).lacks(of: expected).first {
                 throw failed("\(path): \(lack)")
             }
         } catch let error as MoultError where error.outcome == .busy {
             // Somebody works with it already, and could not if it did not open.
+        }
+    }
+
+    private func proveBytes(_ path: String, _ published: String) throws {
+        guard try SHA256.digest(ofFileAt: path) == SHA256.digest(ofFileAt: published) else {
+            throw failed("\(path) is not the file \(published)")
         }
     }
 

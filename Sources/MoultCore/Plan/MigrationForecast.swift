@@ -46,7 +46,7 @@ struct MigrationForecast {
         let copy = "\(scratch)/trial/\(Files.name(of: path))"
         try Look.copy(layout.file(path), to: copy)
         var trial = Trial(
-            name: database.name, copy: copy, template: try place(database.member),
+            name: database.name, place: layout.file(path), copy: copy, template: try place(database.member),
             scripts: try database.migrations.filter { members.contains($0.member) }.map {
                 .init(name: $0.member, number: $0.number, file: try place($0.member))
             }, depth: .quick)

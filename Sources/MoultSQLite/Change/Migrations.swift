@@ -31,6 +31,9 @@ package struct Migrations: Sendable {
     /// Asked before rows are lost: the table, and how many rows it had and would have.
     package var mayShrink: @Sendable (String, Int, Int) -> Bool = { _, _, _ in false }
 
+    /// The path of the database in errors, if the scripts run on a copy of it.
+    package var place: String?
+
     package init(_ scripts: [Script]) { self.scripts = scripts }
 
     /// Runs the scripts that are still to come and proves what they leave; **the transaction stays open**, for the caller
@@ -54,6 +57,7 @@ package struct Migrations: Sendable {
     }
 
     private func run(on connection: Connection) throws {
+        let path = place ?? connection.path
         let dangling = try connection.references(limit: Self.mostFindings).findings
         let before = try RowCounts(of: connection)
         var version = Int(try connection.int("PRAGMA user_version"))
@@ -66,29 +70,30 @@ package struct Migrations: Sendable {
         // References of the user's rows that led nowhere before do not keep the release out.
         let findings = try connection.references(limit: Self.mostFindings).findings
         if let finding = Soundness.added(findings, since: dangling).first {
-            throw Self.failed("they leave a reference that leads nowhere", finding, path: connection.path)
+            throw Self.failed("they leave a reference that leads nowhere", finding, path: path)
         }
         if let loss = try RowCounts(of: connection).loss(since: before, mayShrink: mayShrink) {
-            throw Self.loses(loss, path: connection.path)
+            throw Self.loses(loss, path: path)
         }
     }
 
     private static let mostFindings = 10_000
 
     private func run(_ script: Script, on connection: Connection) throws {
+        let path = place ?? connection.path
         do {
             try connection.forEachStatement(in: script.sql) { statement in
                 try statement.run()
                 // A conflict clause can roll back what is not its own.
                 guard try connection.isInTransaction else {
-                    throw Self.failed("a statement ended the transaction", statement.sql, path: connection.path)
+                    throw Self.failed("a statement ended the transaction", statement.sql, path: path)
                 }
             }
         } catch {
-            if let need = AppNeed(error) { throw Self.needsApp(need, script, error, path: connection.path) }
+            if let need = AppNeed(error) { throw Self.needsApp(need, script, error, path: path) }
             let error = error as? MoultError
             throw MoultError(
-                .migration, .refused, what: "the migration \(script.name) fails on \(connection.path)",
+                .migration, .refused, what: "the migration \(script.name) fails on \(path)",
                 why: error?.why ?? error.map { "\($0)" },
                 now: "Nothing was changed. The release's publisher must mend it"
                     + (error?.code == .guarded
@@ -98,7 +103,7 @@ package struct Migrations: Sendable {
         let reached = Int(try connection.int("PRAGMA user_version"))
         guard reached == script.number else {
             throw Self.failed(
-                "\(script.name) must set user_version to \(script.number)", "it is \(reached)", path: connection.path)
+                "\(script.name) must set user_version to \(script.number)", "it is \(reached)", path: path)
         }
     }
 

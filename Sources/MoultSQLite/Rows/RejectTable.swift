@@ -27,8 +27,9 @@ final class RejectWriter {
     private let table: RejectTable
     private let connection: Connection
     private var isThere: Bool
-    /// All records; and all records without their label.
-    private var records: Set<KeyDigest> = []
+    /// How many records of the new database do not stand for a record of the old one yet.
+    private var unclaimed: [KeyDigest: Int] = [:]
+    /// All records without their label.
     private var contents: Set<KeyDigest> = []
     /// How many records there are of a row, without label and reason.
     private var rows: [KeyDigest: Int] = [:]
@@ -37,17 +38,22 @@ final class RejectWriter {
         (self.table, self.connection) = (table, connection)
         isThere = try Self.isThere(table, connection)
         guard isThere else { return }
-        try connection.withStatement(table.selectSQL) { row in while try row.step() { try remember(row) } }
+        try connection.withStatement(table.selectSQL) { row in
+            while try row.step() {
+                unclaimed[try KeyDigest(of: row, 0..<4), default: 0] += 1
+                try remember(row)
+            }
+        }
     }
 
-    /// Copies all records of the old database that the new one does not have.
+    /// Copies all records of the old database that the new one does not have. Equal records stand for several rows.
     func carryRecords(from old: Connection) throws {
         guard try Self.isThere(table, old) else { return }
         try old.withStatement(table.selectSQL) { row in
             while try row.step() {
                 // These records are of other rows than the ones to carry.
                 if table.isRepeatable, let digest = try rowDigest(row) { rows[digest, default: 0] -= 1 }
-                guard try !records.contains(KeyDigest(of: row, 0..<4)) else { continue }
+                if try claim(KeyDigest(of: row, 0..<4)) { continue }
                 try create()
                 try connection.withStatement(table.insertSQL) { insert in
                     for column in Int32(0)..<4 { try insert.bind(row, column, at: column + 1) }
@@ -56,6 +62,12 @@ final class RejectWriter {
                 try remember(row)
             }
         }
+    }
+
+    private func claim(_ record: KeyDigest) -> Bool {
+        guard let count = unclaimed[record], count > 0 else { return false }
+        unclaimed[record] = count - 1
+        return true
     }
 
     /// Writes a record, even if there is an equal one: each row has its own. False if the transfer was run before, and the
@@ -91,7 +103,6 @@ final class RejectWriter {
     }
 
     private func remember(_ record: borrowing Statement) throws {
-        records.insert(try KeyDigest(of: record, 0..<4))
         contents.insert(try KeyDigest(of: record, 1..<4))
         if table.isRepeatable, let digest = try rowDigest(record) { rows[digest, default: 0] += 1 }
     }

@@ -20,6 +20,7 @@ extension Trial {
         // Whether rows may go is judged by whoever asked.
         migrations.deadline = min(migrations.deadline, Double(deadline))
         migrations.mayShrink = { _, _, _ in true }
+        migrations.place = place
         let connection = try Connection(path: copy, access: .readWrite)
         let before = try RowCounts(of: connection).tables
         let old = "\(copy).before"

@@ -16,6 +16,8 @@ package struct Trial: Sendable, Equatable {
 
     /// What the database is called in errors.
     package var name: String
+    /// The path at which users know the database.
+    package var place: String
     /// The copy, in a directory of its own.
     package var copy: String
     /// A database with the schema to which they shall lead.
@@ -27,8 +29,11 @@ package struct Trial: Sendable, Equatable {
     /// Seconds for all of it; the statements themselves have less.
     package var deadline = 3600
 
-    package init(name: String, copy: String, template: String, scripts: [Script], depth: Exam.Depth) {
-        (self.name, self.copy, self.template, self.scripts, self.depth) = (name, copy, template, scripts, depth)
+    package init(
+        name: String, place: String, copy: String, template: String, scripts: [Script], depth: Exam.Depth
+    ) {
+        (self.name, self.place, self.copy) = (name, place, copy)
+        (self.template, self.scripts, self.depth) = (template, scripts, depth)
     }
 }
 
@@ -58,8 +63,10 @@ extension Trial: Question {
 
     init(_ fields: Fields) throws {
         guard let depth = try fields.word("depth", Exam.Depth.self) else { throw fields.fail("depth", "is missing") }
+        let copy = try fields.string("copy")
         self.init(
-            name: try fields.string("name"), copy: try fields.string("copy"), template: try fields.string("template"),
+            name: try fields.string("name"), place: try fields.optionalString("place") ?? copy, copy: copy,
+            template: try fields.string("template"),
             scripts: try fields.objects("scripts").map { fields in
                 try Script(
                     name: fields.string("name"), number: fields.integer("number"), file: fields.string("file"))
@@ -70,7 +77,7 @@ extension Trial: Question {
 
     var json: JSON {
         [
-            "name": .string(name), "copy": .string(copy), "template": .string(template),
+            "name": .string(name), "place": .string(place), "copy": .string(copy), "template": .string(template),
             "scripts": .array(
                 scripts.map { ["name": .string($0.name), "number": .size($0.number), "file": .string($0.file)] }),
             "depth": .string(depth.rawValue), "deadline": .size(deadline), "countsLosses": .bool(countsLosses),
