@@ -105,6 +105,16 @@ extension PlanContext {
             now: "Nothing was changed. Put the file itself there, or move the link away, then apply again.")
     }
 
+    /// The refusal of a user's database that lacks what the release's app will ask for.
+    package func schemaMisfit(_ lack: String, at place: String) -> MoultError {
+        MoultError(
+            .userDatabase, .refused,
+            what: "the user database \(place) does not fit release \(release.version): \(lack)",
+            why: "the release has no migration that brings it there, and its app would fail",
+            now: "Nothing was changed. The publisher must add a migration, or say \"schema\": \"app\" "
+                + "if the app changes the schema by itself.")
+    }
+
     /// The refusal to begin a database anew that has a history.
     public func missing(_ database: Database, at path: String) -> MoultError {
         MoultError(
@@ -139,6 +149,8 @@ extension MoultError.Code {
     package static let occupied = Self(610)
     /// A file lies beside a read-only database that some versions of SQLite would read with it.
     package static let straySidecar = Self(611)
+    /// A writable database cannot be made where it belongs.
+    package static let userDatabase = Self(520)
     /// A database with data of the app or the user is missing.
     package static let missingData = Self(521)
     /// Rows that a release preserves do not fit into it, or another release gives them up.

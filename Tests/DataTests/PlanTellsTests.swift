@@ -151,6 +151,29 @@ import Testing
         #expect(text.contains("1 row of d"), "\(text)")
     }
 
+    @Test func `a plan refuses a user's database that does not have the schema of the release`() throws {
+        try shop.sql("journal.db", "CREATE TABLE other(x); PRAGMA user_version = 1;")
+        try shop.pack("3.0.0", [.user("CREATE TABLE note(t); PRAGMA user_version = 1;", name: "journal")])
+        for ended in [try shop.plan("3.0.0"), try shop.plan("3.0.0", "--deep"), try shop.apply("3.0.0")] {
+            #expect(ended.status == 3, "\(ended.output)\(ended.errors)")
+            #expect(ended.errors.contains("note"), "\(ended.errors)")
+        }
+    }
+
+    @Test func `a release that the store has kept refuses a user's database without its schema, too`() throws {
+        for version in ["3.0.0", "4.0.0"] {
+            try shop.pack(version, [.user("CREATE TABLE note(t); PRAGMA user_version = 1;", name: "journal")])
+            try shop.install(version)
+        }
+        try shop.sql("journal.db", "DROP TABLE note; CREATE TABLE other(x);")
+        for ended in [try shop.plan("3.0.0", "--allow-downgrade"), try shop.apply("3.0.0", "--allow-downgrade")] {
+            #expect(ended.status == 3, "\(ended.output)\(ended.errors)")
+            #expect(ended.errors.contains("note"), "\(ended.errors)")
+        }
+        // A rollback is the way back from a release that fails, and is not refused.
+        #expect(try shop.moult("rollback").status == 0)
+    }
+
     @Test func `a migration that keeps every value needs no word`() throws {
         try shop.pack("1.0.0", [.user("CREATE TABLE d(a, b); PRAGMA user_version = 1;")])
         try shop.install("1.0.0")

@@ -7,7 +7,7 @@ internal import StepKit
 /// before moult come back as they were.
 enum Template {
     /// A writable database cannot be made where it belongs.
-    static let code = MoultError.Code(520)
+    static let code = MoultError.Code.userDatabase
 
     static func change(for database: Database, _ context: PlanContext) throws -> Change {
         if let from = context.movedFrom(database), context.moves(from) { return try moved(database, from, context) }

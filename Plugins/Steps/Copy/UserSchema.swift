@@ -13,9 +13,11 @@ struct UserSchema {
     func change() throws -> Change {
         let kept = "exists: never replaced"
         try proveUsable()
-        try proveInstalled()
         // A release that says nothing about versions leaves them to the app.
-        guard let known = database.knownUserVersion, let version = try version() else { return .keep(why: kept) }
+        guard let known = database.knownUserVersion, let version = try version() else {
+            try proveKept()
+            return .keep(why: kept)
+        }
         guard version <= known else {
             throw MoultError(
                 Template.code, .refused, what: "\(place) is newer than release \(context.release.version) knows",
@@ -24,6 +26,7 @@ struct UserSchema {
         }
         let pending = database.migrations.filter { $0.number > version }
         guard let last = pending.last, context.purpose == .update else {
+            try proveKept()
             return .keep(why: "\(kept), user_version \(version)")
         }
         return .migrate(path: database.path, members: pending.map(\.member), from: version, to: last.number)
@@ -34,9 +37,9 @@ struct UserSchema {
         if case .unfit(let why) = try Fitness.of(place, judge: { _ in nil }) { throw unusable(why, cause: nil) }
     }
 
-    /// A release that is installed already has its template at hand; else `prove(_:)` gets it from the bundle.
-    private func proveInstalled() throws {
-        guard context.purpose == .update, context.generation == context.installedGeneration else { return }
+    /// A release whose generation the store has has its template at hand; else `prove(_:)` gets it from the bundle.
+    private func proveKept() throws {
+        guard context.purpose == .update else { return }
         let template = context.store.path(ofMember: database.member, in: context.generation)
         // One that is damaged is made again by this update, and the database is compared with the new one then.
         guard try Files.facts(template)?.kind == .file else { return }
@@ -49,12 +52,7 @@ struct UserSchema {
         let expected = try SchemaShape(of: Connection(path: template, access: .immutable))
         do {
             guard let lack = try Look.into(place, { try SchemaShape(of: $0) }).lacks(of: expected).first else { return }
-            throw MoultError(
-                Template.code, .refused,
-                what: "the user database \(place) does not fit release \(context.release.version): \(lack)",
-                why: "the release has no migration that brings it there, and its app would fail",
-                now: "Nothing was changed. The publisher must add a migration, or say \"schema\": \"app\" "
-                    + "if the app changes the schema by itself.")
+            throw context.schemaMisfit(lack, at: place)
         } catch let error as MoultError where error.outcome == .busy {
             // Whoever has it locked works with it.
         }

@@ -12,7 +12,7 @@ struct MigrationForecast {
     let isDeep: Bool
 
     /// A larger bundle or database is left to `--deep` and to the update itself.
-    private static let largest = 32 << 20
+    static let largest = 32 << 20
 
     func fill(_ plan: inout Plan) throws {
         guard let bundle = plan.bundle, bundle.missing == 0, isDeep || bundle.size <= Self.largest else { return }
