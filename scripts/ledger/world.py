@@ -23,6 +23,7 @@ CHECKS = {
     "plan": "the plan counts the rows that do not survive",
     "migration-plan": "the plan counts the rows of a user's database that a migration changes",
     "result": "the result counts them, too",
+    "message": "an error names databases by their paths in the store",
     "files": "no other files are in the store, and none is missing",
     "integrity": "integrity_check",
     "search": "full-text search finds every row",
@@ -880,7 +881,7 @@ class World:
     def compare(self, outcome, op, ended, there):
         if outcome.loose:
             return self.compare_loosely(outcome, op, ended, there)
-        found = []
+        found = self.message_faults(ended)
         if ended.status not in outcome.exits:
             found.append(("exit", f"{op['op']} ended with {ended.status}, expected {sorted(outcome.exits)}"))
         state = outcome.state
@@ -902,6 +903,11 @@ class World:
             found += plan_faults(outcome, next((e["plan"] for e in ended.events if e.get("event") == "plan"), None))
             found += result_faults(outcome, next((e for e in ended.events if e.get("event") == "result"), {}))
         return found
+
+    def message_faults(self, ended):
+        """What an unfinished update has staged is gone when somebody reads the error."""
+        inside = os.path.join(self.store, ".moult/transactions")
+        return [("message", f"the error names a file of the update: {ended.told[:300]}")] if inside in ended.told else []
 
     def compare_version(self, state, there):
         if isinstance(state.installed, int):
@@ -1052,6 +1058,7 @@ class World:
         if ended.status in (REFUSED, BUSY, 1) and not self.struck:
             same = Outcome(outcome.exits, self.state, same=True)
             return found + self.compare(same, op, ended, there)
+        found += self.message_faults(ended)
         self.places = None
         restored = [outcome.restores.file] if hasattr(outcome, "restores") else []
         found += self.accounted(there, restored + list(getattr(outcome, "plain", {}).values()))
