@@ -174,6 +174,17 @@ import Testing
         #expect(try shop.moult("rollback").status == 0)
     }
 
+    @Test func `a rollback warns of a user's database that a release had taken over`() throws {
+        try shop.pack("3.0.0", [.user("CREATE TABLE note(t); PRAGMA user_version = 1;", name: "journal")])
+        try shop.install("3.0.0")
+        try shop.pack("4.0.0", [.shared("CREATE TABLE item(x);", name: "journal", more: [.init("path", "journal.db")])])
+        try shop.install("4.0.0", "--take-over", "journal")
+        let ended = try shop.moult("rollback")
+        #expect(ended.status == 0, "\(ended.errors)")
+        let told = ended.output + ended.errors
+        #expect(told.contains("does not fit release 3.0.0") && told.contains("moult quarantine"), "\(told)")
+    }
+
     @Test func `a migration that keeps every value needs no word`() throws {
         try shop.pack("1.0.0", [.user("CREATE TABLE d(a, b); PRAGMA user_version = 1;")])
         try shop.install("1.0.0")
