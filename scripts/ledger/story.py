@@ -35,8 +35,17 @@ def story(seed, number, families=FAMILIES):
             if rng.random() < 0.06:
                 ops[-1]["crash"] = True
         elif kind == "apply":
+            before = at
             op, at = update(rng, drafts, at)
             ops.append(op)
+            if shared and rng.random() < 0.12:
+                # A release that fails soon: the app has written with it, and the operator goes back.
+                for name in shared:
+                    ops.append({"op": "write", "db": name, "seed": rng.randrange(10**6), "n": rng.randint(2, 6)})
+                ops.append({"op": "rollback"})
+                at = before
+                if rng.random() < 0.5:
+                    ops.append({"op": "unhold"})
         elif kind == "rollback":
             op = {"op": "rollback"}
             if rng.random() < 0.3:
