@@ -130,6 +130,16 @@ extension Database {
     public var holdsAppData: Bool { kind == .user || kind == .shared }
 }
 
+extension Manifest {
+    /// The refusal of migrations that do not lead to what the release's template is.
+    package func migrationMisfit(_ why: String, of database: Database) -> MoultError {
+        MoultError(
+            .userDatabase, .refused,
+            what: "the migrations of \(database.name) do not lead to the database of release \(version)", why: why,
+            now: "Nothing was changed. The publisher must correct the migrations, or the template.")
+    }
+}
+
 extension MoultError {
     /// The refusal of a release that would leave rows behind which the installed one preserves.
     package static func unpreserved(_ database: Database, _ release: Version, _ table: String, _ rows: Int)

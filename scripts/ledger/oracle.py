@@ -476,6 +476,10 @@ class Switch:
             self.take(db, file, before)
             # Whether it is in WAL mode as the old one is left open.
             self.create(db, None)
+            if file.content is not None:
+                # All of it is kept; rows that the release preserves are carried, too, if the file has its tables.
+                moved = carry(file.content, None, shipped, None, db, self.choose, self.purpose, accept=True)
+                self.replaced(db, file.but(wal=None), moved)
             return
         if file.link and not (before and before["kind"] == "shared"):
             raise Refused("link")

@@ -41,22 +41,9 @@ struct MigrationTrial {
         if let loss { throw Migrations.loses(loss, path: context.plan.store.path(path)) }
         if let failure = report.failure { throw failure }
         let wanted = database.identity
-        if let version = wanted.userVersion, version != report.userVersion {
-            throw failed("they end at user_version \(report.userVersion), and the release's own is \(version)")
+        if let fault = report.fault(userVersion: wanted.userVersion, applicationID: wanted.applicationID) {
+            throw release.migrationMisfit(fault, of: database)
         }
-        if let id = wanted.applicationID, id != report.applicationID {
-            throw failed("application_id is \(report.applicationID), and the release's own is \(id)")
-        }
-        if let lack = report.lack { throw failed(lack) }
-        if let finding = report.finding { throw failed(finding) }
-    }
-
-    private func failed(_ why: String) -> MoultError {
-        MoultError(
-            Template.code, .refused,
-            what:
-                "the migrations of \(database.name) do not lead to the database of release \(context.plan.release.version)",
-            why: why, now: "Nothing was changed. The release's publisher must mend the migrations, or the template.")
     }
 
     private func makeDurable(_ members: [String]) throws {

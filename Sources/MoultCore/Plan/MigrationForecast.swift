@@ -54,6 +54,10 @@ struct MigrationForecast {
         let report = try Examiner.present().try(trial, scratch: "\(scratch)/exam") {}
         // What fails is refused when the release is applied, with its reason; a plan tells it now.
         if let failure = report.failure { throw failure }
+        let wanted = database.identity
+        if let fault = report.fault(userVersion: wanted.userVersion, applicationID: wanted.applicationID) {
+            throw release.migrationMisfit(fault, of: database)
+        }
         return report.losses.sorted { $0.key < $1.key }.map { RowFate(table: $0.key, kept: $0.value) }
     }
 }

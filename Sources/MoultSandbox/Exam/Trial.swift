@@ -58,6 +58,19 @@ package struct TrialReport: Sendable {
     package init() {}
 }
 
+extension TrialReport {
+    /// Why the database is not what the release's template is then; nil if it is.
+    package func fault(userVersion wanted: Int?, applicationID: Int?) -> String? {
+        if let wanted, wanted != userVersion {
+            return "they end at user_version \(userVersion), and the release's own is \(wanted)"
+        }
+        if let applicationID, applicationID != self.applicationID {
+            return "application_id is \(self.applicationID), and the release's own is \(applicationID)"
+        }
+        return lack ?? finding
+    }
+}
+
 extension Trial: Question {
     static let word = "try-1"
 
