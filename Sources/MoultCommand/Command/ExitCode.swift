@@ -16,7 +16,7 @@ package struct ExitCode: RawRepresentable, Hashable, Sendable {
     package static let meanings: [(status: ExitCode, meaning: String)] =
         ([
             (.done, "done, or there was nothing to do"),
-            (.changes, "plan: there are changes; check: there is a newer release"),
+            (.changes, "plan: there are changes; check: there is a newer release; cache: it is new and empty"),
         ]
         + MoultError.Outcome.allCases.map { (.failure($0), $0.meaning) })
         .sorted { $0.status.rawValue < $1.status.rawValue }
