@@ -38,8 +38,8 @@ extension MoultError.Outcome {
 
     package var meaning: String {
         switch self {
-        case .failed: "failed before anything was changed"
-        case .refused: "refused: by a constraint, a hold, a check of the data, or the change budget"
+        case .failed: "failed before anything was changed; verify: a check found a fault"
+        case .refused: "refused: by a constraint, a hold, a check of the data, a damaged database, or the change budget"
         case .stale: "the saved plan no longer fits what is there; the message says what changed"
         case .undone: "failed and undone: the old data is intact"
         case .stuck: "could not be undone: an operator is needed; the message says what and where"
