@@ -130,7 +130,8 @@ let package = Package(
         .testTarget(
             name: "StateTests",
             dependencies: [
-                "Moult", "MoultCore", "MoultTool", "StepKit", "MoultBasics", "MoultFiles", "MoultTrust", "TestSupport",
+                "Moult", "MoultCore", "MoultTool", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust",
+                "TestSupport",
             ]),
         .testTarget(
             name: "ProofTests",

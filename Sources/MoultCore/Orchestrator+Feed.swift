@@ -44,7 +44,7 @@ extension Orchestrator {
         let choice = try follower.choose(from: current, store)
         let next =
             try repair(current, follower, store, isBehind: !choice.way.isEmpty) ?? incoming(choice, current, follower)
-        let plan = try next.map { try planner(store).update($0, follower.update).plan }
+        let plan = try refusingDamage { try next.map { try planner(store).update($0, follower.update).plan } }
         return (try look(current, choice, store), plan)
     }
 
@@ -89,7 +89,7 @@ extension Orchestrator {
         _ announce: @escaping (Plan) throws -> Void
     ) throws -> Result {
         try avoidingUnfitPatches(snapshot()) { planner in
-            let made = try planner.update(incoming, follower.update)
+            let made = try refusingDamage { try planner.update(incoming, follower.update) }
             let stopwatch = Stopwatch()
             stopwatch.begin(.prepare, "fetch")
             try follower.fetchFiles(of: made, watcher)

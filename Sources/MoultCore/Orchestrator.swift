@@ -51,20 +51,24 @@ package struct Orchestrator: Sendable {
 
     /// `deep` counts also what takes as long as reading the bundle and the databases.
     package func plan(_ request: UpdateRequest, deep: Bool = false) throws -> Plan {
-        var made = try planner(snapshot()).update(request)
-        try MigrationForecast(layout: layout, release: made.context.release, isDeep: deep).fill(&made.plan)
-        try SchemaForecast(layout: layout, context: made.context, isDeep: deep).prove(made.plan)
-        if deep {
-            try ContentForecast(layout: layout, release: made.context.release, installed: made.context.installed)
-                .fill(&made.plan)
+        try refusingDamage {
+            var made = try planner(snapshot()).update(request)
+            try MigrationForecast(layout: layout, release: made.context.release, isDeep: deep).fill(&made.plan)
+            try SchemaForecast(layout: layout, context: made.context, isDeep: deep).prove(made.plan)
+            if deep {
+                try ContentForecast(layout: layout, release: made.context.release, installed: made.context.installed)
+                    .fill(&made.plan)
+            }
+            return made.plan
         }
-        return made.plan
     }
 
     package func planRollback(
         to wanted: String?, reason: String, force: Bool = false, consent: Consent = Consent()
     ) throws -> Plan {
-        try planner(snapshot()).rollback(to: wanted, reason: reason, force: force, consent: consent).plan
+        try refusingDamage {
+            try planner(snapshot()).rollback(to: wanted, reason: reason, force: force, consent: consent).plan
+        }
     }
 
     /// Whether a command that writes would have something to settle first.
@@ -210,8 +214,10 @@ package struct Orchestrator: Sendable {
         let settler = try settler(snapshot())
         let lock = try StoreLock.take(layout, wait: wait, stop: watcher.stopIfAsked)
         defer { withExtendedLifetime(lock) {} }
-        let settled = try settler.settle()
-        return try body(snapshot(), settled)
+        return try refusingDamage {
+            let settled = try settler.settle()
+            return try body(snapshot(), settled)
+        }
     }
 
     func execute(

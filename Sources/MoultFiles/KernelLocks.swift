@@ -40,13 +40,24 @@ package struct KernelLocks: Sendable {
         }
     }
 
-    package func held(on facts: FileFacts) -> [Lock] {
-        let (major, minor) = ((facts.device >> 8) & 0xfff, (facts.device & 0xff) | ((facts.device >> 12) & 0xfff00))
-        func hex(_ number: UInt64) -> String {
-            let text = String(number, radix: 16)
-            return text.count < 2 ? "0" + text : text
+    /// The locks on the file at a path.
+    ///
+    /// The table has the device of the file system. In a subvolume of btrfs `stat` gives another one, and a file of another
+    /// subvolume may have the same inode number. So there a lock counts unless its process can be seen not to have the
+    /// file open.
+    package func held(on facts: FileFacts, at path: String) throws -> [Lock] {
+        let suffix = ":\(facts.inode)"
+        let sameNumber = locks.filter { $0.file.hasSuffix(suffix) }
+        let own = Self.name(facts.device >> 8 & 0xfff, facts.device & 0xff | facts.device >> 12 & 0xfff00) + suffix
+        if sameNumber.allSatisfy({ $0.file == own }) { return sameNumber }
+        let mount = try MountedFileSystem.of(path).map { Self.name($0.major, $0.minor) + suffix }
+        return sameNumber.filter { lock in
+            lock.file == own || lock.file == mount.map { $0[...] } && OpenFiles.mayBeOpen(facts, in: lock.pid)
         }
-        let wanted = "\(hex(major)):\(hex(minor)):\(facts.inode)"
-        return locks.filter { $0.file == wanted }
+    }
+
+    /// A device as the table has it.
+    private static func name(_ major: UInt64, _ minor: UInt64) -> String {
+        [major, minor].map { $0 < 16 ? "0\(String($0, radix: 16))" : String($0, radix: 16) }.joined(separator: ":")
     }
 }

@@ -8,6 +8,9 @@ package struct MountedFileSystem: Sendable, Equatable {
     /// Its type: `ext4`, `nfs4`, `fuse.sshfs`.
     package let type: String
     package let isReadOnly: Bool
+    /// The number of its device, which is not that of its files on every file system.
+    let major: UInt64
+    let minor: UInt64
 
     package static func of(_ path: String) throws -> MountedFileSystem? {
         guard let resolved = realpath(path, nil) else { return nil }
@@ -21,14 +24,17 @@ package struct MountedFileSystem: Sendable, Equatable {
         var best: MountedFileSystem?
         for line in table.split(separator: "\n") {
             let words = line.split(separator: " ")
-            guard words.count > 5, let dash = words.firstIndex(of: "-"), dash + 1 < words.count else { continue }
+            let device = words.count > 2 ? words[2].split(separator: ":").compactMap { UInt64($0) } : []
+            guard words.count > 5, device.count == 2, let dash = words.firstIndex(of: "-"), dash + 1 < words.count
+            else { continue }
             let place = unescaped(words[4])
             let isAbove = place == "/" || path == place || path.hasPrefix(place + "/")
             // Of two mounted at one place the later one is seen.
             guard isAbove, place.utf8.count >= (best?.place.utf8.count ?? 0) else { continue }
             let options = words[5].split(separator: ",") + (words.last?.split(separator: ",") ?? [])
             best = MountedFileSystem(
-                place: place, type: String(words[dash + 1]), isReadOnly: options.contains("ro"))
+                place: place, type: String(words[dash + 1]), isReadOnly: options.contains("ro"),
+                major: device[0], minor: device[1])
         }
         return best
     }

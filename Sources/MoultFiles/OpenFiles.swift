@@ -18,6 +18,14 @@ package enum OpenFiles {
     /// Whether a process has one of the files open; not if it belongs to somebody else, whom only root may look into.
     package static func isOpen(_ paths: [String], in pid: Int32) throws -> Bool { opens("\(pid)", try inodes(paths)) }
 
+    /// False only if the process can be looked into and does not have the file open. The process that took a lock may have
+    /// ended, and its child has the file.
+    static func mayBeOpen(_ facts: FileFacts, in pid: Int32) -> Bool {
+        // A directory that cannot be read belongs to another user's process.
+        guard pid > 0, let names = try? Files.list("/proc/\(pid)/fd"), !names.isEmpty else { return true }
+        return opens("\(pid)", [Inode(facts)])
+    }
+
     private static func inodes(_ paths: [String]) throws -> Set<Inode> {
         Set(try paths.compactMap { try Files.factsThroughLinks($0) }.map { Inode($0) })
     }

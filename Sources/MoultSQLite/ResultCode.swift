@@ -44,10 +44,16 @@ extension ResultCode {
     package static let busySnapshot = Self(5 | 2 << 8)
     /// The WAL must be recovered, and this connection may not write the shared memory.
     package static let readOnlyRecovery = Self(8 | 1 << 8)
+    /// The shared memory cannot be locked, because this connection may not write it.
+    package static let readOnlyCannotLock = Self(8 | 2 << 8)
     /// A hot journal must be rolled back, and this connection may not write.
     package static let readOnlyRollback = Self(8 | 3 << 8)
     /// The file was renamed or unlinked while this connection had it open.
     package static let readOnlyMoved = Self(8 | 4 << 8)
+    /// The shared memory is not initialized, and this connection may not write it.
+    package static let readOnlyCannotInitialize = Self(8 | 5 << 8)
+    /// No journal can be made in the directory.
+    package static let readOnlyDirectory = Self(8 | 6 << 8)
 }
 
 extension ResultCode: CustomStringConvertible {

@@ -58,7 +58,17 @@ extension MoultError {
             (.databaseBusy, .busy, "Another connection holds a lock on \(error.path): try again when it has let go.")
         case .corrupt, .notADatabase: (.databaseCorrupt, .failed, nil)
         case .readOnlyMoved:
-            (.databaseReadOnly, .failed, "The file was replaced while it was open: close and open \(error.path) again.")
+            (.databaseBusy, .busy, "The file was replaced while it was open: close and open \(error.path) again.")
+        case .readOnlyRecovery, .readOnlyCannotLock, .readOnlyRollback, .readOnlyCannotInitialize, .lockingProtocol:
+            (
+                .databaseBusy, .busy,
+                "Another process is opening or recovering \(error.path): try again. If none is, open it once with write access."
+            )
+        case .readOnlyDirectory:
+            (
+                .databaseReadOnly, .failed,
+                "SQLite cannot write a journal: allow this user to write to the directory of \(error.path)."
+            )
         case .readOnly: (.databaseReadOnly, .failed, nil)
         case .full: (.databaseIO, .failed, "Make room on the file system of \(error.path), then try again.")
         case .ioError: (.databaseIO, .failed, nil)

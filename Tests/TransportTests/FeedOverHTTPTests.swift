@@ -82,6 +82,29 @@ import Testing
         #expect(try installed == "2.0.0\n")
     }
 
+    /// Other bytes of the same size under the name of a bundle or patch, as a failing disk leaves them.
+    @Test func `a wrong download is fetched again`() throws {
+        let proxy = try FaultyProxy(before: server)
+        try follow(proxy.url("feed.json"))
+        try must("moult apply -q")
+        let downloads = scratch.path("store/.moult/downloads")
+        func spoil() throws {
+            for name in try Files.list(downloads) where name.contains("-") {
+                let size = try Files.facts("\(downloads)/\(name)")?.size ?? 0
+                try Files.replace("\(downloads)/\(name)", with: Array(repeating: 7, count: size))
+            }
+        }
+        #expect(try Files.list(downloads).contains { $0.hasSuffix("test-1.0.0.tar.zst") })
+        try spoil()
+        try must("chmod u+w store/.moult/current/ && rm -f store/.moult/current/food.db && moult apply -q")
+        #expect(try installed == "1.0.0\n")
+        try must("moult verify --deep")
+        // The whole one is not fetched once more.
+        let count = try proxy.requests().count
+        try must("chmod u+w store/.moult/current/ && rm -f store/.moult/current/food.db && moult apply -q")
+        #expect(try proxy.requests().dropFirst(count).contains { $0.path.hasSuffix(".zst") } == false)
+    }
+
     @Test func aSavedPlanFetchesWhatWasApproved() throws {
         try follow(server.url("feed.json"))
         #expect(try run("moult plan -o p").status == 2)

@@ -21,6 +21,7 @@ extension Command {
         DoctorVerb.command,
         SQLVerb.command,
         AttachVerb.command,
+        CacheVerb.command,
         BuildVerb.command,
         PackVerb.command,
         KeygenVerb.command,

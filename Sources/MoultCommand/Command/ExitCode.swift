@@ -16,7 +16,7 @@ package struct ExitCode: RawRepresentable, Hashable, Sendable {
     package static let meanings: [(status: ExitCode, meaning: String)] =
         ([
             (.done, "done, or there was nothing to do"),
-            (.changes, "plan: there are changes; check: there is a newer release"),
+            (.changes, "plan: there are changes; check: there is a newer release; cache: it is new and empty"),
         ]
         + MoultError.Outcome.allCases.map { (.failure($0), $0.meaning) })
         .sorted { $0.status.rawValue < $1.status.rawValue }
@@ -38,8 +38,8 @@ extension MoultError.Outcome {
 
     package var meaning: String {
         switch self {
-        case .failed: "failed before anything was changed"
-        case .refused: "refused: by a constraint, a hold, a check of the data, or the change budget"
+        case .failed: "failed before anything was changed; verify: a check found a fault"
+        case .refused: "refused: by a constraint, a hold, a check of the data, a damaged database, or the change budget"
         case .stale: "the saved plan no longer fits what is there; the message says what changed"
         case .undone: "failed and undone: the old data is intact"
         case .stuck: "could not be undone: an operator is needed; the message says what and where"

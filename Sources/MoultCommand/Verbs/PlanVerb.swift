@@ -79,6 +79,6 @@ enum PlanVerb {
         guard call.has(deep), plan.changesStore, plan.from != nil else { return nil }
         let (before, after) = (try call.installedSubject(), try call.subject(path))
         try call.confine(to: before, after)
-        return try call.compare(before, after)
+        return try call.orchestrator().refusingDamage { try call.compare(before, after) }
     }
 }

@@ -27,7 +27,8 @@ package struct Laggard: Sendable, Equatable {
         var laggards: [Laggard] = []
         for name in try Generation.names(layout) where name != current {
             guard let facts = try Files.facts(layout.generation(name)) else { continue }
-            for lock in locks.held(on: facts) where lock.kind == .flock && lock.pid != ProcessFacts.ownNumber {
+            for lock in try locks.held(on: facts, at: layout.generation(name))
+            where lock.kind == .flock && lock.pid != ProcessFacts.ownNumber {
                 laggards.append(Laggard(process: ProcessFacts(pid: lock.pid), generation: name))
             }
         }

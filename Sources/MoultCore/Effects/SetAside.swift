@@ -112,7 +112,7 @@ final class SetAside: WritableEffect {
         if recorded != nil || freshDigest != nil, !isInPlace { return }
         wasInPlace = isInPlace
         guard try Files.facts(place)?.kind == .file else { return }
-        if try isReadable(), try drain(drained) { return }
+        if try isReadable(), try Self.drain(drained) { return }
         do { lease = try WriteLease.take(place) } catch {
             // Not our file, or not even readable: then the kernel grants no lease, but open files can still be seen.
             if try OpenFiles.holders(of: [place]).isEmpty { return }
@@ -132,7 +132,7 @@ final class SetAside: WritableEffect {
     /// out without changing anything.
     ///
     /// What SQLite would discard may be all that is left of rows, and a damaged file is kept exactly as it is, for salvage.
-    private static func isReadable(_ place: String) throws -> Bool {
+    static func isReadable(_ place: String) throws -> Bool {
         guard Files.isReadable(place) else { return false }
         let sidecars = try Sidecars.of(place)
         guard sidecars.paths.allSatisfy(Files.isReadable) else { return false }
@@ -181,7 +181,8 @@ final class SetAside: WritableEffect {
     }
 
     /// Drains the file and holds it; false if that cannot be done to it, so that the whole set must be set aside.
-    private func drain(_ file: DrainedFile) throws -> Bool {
+    static func drain(_ file: DrainedFile) throws -> Bool {
+        let place = file.path
         do {
             try file.hold(read: { _ in })
             return true
@@ -189,7 +190,9 @@ final class SetAside: WritableEffect {
             if error.outcome == .busy {
                 // Sidecars that SQLite neither reads nor removes look like another process.
                 let files = try [place] + Sidecars.of(place).paths
-                guard try !OpenFiles.isOpenHere(place), try OpenFiles.holders(of: files).isEmpty else { throw inUse() }
+                guard try !OpenFiles.isOpenHere(place), try OpenFiles.holders(of: files).isEmpty else {
+                    throw InUse.error(place, advice: Self.advice)
+                }
                 return false
             }
             // SQLite calls a database read-only, too, if the disk has no room for its `-shm`.
@@ -200,10 +203,9 @@ final class SetAside: WritableEffect {
         }
     }
 
-    private func inUse() -> MoultError {
-        InUse.error(
-            place, advice: "Stop that program, and try again: what it writes meanwhile would be set aside, too.")
-    }
+    private static let advice = "Stop that program, and try again: what it writes meanwhile would be set aside, too."
+
+    private func inUse() -> MoultError { InUse.error(place, advice: Self.advice) }
 
     /// Where a link follows, a process that asked for the file meanwhile would go on writing to what is in quarantine.
     func stage() throws {
@@ -390,7 +392,7 @@ final class SetAside: WritableEffect {
     private func keepNew() throws -> DrainedFile? {
         guard let facts = try Files.facts(place) else { return nil }
         let new = DrainedFile(place)
-        let isDrained = try facts.kind == .file && Self.isReadable(place) && drain(new)
+        let isDrained = try facts.kind == .file && Self.isReadable(place) && Self.drain(new)
         let set = try freeDirectory()
         try make(set)
         var record = record

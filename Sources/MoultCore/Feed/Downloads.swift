@@ -55,7 +55,7 @@ struct Downloads {
     func fetch(
         _ place: Place, from places: [Location], by transport: Transport, _ watcher: Watcher
     ) throws {
-        if try place.missing() == 0, try Files.facts(place.path) != nil { return }
+        if try isWhole(place) { return }
         try keepOnly(partial: place.partial)
         var faults: [MoultError] = []
         for source in places {
@@ -69,6 +69,15 @@ struct Downloads {
         }
         throw faults.first { $0.outcome == .refused } ?? faults.first
             ?? MoultError(.noFeed, what: "there is nowhere to fetch \(place.name) from")
+    }
+
+    /// Whether the file is there as its manifest has it. Another one of the same size is removed: whatever fails because of
+    /// it would fail again each time.
+    private func isWhole(_ place: Place) throws -> Bool {
+        guard try place.missing() == 0, try Files.facts(place.path) != nil else { return false }
+        if try SHA256.digest(ofFileAt: place.path).hex == place.sha256 { return true }
+        try Files.remove(place.path)
+        return false
     }
 
     private func fetchOnce(

@@ -144,7 +144,7 @@ struct FeedFollower {
     func fetchFiles(of made: Planner.Made, _ watcher: Watcher) throws {
         guard made.plan.manifestPath == nil else { return }
         let (downloads, release) = (Downloads(layout), made.context.release)
-        for file in made.plan.patches where file.missing > 0 {
+        for file in made.plan.patches {
             guard let patch = release.patches.first(where: { $0.file == file.file }) else { continue }
             do {
                 try downloads.fetch(downloads.place(of: patch), from: places, by: transport, watcher)

@@ -45,7 +45,7 @@ package struct Holders: Sendable {
         for entry in table.entries {
             if let subject = subjects.first(where: { $0.isSameFile(entry.facts) }) {
                 guard !subject.isSidecar else { continue }
-                uses[entry.pid, default: []].append(subject.use(subject.how(of: entry.pid, locks)))
+                uses[entry.pid, default: []].append(try subject.use(subject.how(of: entry.pid, locks)))
             } else {
                 uses[entry.pid, default: []].append(
                     Use(what: .gone, name: entry.path, generation: nil, path: entry.path, how: .open))
@@ -54,8 +54,8 @@ package struct Holders: Sendable {
         // Locks are seen of other users' processes, too, whose open files are not.
         subjects += try Self.directories(layout)
         for subject in subjects where !subject.isSidecar {
-            for lock in locks.held(on: subject.facts) where lock.pid > 0 && lock.kind != .lease {
-                let use = subject.use(subject.how(of: lock.pid, locks))
+            for lock in try locks.held(on: subject.facts, at: subject.path) where lock.pid > 0 && lock.kind != .lease {
+                let use = try subject.use(subject.how(of: lock.pid, locks))
                 if !uses[lock.pid, default: []].contains(use) { uses[lock.pid, default: []].append(use) }
             }
         }
@@ -86,19 +86,19 @@ package struct Holders: Sendable {
             Use(what: what, name: name, generation: generation, path: path, how: how)
         }
 
-        func how(of pid: Int32, _ locks: KernelLocks) -> Use.How {
+        func how(of pid: Int32, _ locks: KernelLocks) throws -> Use.How {
             switch what {
             case .lock: return .updating
             case .generation: return .leased
             case .gone: return .open
             case .database: break
             }
-            func mine(_ subject: Subject) -> [KernelLocks.Lock] {
-                locks.held(on: subject.facts).filter { $0.pid == pid && $0.kind == .record }
+            func mine(_ subject: Subject) throws -> [KernelLocks.Lock] {
+                try locks.held(on: subject.facts, at: subject.path).filter { $0.pid == pid && $0.kind == .record }
             }
             // In WAL mode the file itself is locked as long as it is open; what is done shows in the shared memory.
-            let shared = sidecars.flatMap(mine)
-            let held = shared.isEmpty ? mine(self) : shared
+            let shared = try sidecars.flatMap(mine)
+            let held = try shared.isEmpty ? mine(self) : shared
             let (read, write) = shared.isEmpty ? (SQLiteLocks.shared, SQLiteLocks.writing) : SQLiteLocks.memory
             if held.contains(where: { $0.isExclusive && $0.bytes.overlaps(write) }) { return .writing }
             return held.contains { $0.bytes.overlaps(read) } ? .reading : .open

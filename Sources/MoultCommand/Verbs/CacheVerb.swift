@@ -1,0 +1,76 @@
+internal import MoultBasics
+internal import MoultCore
+internal import MoultFiles
+internal import MoultPublish
+
+/// `moult cache`: checks the cache of an app without releases, and makes it again if it does not fit.
+enum CacheVerb {
+    static let file = Argument(.file("FILE"), "The database, which the app can fill again")
+    static let schema = Option(
+        "schema", value: .file("SCHEMA.sql"), "The script that makes the schema, as for moult build")
+
+    static let command = Command(
+        "cache", .operators, "check an app's own cache, and replace it if its schema does not fit",
+        discussion: [
+            """
+            For apps without releases: run it before the app opens the cache. FILE is ready if SQLite's quick_check \
+            finds no damage and its schema is the one that the script makes. Otherwise a new database takes its place. \
+            Schemas are compared by structure; application_id and user_version count if the script sets them.
+            """,
+            """
+            The old file and its -wal, -shm and -journal are removed after the new file is in place, which keeps their \
+            mode and owner. If a process has the database open or locked, nothing is changed. Caches of a store belong \
+            to its release: moult apply repairs them.
+            """,
+        ],
+        arguments: [file], options: [schema], usesStore: false,
+        examples: [
+            .init("Before the app starts:", "moult cache /var/cache/gallery/thumbs.db --schema thumbs.sql"),
+            .init("In a script:", "moult cache -q thumbs.db --schema thumbs.sql; [ $? = 2 ] && fetch-images"),
+        ],
+        exits: [
+            .init(.done, "the cache is ready"), .init(.changes, "it is new and empty: the app must fill it again"),
+            .init(.failure(.refused), "the path belongs to a store, or is not a regular file"),
+            .init(.failure(.busy), "a process has it open or locked; the message names the process"),
+        ],
+        run: run)
+
+    static func run(_ call: Call) throws -> ExitCode {
+        guard let schema = call.value(schema) else { throw call.wrongUsage("cache needs --schema SCHEMA.sql") }
+        let file = try call.required(file)
+        let cache = try StandaloneCache(file, .refuse)
+        Interruption.watch()
+        let outcome = try Files.withScratchDirectory { scratch in
+            var options = BuildOptions()
+            options.warn = { call.output.warn("\($0.description)") }
+            options.output = { call.output.say(lines: $0) }
+            options.shouldStop = { Interruption.isRequested }
+            let template = "\(scratch)/template.db"
+            _ = try Interruption.telling("stopped before anything was changed") {
+                try DatabaseBuilder(options).build(script: schema, output: template)
+            }
+            return try cache.prepare(.init(template: template))
+        }
+        call.output.print(CacheReport(file: file, outcome: outcome))
+        return outcome == .ready ? .done : .changes
+    }
+}
+
+private struct CacheReport: Report {
+    let file: String
+    let outcome: StandaloneCache.Outcome
+
+    func write(to page: inout Page) {
+        switch outcome {
+        case .ready: page.line("\(StyledText(page.terminal.symbols.tick, .added)) \(file) is ready")
+        case .recreated(let why): page.line("\("~", .changed) \(file) is a new, empty cache: \(why)")
+        }
+    }
+
+    var json: JSON {
+        switch outcome {
+        case .ready: ["cache": .string(file), "state": "ready"]
+        case .recreated(let why): ["cache": .string(file), "state": "recreated", "why": .string(why)]
+        }
+    }
+}

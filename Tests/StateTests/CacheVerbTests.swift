@@ -1,0 +1,252 @@
+import Glibc
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// `moult cache FILE --schema SCHEMA.sql`, for an app that has no releases.
+@Suite struct CacheVerbTests {
+    let scratch: Scratch
+    var path: String { scratch.path("thumbs.db") }
+
+    init() throws {
+        scratch = try Scratch()
+        try Files.writeNew(Array(Self.schema.utf8), to: scratch.path("schema.sql"))
+        try Files.writeNew(Array("CREATE TABLE thumb(id INTEGER PRIMARY KEY);\n".utf8), to: scratch.path("old.sql"))
+    }
+
+    static let schema = """
+        -- Version 2 of the thumbnails.
+        CREATE TABLE thumb(id INTEGER PRIMARY KEY, image BLOB);
+        CREATE INDEX by_size ON thumb(length(image));
+
+        """
+
+    private func cache(_ words: String..., schema: String = "schema.sql") throws -> Shell.Ended {
+        try Shell.run([BuiltMoult.path(), "cache", "thumbs.db", "--schema", schema] + words, in: scratch.path)
+    }
+
+    private func sqlite(_ sql: String) throws -> String { try Shell.must(["sqlite3", path, sql]) }
+
+    private func names() throws -> [String] { try Files.list(scratch.path).filter { !$0.hasSuffix(".sql") } }
+
+    /// A process of its own that has the database open.
+    private func opened(_ sql: String) throws -> Background {
+        let app = try Background([
+            "python3", "-c",
+            """
+            import signal, sqlite3, sys
+            connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+            for statement in sys.argv[2].split(";"): connection.execute(statement).fetchall()
+            open(sys.argv[3], "w").close()
+            signal.pause()
+            """, path, sql, scratch.path("ready.sql"),
+        ])
+        try app.wait { try Files.facts(scratch.path("ready.sql")) != nil }
+        return app
+    }
+
+    @Test func `a missing cache is made, and is ready from then on`() throws {
+        let made = try cache()
+        #expect((made.status, made.errors) == (2, ""))
+        #expect(made.output == "~ thumbs.db is a new, empty cache: the file was missing\n")
+        _ = try sqlite("INSERT INTO thumb(image) VALUES(x'01')")
+        let ready = try cache()
+        #expect((ready.status, ready.errors, ready.output) == (0, "", "✓ thumbs.db is ready\n"))
+        #expect(try sqlite("SELECT count(*) FROM thumb") == "1\n")
+        #expect(try names() == ["thumbs.db"])
+    }
+
+    @Test func `another schema is replaced, in WAL mode too`() throws {
+        _ = try cache(schema: "old.sql")
+        _ = try sqlite("PRAGMA journal_mode = WAL; INSERT INTO thumb VALUES(1)")
+        let json = try JSON(parsing: cache("--json").output, source: "cache")
+        #expect(json["state"]?.string == "recreated")
+        #expect(json["why"]?.string == "table thumb: column \"image\" missing")
+        #expect(json["cache"]?.string == "thumbs.db")
+        #expect(try sqlite("SELECT count(image) FROM thumb") == "0\n")
+        #expect(try JSON(parsing: cache("--json").output, source: "cache")["state"]?.string == "ready")
+        #expect(try cache("-q").output == "")
+        #expect(try names() == ["thumbs.db"])
+    }
+
+    @Test(arguments: Broken.allCases.filter { ![.directory, .linkToNowhere].contains($0) })
+    func `a damaged cache is made again`(_ broken: Broken) throws {
+        _ = try cache()
+        _ = try sqlite("INSERT INTO thumb(image) VALUES(x'01')")
+        try broken.make("thumbs.db", in: scratch.path)
+        #expect(try cache().status == 2)
+        #expect(try sqlite("PRAGMA integrity_check; SELECT count(*) FROM thumb") == "ok\n0\n")
+        #expect(try names() == ["thumbs.db"])
+        #expect(try cache().status == 0)
+    }
+
+    /// A page in the middle, which only quick_check reads.
+    @Test func `damage inside a table is found`() throws {
+        _ = try cache()
+        _ = try sqlite(
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) INSERT INTO thumb(image) SELECT zeroblob(50) FROM n"
+        )
+        try Shell.must(
+            ["dd", "if=/dev/urandom", "of=thumbs.db", "bs=4096", "seek=9", "count=2", "conv=notrunc", "status=none"],
+            in: scratch.path)
+        #expect(try cache().status == 2)
+        #expect(try sqlite("SELECT count(*) FROM thumb") == "0\n")
+    }
+
+    @Test func `mode and owner of the old file are kept`() throws {
+        _ = try cache(schema: "old.sql")
+        try Shell.must(["chmod", "640", path])
+        if geteuid() == 0 { try Shell.must(["chown", "7:8", path]) }
+        let old = try #require(try Files.facts(path))
+        #expect(try cache().status == 2)
+        let new = try #require(try Files.facts(path))
+        #expect((new.mode, new.owner, new.group) == (old.mode, old.owner, old.group))
+        #expect(new.inode != old.inode)
+    }
+
+    @Test(arguments: ["SELECT 1", "SELECT * FROM thumb", "PRAGMA journal_mode = WAL", "BEGIN EXCLUSIVE"])
+    func `an open or locked cache is not replaced`(_ sql: String) throws {
+        _ = try cache(schema: "old.sql")
+        _ = try sqlite("INSERT INTO thumb VALUES(7)")
+        let app = try opened(sql)
+        let before = try Files.facts(path)
+        let busy = try cache()
+        #expect(busy.status == 75)
+        #expect(busy.errors.contains("thumbs.db is in use"), "\(busy.errors)")
+        #expect(busy.errors.contains("python3"), "\(busy.errors)")
+        #expect(try Files.facts(path) == before)
+        #expect(try names().filter { $0.hasPrefix(".") }.isEmpty)
+        app.stop()
+        #expect(try cache().status == 2)
+    }
+
+    @Test func `an open cache that fits is ready`() throws {
+        _ = try cache()
+        let app = try opened("PRAGMA journal_mode = WAL; INSERT INTO thumb(image) VALUES(x'01')")
+        #expect(try cache().status == 0)
+        app.stop()
+    }
+
+    @Test(arguments: [
+        "mkdir thumbs.db", "mkfifo thumbs.db", "sqlite3 other.db.sql 'CREATE TABLE t(x)'; ln -s other.db.sql thumbs.db",
+    ])
+    func `only a regular file is replaced`(_ line: String) throws {
+        try Shell.must(["sh", "-c", line], in: scratch.path)
+        let refused = try cache()
+        #expect(refused.status == 3)
+        #expect(refused.errors.hasSuffix("  Move it away: mv thumbs.db thumbs.db.old\n"), "\(refused.errors)")
+        #expect(try names() == ["thumbs.db"])
+    }
+
+    @Test func `errors in the script name file and statement`() throws {
+        try Files.writeNew(Array("CREATE TABLE a(x);\nCREATE TABEL b(x);\n".utf8), to: scratch.path("wrong.sql"))
+        _ = try cache(schema: "old.sql")
+        let before = try Files.facts(path)
+        let wrong = try cache(schema: "wrong.sql")
+        #expect(wrong.status == 1)
+        #expect(wrong.errors.contains("wrong.sql:2"), "\(wrong.errors)")
+        #expect(wrong.errors.contains("TABEL"), "\(wrong.errors)")
+        #expect(try cache(schema: "none.sql").errors.contains("none.sql"))
+        #expect(try Files.facts(path) == before)
+        // A script reads only what is beside it, as in a build.
+        try Files.writeNew(Array("ATTACH '/etc/outside.db' AS outside;\n".utf8), to: scratch.path("outside.sql"))
+        #expect(try cache(schema: "outside.sql").status != 0)
+        #expect(try Files.facts("/etc/outside.db") == nil)
+    }
+
+    @Test func `a schema is needed`() throws {
+        let ended = try Shell.run([BuiltMoult.path(), "cache", "thumbs.db"], in: scratch.path)
+        #expect(ended.status == 64)
+        #expect(ended.errors.contains("cache needs --schema SCHEMA.sql"))
+    }
+
+    /// A release decides about the databases of a store, and about nothing else in its directory.
+    @Test func `the databases of a store are refused`() throws {
+        let work = try scratch.directory("draft")
+        try Files.writeNew(Array("CREATE TABLE thumb(x);".utf8), to: "\(work)/t.sql")
+        let build: JSON = ["script": "t.sql"]
+        let draft: JSON = [
+            "manifest": 1, "product": "local.cache", "version": "1.0.0", "sequence": 1,
+            "databases": [
+                "thumbs": ["kind": "cache", "build": build], "notes": ["kind": "user", "build": build],
+                "food": ["kind": "reference", "build": build],
+            ],
+        ]
+        try Files.writeNew(Array(draft.pretty.utf8), to: "\(work)/draft.json")
+        try Shell.must([BuiltMoult.path(), "pack", "-q", "--allow-dirty", "\(work)/draft.json", "-o", work])
+        try Shell.must([BuiltMoult.path(), "init", "-q", scratch.path("store"), "--product", "local.cache"])
+        try Shell.must([
+            BuiltMoult.path(), "apply", "-q", "\(work)/cache-1.0.0.json", "--store", scratch.path("store"),
+        ])
+        func inStore(_ file: String) throws -> Shell.Ended {
+            try Shell.run([BuiltMoult.path(), "cache", file, "--schema", "schema.sql"], in: scratch.path)
+        }
+        for (name, advice) in [
+            ("thumbs.db", "moult reset thumbs --store "),
+            ("notes.db", "moult reset notes --set-user-data-aside --store "),
+            ("food.db", "moult apply MANIFEST --store "), (".moult/x.db", "moult apply MANIFEST --store "),
+        ] {
+            let refused = try inStore("store/\(name)")
+            #expect(refused.status == 3, "\(name)")
+            #expect(refused.errors.contains(advice), "\(refused.errors)")
+        }
+        #expect(try inStore("store/own.db").status == 2)
+    }
+
+    /// Killed at each system call that changes a name: then the old set is there with its rows, or a whole new file.
+    @Test(arguments: ["rename", "renameat2", "renameat", "unlink", "unlinkat", "fsync"], [1, 2, 3, 4])
+    func `a kill leaves the old file or the new one whole`(_ call: String, _ number: Int) throws {
+        for journal in ["WAL", "DELETE"] {
+            _ = try cache(schema: "old.sql")
+            // A process that was killed in the middle of a transaction.
+            try Shell.must([
+                "python3", "-c",
+                """
+                import os, sqlite3, sys
+                if os.fork() == 0:
+                    c = sqlite3.connect(sys.argv[1], isolation_level=None)
+                    c.execute("pragma journal_mode=" + sys.argv[2])
+                    c.execute("insert into thumb select value from json_each('[' || rtrim(replace(hex(zeroblob(2000)), '00', 'null,'), ',') || ']')")
+                    c.execute("pragma cache_size=1")
+                    c.execute("begin immediate")
+                    c.execute("update thumb set id = -id")
+                    os._exit(0)
+                os.wait()
+                """, path, journal,
+            ])
+            let ended = try Shell.run(
+                [
+                    "strace", "-f", "-qq", "-o", "/dev/null", "-P", path, "-P", scratch.path, "-P",
+                    scratch.path(".thumbs.db.moult-new"), "-e", "trace=\(call)", "-e",
+                    "inject=\(call):signal=SIGKILL:when=\(number)", BuiltMoult.path(), "cache", path, "--schema",
+                    scratch.path("schema.sql"),
+                ])
+            if ended.status != 2 {
+                let columns = try Shell.run([
+                    "sqlite3", "file:\(path)?mode=ro", "SELECT count(*) FROM pragma_table_info('thumb')",
+                ])
+                #expect(["1\n", "2\n"].contains(columns.output), "\(columns)")
+                if columns.output == "1\n" {
+                    #expect(try sqlite("SELECT count(*), min(id) > 0 FROM thumb") == "2000|1\n")
+                } else {
+                    #expect(try sqlite("PRAGMA integrity_check; SELECT count(*) FROM thumb") == "ok\n0\n")
+                }
+            }
+            #expect([0, 2].contains(try cache().status))
+            #expect(try sqlite("PRAGMA integrity_check; SELECT count(image) FROM thumb") == "ok\n0\n")
+            #expect(try names() == ["thumbs.db"])
+            try Files.remove(path)
+        }
+    }
+
+    /// The old journal belongs to the file in place: without it a half-written transaction would pass for a cache.
+    @Test func `a set that lost its journal in a kill is made again`() throws {
+        _ = try cache()
+        let facts = try #require(try Files.facts(path))
+        try Files.writeNew([1], to: scratch.path(".thumbs.db.moult-old-\(facts.inode)-journal"))
+        try Files.writeNew([1], to: scratch.path(".thumbs.db.moult-new"))
+        #expect(try cache().status == 2)
+        #expect(try names() == ["thumbs.db"])
+    }
+}
