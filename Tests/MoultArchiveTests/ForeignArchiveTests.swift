@@ -38,11 +38,6 @@ import Testing
         "cd in && 7z a -bd ../a.zip food.db user.db migrations",
         "cd in && python3 -m zipfile -c ../a.zip food.db user.db migrations",
         "cd in && python3 -m tarfile -c ../a.tar food.db user.db migrations",
-        "cd in && 7z a -bd ../a.7z food.db user.db migrations",
-        "cd in && 7z a -bd -m0=LZMA ../a.7z food.db user.db migrations",
-        "cd in && 7z a -bd -mx=0 ../a.7z food.db user.db migrations",
-        "cd in && 7z a -bd -ms=off -mhc=off ../a.7z food.db user.db migrations",
-        "bsdtar --format 7zip -cf a.7z -C in food.db user.db migrations",
     ])
     func givesWhatWasPacked(command: String) throws {
         let scratch = try Scratch()

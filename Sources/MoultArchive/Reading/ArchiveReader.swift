@@ -42,8 +42,8 @@ package struct ArchiveReader: ~Copyable {
                     switch kind {
                     case .tar(let compression):
                         try Self.readTar(file, compression, &set, onRawBytes, onMember)
-                    case .zip, .sevenZip:
-                        try Self.readOutOfOrder(file, kind, &set, onRawBytes, onMember)
+                    case .zip:
+                        try Self.readZip(file, &set, onRawBytes, onMember)
                     }
                     try set.checkComplete()
                 } catch is LibArchive.NotThisFormat { throw try Self.notThisKind(file, kind) }
@@ -79,19 +79,14 @@ package struct ArchiveReader: ~Copyable {
         guard stream.zerosAtEnd >= 1024, stream.count % 512 == 0 else { throw Refusal.cut }
     }
 
-    private static func readOutOfOrder(
-        _ file: RawFile, _ kind: ArchiveKind, _ set: inout MemberSet,
+    private static func readZip(
+        _ file: RawFile, _ set: inout MemberSet,
         _ onRawBytes: (UnsafeRawBufferPointer) throws -> Void, _ onMember: (String, Part) throws -> Void
     ) throws {
         while case let bytes = try file.next(), !bytes.isEmpty { try onRawBytes(bytes) }
         file.seek(to: 0)
-        switch kind {
-        case .zip: try ZipLayout.check(file, mostEntries: set.mostEntries)
-        case .sevenZip: try SevenZipLayout.check(file)
-        case .tar: break
-        }
-        let archive = try LibArchive(
-            kind == .zip ? .zip : .sevenZip, feed: Feed(next: file.next, seekable: file))
+        try ZipLayout.check(file, mostEntries: set.mostEntries)
+        let archive = try LibArchive(.zip, feed: Feed(next: file.next, seekable: file))
         try readEntries(archive, &set, onMember)
     }
 
@@ -160,7 +155,6 @@ extension ArchiveKind {
         case .tar(.xz): start == [0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00]
         case .tar(.gzip): start.starts(with: [0x1f, 0x8b])
         case .zip: start.starts(with: "PK".utf8)
-        case .sevenZip: start == [0x37, 0x7a, 0xbc, 0xaf, 0x27, 0x1c]
         }
     }
 }

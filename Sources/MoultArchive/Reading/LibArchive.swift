@@ -19,7 +19,7 @@ final class LibArchive {
     // The feed outlives the handle that points to it: both are stored here.
     private let feed: Feed
 
-    enum Format { case tar, zip, sevenZip }
+    enum Format { case tar, zip }
 
     init(_ format: Format, feed: Feed) throws {
         guard let handle = archive_read_new() else {
@@ -31,7 +31,6 @@ final class LibArchive {
         case .tar: try check(archive_read_support_format_tar(handle))
         // The streaming reader of zip would believe the headers inside instead of the directory at the end.
         case .zip: try check(archive_read_support_format_zip_seekable(handle))
-        case .sevenZip: try check(archive_read_support_format_7zip(handle))
         }
         if feed.seekable != nil { try check(archive_read_set_seek_callback(handle, seekFile)) }
         let context = Unmanaged.passUnretained(feed).toOpaque()
