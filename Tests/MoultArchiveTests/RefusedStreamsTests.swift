@@ -39,8 +39,10 @@ import Testing
     func refusesBytesBehindTheEnd(name: String, garbage: [UInt8]) throws {
         let (scratch, bytes) = try packed(name)
         try scratch.write(name, bytes + garbage)
-        if name.hasSuffix(".xz") && garbage == [0, 0, 0, 0] {
-            // The xz format itself has NULs in fours between and behind streams.
+        let isPadding = garbage.allSatisfy { $0 == 0 }
+        if isPadding && (name.hasSuffix(".gz") || name.hasSuffix(".zip"))
+            || garbage == [0, 0, 0, 0] && name.hasSuffix(".xz")
+        {
             #expect(try scratch.unpack(name) == Sample.contents)
             return
         }
@@ -65,19 +67,57 @@ import Testing
         #expect(try scratch.refusal("a.tar.zst").code == .archiveGarbage)
     }
 
-    /// bsdtar pads what it writes to a pipe, behind the compressed stream.
-    @Test(arguments: [("zstd", "zst"), ("gzip", "gz")]) func refusesThePaddingOfBsdtarByName(
+    /// bsdtar pads what it writes to a pipe with NULs; gzip and xz ignore them.
+    @Test(arguments: [("gzip", "gz"), ("xz", "xz")]) func acceptsThePaddingOfBsdtar(
         format: String, ending: String
     ) throws {
         let scratch = try Scratch()
         try Sample.write(to: scratch)
-        #expect(scratch.run("bsdtar --\(format) -cf - -C in . >a.tar.\(ending)") == 0)
-        let error = try scratch.refusal("a.tar.\(ending)")
+        #expect(scratch.run("bsdtar --\(format) -cf - -C in . >a.tar.\(ending) && \(format) -t a.tar.\(ending)") == 0)
+        #expect(try scratch.read("a.tar.\(ending)").last == 0)
+        #expect(try scratch.unpack("a.tar.\(ending)") == Sample.contents)
+    }
+
+    /// zstd itself refuses the padding.
+    @Test func refusesThePaddingOfBsdtarBehindZstd() throws {
+        let scratch = try Scratch()
+        try Sample.write(to: scratch)
+        #expect(scratch.run("bsdtar --zstd -cf - -C in . >a.tar.zst && ! zstd -t a.tar.zst") == 0)
+        let error = try scratch.refusal("a.tar.zst")
         #expect(error.code == .archiveGarbage)
         #expect(
-            error.why
-                == "it is padded with NUL bytes behind its \(format) stream, as bsdtar does when it writes to a pipe")
-        #expect(error.now == "Pack it again with “bsdtar -f FILE”, or let \(format) compress what tar writes.")
+            error.why == "it is padded with NUL bytes behind its zstd stream, as bsdtar does when it writes to a pipe")
+        #expect(error.now == "Pack it again with “bsdtar -f FILE”, or let zstd compress what tar writes.")
+    }
+
+    /// NULs behind gzip, to the end of the file and up to 1 MiB.
+    @Test func acceptsOnlyNULsBehindGzip() throws {
+        let (scratch, bytes) = try packed("a.tar.gz")
+        for count in [1, 3, 512, 300_000, 1 << 20] {
+            try scratch.write("a.tar.gz", bytes + [UInt8](repeating: 0, count: count))
+            #expect(try scratch.unpack("a.tar.gz") == Sample.contents)
+        }
+        for garbage in [[0, 1], [0, 0, 0x1f, 0x8b], [UInt8](repeating: 0, count: 300_000) + [7], [0] + bytes] {
+            try scratch.write("a.tar.gz", bytes + garbage)
+            let error = try scratch.refusal("a.tar.gz")
+            #expect(error.code == .archiveGarbage)
+            #expect(error.why == "there are other bytes behind the end of its gzip stream")
+        }
+        try scratch.write("a.tar.gz", bytes + [UInt8](repeating: 0, count: (1 << 20) + 1))
+        #expect(
+            try scratch.refusal("a.tar.gz").why
+                == "there is more than 1 MiB of NUL bytes behind the end of its gzip stream")
+    }
+
+    /// The xz format itself has NULs in fours between and behind streams.
+    @Test func acceptsNULsInFoursBehindXz() throws {
+        let (scratch, bytes) = try packed("a.tar.xz")
+        for count in 0..<9 {
+            try scratch.write("a.tar.xz", bytes + [UInt8](repeating: 0, count: count))
+            let isAccepted = scratch.run("xz -t a.tar.xz") == 0
+            #expect(isAccepted == (count % 4 == 0))
+            #expect((try? scratch.unpack("a.tar.xz")) == (isAccepted ? Sample.contents : nil))
+        }
     }
 
     /// One changed bit anywhere in the content, for every format that has a checksum of it.
