@@ -1,11 +1,10 @@
-// liblzma: xz streams, and the bare LZMA coders of 7z's headers and of patches.
+// liblzma: xz streams, and the bare LZMA coder of patches.
 #pragma once
 #include <lzma.h>
 
 // Macros over UINT32_C and casts are not imported.
 static const uint32_t moult_lzma_concatenated = LZMA_CONCATENATED;
 static const lzma_vli moult_lzma_filter_1 = LZMA_FILTER_LZMA1;
-static const lzma_vli moult_lzma_filter_2 = LZMA_FILTER_LZMA2;
 static const lzma_vli moult_lzma_filter_end = LZMA_VLI_UNKNOWN;
 // As small as it gets.
 static const uint32_t moult_lzma_extreme = 9 | LZMA_PRESET_EXTREME;

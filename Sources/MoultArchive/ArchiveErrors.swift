@@ -53,6 +53,9 @@ struct Refusal: Error {
     }
 }
 
+/// The content does not begin, or end, like the format that the file's name declares.
+struct NotThisFormat: Error {}
+
 /// Runs what reads an archive; a refusal becomes the error that names the file.
 func reading<Result>(_ path: String, _ body: () throws -> Result) throws -> Result {
     do { return try body() } catch let refusal as Refusal {

@@ -4,7 +4,6 @@ internal import MoultBasics
 package enum ArchiveKind: Hashable, Sendable {
     case tar(Compression)
     case zip
-    case sevenZip
 
     /// How a tar file is compressed as a whole.
     package enum Compression: Hashable, Sendable, CaseIterable {
@@ -13,15 +12,30 @@ package enum ArchiveKind: Hashable, Sendable {
 
     private static let endings: [(ending: String, kind: ArchiveKind)] = [
         (".tar.zst", .tar(.zstd)), (".tar.xz", .tar(.xz)), (".tar.gz", .tar(.gzip)), (".tar", .tar(.none)),
-        (".tzst", .tar(.zstd)), (".txz", .tar(.xz)), (".tgz", .tar(.gzip)), (".zip", .zip), (".7z", .sevenZip),
+        (".tzst", .tar(.zstd)), (".txz", .tar(.xz)), (".tgz", .tar(.gzip)), (".zip", .zip),
     ]
+
+    private static let unsupported = ".7z"
+
+    /// Whether a file's name is that of an archive, also of one that is not supported.
+    package static func isArchive(fileName name: String) -> Bool {
+        name.hasSuffix(unsupported) || endings.contains { name.hasSuffix($0.ending) }
+    }
 
     /// Reads the kind off the end of a file's name; refuses every other ending.
     package init(fileName name: String) throws {
         guard let (_, kind) = Self.endings.first(where: { name.hasSuffix($0.ending) }) else {
+            let endings = Self.endings.map(\.ending).joined(separator: ", ")
+            if name.hasSuffix(Self.unsupported) {
+                let repacked = name.dropLast(Self.unsupported.count) + ".tar.zst"
+                throw MoultError(
+                    .archiveKind, what: "\(name) is a 7z archive, which moult does not read",
+                    why: "supported are \(endings)",
+                    now: "Repack it: " + shellLine(["bsdtar", "-acf", String(repacked), "@\(name)"]))
+            }
             throw MoultError(
                 .archiveKind, what: "cannot tell what kind of archive \(name) is",
-                why: "its name ends in none of " + Self.endings.map(\.ending).joined(separator: ", "),
+                why: "its name ends in none of \(endings)",
                 now: "Pack it again as .tar.zst, or give it the ending of what it is.")
         }
         self = kind
@@ -36,7 +50,6 @@ extension ArchiveKind: CustomStringConvertible {
         case .tar(.xz): "tar archive compressed with xz"
         case .tar(.gzip): "tar archive compressed with gzip"
         case .zip: "zip archive"
-        case .sevenZip: "7z archive"
         }
     }
 }

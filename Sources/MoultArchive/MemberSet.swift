@@ -77,6 +77,8 @@ struct MemberSet {
 
     private static func withoutDot(_ name: String) -> String { name.hasPrefix("./") ? String(name.dropFirst(2)) : name }
 
+    private static let mostLevels = 8
+
     /// Refuses every name that could be something else than a plain file below the directory it is unpacked in.
     private static func check(_ name: String) throws {
         func refused(_ why: String) -> Refusal {
@@ -91,6 +93,11 @@ struct MemberSet {
         }
         for part in name.split(separator: "/", omittingEmptySubsequences: false) where ["", ".", ".."].contains(part) {
             throw refused(part == ".." ? "which leads out of the directory with “..”" : "which is not a plain path")
+        }
+        let parts = name.split(separator: "/")
+        guard parts.count <= mostLevels else { throw refused("which has more than \(mostLevels) levels") }
+        guard parts.allSatisfy({ $0.utf8.count <= 255 }) else {
+            throw refused("which has a part of more than 255 bytes")
         }
         for suffix in ["-wal", "-shm", "-journal"] where name.hasSuffix(suffix) {
             throw refused("which SQLite would take for a part of a database beside it")

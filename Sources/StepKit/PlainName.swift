@@ -1,9 +1,11 @@
 /// The names that a manifest may give to files: short, ASCII, and without any power over paths.
 public enum PlainName {
     /// What is wrong with a file's name; nil if it is plain.
-    public static func fault(_ name: String) -> String? {
+    public static func fault(_ name: String) -> String? { fault(name, longest: 128) }
+
+    private static func fault(_ name: String, longest: Int) -> String? {
         if name.isEmpty { return "is empty" }
-        if name.utf8.count > 128 { return "is longer than 128 characters" }
+        if name.utf8.count > longest { return "is longer than \(longest) characters" }
         guard name.utf8.allSatisfy(isPlain) else {
             return "has a character other than A-Z, a-z, 0-9, '.', '_' and '-'"
         }
@@ -19,12 +21,14 @@ public enum PlainName {
     /// The store's settings, and what lies beside the sealed files in a generation.
     private static let reserved = ["moult.json", "manifest.json", "seal.json"]
 
-    /// What is wrong with the path of a member: plain names, at most four, joined by '/'.
+    /// What is wrong with the path of a member: plain names of up to 255 characters, at most eight, joined by '/'.
     public static func fault(path: String) -> String? {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
-        if parts.count > 4 { return "has more than four parts" }
+        if parts.count > 8 { return "has more than eight parts" }
         for part in parts {
-            if let fault = fault(String(part)) { return parts.count == 1 ? fault : "has a part that \(fault)" }
+            if let fault = fault(String(part), longest: 255) {
+                return parts.count == 1 ? fault : "has a part that \(fault)"
+            }
         }
         return nil
     }

@@ -36,15 +36,86 @@ import Testing
         "bsdtar --format zip -cf a.zip -C in food.db user.db migrations",
         "bsdtar --format zip --options zip:compression=store -cf a.zip -C in food.db user.db migrations",
         "cd in && 7z a -bd ../a.zip food.db user.db migrations",
+        "cd in && 7z a -bd -tzip -mx=9 ../a.zip food.db user.db migrations",
+        "cd in && 7z a -bd -tzip -mx=0 ../a.zip food.db user.db migrations",
+        "bsdtar --format zip -cf - -C in food.db user.db migrations >a.zip",
         "cd in && python3 -m zipfile -c ../a.zip food.db user.db migrations",
+        "cd in && zip -q -r ../b.zip . && printf 'front' | cat - ../b.zip >../a.zip",
+        "cd in && zip -q -r ../b.zip . && printf 'front' | cat - ../b.zip >../a.zip && zip -q -A ../a.zip",
+        "cd in && zip -q -fz -r - . >../b.zip && printf 'PK00' | cat - ../b.zip >../a.zip",
+        "cd in && zip -q -fz -r ../b.zip . && printf 'front' | cat - ../b.zip >../a.zip",
+        "cd in && zip -q -r ../a.zip . && echo 'a comment' | zip -q -z ../a.zip",
+        "cd in && zip -q -r ../a.zip . && printf '1\\n2\\n3\\n4\\n5\\n' | zip -q -c ../a.zip",
+        "cd in && zip -q -r ../a.zip . && printf '1\\n2\\n3\\n4\\n5\\n6\\n.\\n' | zip -q -cz ../a.zip",
         "cd in && python3 -m tarfile -c ../a.tar food.db user.db migrations",
-        "cd in && 7z a -bd ../a.7z food.db user.db migrations",
-        "cd in && 7z a -bd -m0=LZMA ../a.7z food.db user.db migrations",
-        "cd in && 7z a -bd -mx=0 ../a.7z food.db user.db migrations",
-        "cd in && 7z a -bd -ms=off -mhc=off ../a.7z food.db user.db migrations",
-        "bsdtar --format 7zip -cf a.7z -C in food.db user.db migrations",
     ])
     func givesWhatWasPacked(command: String) throws {
+        try check(command)
+    }
+
+    /// As zipalign and Android's build make them: by padding in the local extra fields, by NULs between entries, and both.
+    @Test(arguments: ["extra", "field", "gaps", "extra gaps"], [4, 4096, 16_384])
+    func acceptsAlignedEntries(way: String, alignment: Int) throws {
+        let program = """
+            import struct, sys
+            bytes, out, moved = open("b.zip", "rb").read(), bytearray(), {}
+            end = bytes.rindex(b"PK\\5\\6")
+            count, length, start = struct.unpack("<HII", bytes[end + 10:end + 20])
+            place, entries = start, []
+            for _ in range(count):
+                packed, = struct.unpack("<I", bytes[place + 20:place + 24])
+                name, extra, comment = struct.unpack("<HHH", bytes[place + 28:place + 34])
+                offset, = struct.unpack("<I", bytes[place + 42:place + 46])
+                entries.append((place, offset, packed))
+                place += 46 + name + extra + comment
+            for place, offset, packed in sorted(entries, key=lambda entry: entry[1]):
+                name, extra = struct.unpack("<HH", bytes[offset + 26:offset + 30])
+                size = 30 + name + extra
+                if "gaps" in "\(way)": out += b"\\0" * (-len(out) % \(alignment))
+                moved[place] = len(out)
+                more = b""
+                if "extra" in "\(way)": more = b"\\0" * (-(len(out) + size) % \(alignment))
+                if "field" in "\(way)":
+                    rest = -(len(out) + size + 6) % \(alignment)
+                    more = struct.pack("<HHH", 0xd935, rest + 2, \(alignment)) + b"\\0" * rest
+                header = bytearray(bytes[offset:offset + size])
+                header[28:30] = struct.pack("<H", extra + len(more))
+                out += header + more + bytes[offset + size:offset + size + packed]
+            directory = bytearray(bytes[start:end])
+            for place, offset in moved.items(): directory[place - start + 42:place - start + 46] = struct.pack("<I", offset)
+            if "gaps" in "\(way)": out += b"\\0" * (-len(out) % \(alignment))
+            tail = bytearray(bytes[end:])
+            tail[16:20] = struct.pack("<I", len(out))
+            open("a.zip", "wb").write(out + directory + tail)
+            """
+        try check(
+            "cd in && zip -q -r ../b.zip . && cd .. && cat >align.py <<'END' && python3 align.py && unzip -tq a.zip\n\(program)\nEND"
+        )
+    }
+
+    /// Names that do not fit into tar's own fields, in every way to write them.
+    @Test(arguments: [
+        "tar --format=gnu -cf a.tar -C in .", "tar --format=pax -cf a.tar -C in .", "bsdtar -cf a.tar -C in .",
+        "bsdtar --format=gnutar -cf a.tar -C in .", "cd in && python3 -m tarfile -c ../a.tar *",
+        "cd in && zip -q -r ../a.zip .",
+    ])
+    func acceptsLongNames(command: String) throws {
+        let names = [
+            String(repeating: "n", count: 255), "a/b/c/d/e/f/g/h.db",
+            "\(String(repeating: "d", count: 255))/\(String(repeating: "f", count: 200)).sql",
+        ]
+        let scratch = try Scratch()
+        for name in names {
+            #expect(scratch.run("mkdir -p \"$(dirname in/\(name))\"") == 0)
+            try scratch.write("in/\(name)", Array(name.utf8))
+        }
+        #expect(scratch.run(command) == 0)
+        let members = Dictionary(uniqueKeysWithValues: names.map { ($0, $0.utf8.count) })
+        let contents = Dictionary(uniqueKeysWithValues: names.map { ($0, Array($0.utf8)) })
+        #expect(try scratch.unpack(command.contains("a.zip") ? "a.zip" : "a.tar", members: members) == contents)
+    }
+
+    private func check(_ command: String) throws {
         let scratch = try Scratch()
         try Sample.write(to: scratch)
         #expect(scratch.run(command) == 0)

@@ -71,6 +71,7 @@ import Testing
         ("food.db\n", "which has characters that are not allowed"),
         ("a//food.db", "which is not a plain path"),
         ("a/./food.db", "which is not a plain path"),
+        ("a/b/c/d/e/f/g/h/food.db", "which has more than 8 levels"),
         ("food.db-wal", "which SQLite would take for a part of a database beside it"),
         ("food.db-shm", "which SQLite would take for a part of a database beside it"),
         ("food.db-journal", "which SQLite would take for a part of a database beside it"),
@@ -85,6 +86,12 @@ import Testing
         #expect(
             try why(TarBytes.file("././food.db", []) + TarBytes.end, .archiveName)
                 == "it contains the name “./food.db”, which is not a plain path")
+    }
+
+    @Test func refusesALevelThatIsTooLong() throws {
+        let name = "a/" + String(repeating: "n", count: 256)
+        let why = try why(TarBytes.pax("path", name) + food + user + TarBytes.end, .archiveName)
+        #expect(why?.hasSuffix("which has a part of more than 255 bytes") == true, "\(why ?? "")")
     }
 
     @Test func refusesNamesThatAreNotASCII() throws {

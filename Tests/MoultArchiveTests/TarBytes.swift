@@ -35,7 +35,7 @@ enum TarBytes {
 
     /// A pax header with one record for the entry that follows.
     static func pax(_ key: String, _ value: String) -> [UInt8] {
-        // The length counts itself; two digits are enough here.
+        // The length counts itself; two or three digits are enough here.
         let rest = " \(key)=\(value)\n"
         let length = rest.utf8.count + (rest.utf8.count + 2 < 100 ? 2 : 3)
         let record = Array("\(length)\(rest)".utf8)

@@ -54,7 +54,6 @@ package struct ReleaseMaker {
         case gz = "tar.gz"
         case tar
         case zip
-        case sevenZip = "7z"
         /// In frames, which the manifest lists; everything else is made by the tools that everybody has.
         case frames = "frames.tar.zst"
     }
@@ -130,7 +129,6 @@ package struct ReleaseMaker {
             try Shell.must(["zstd", "-q", "-f", "\(work)/x.tar", "-o", path])
         case .xz, .gz, .tar: try Shell.must(["tar", "-caf", path] + files, in: work)
         case .zip: try Shell.must(["zip", "-q", path] + files, in: work)
-        case .sevenZip: try Shell.must(["7z", "a", "-bd", path] + files, in: work)
         case .frames: return try framed(files, work, name, path)
         }
         return .object(try facts(name, path))

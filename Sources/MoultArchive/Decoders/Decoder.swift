@@ -18,14 +18,8 @@ extension Refusal {
         Refusal(.archiveMemory, "\(what) needs more than the 64 MiB of memory that unpacking may use", now: now)
     }
 
-    /// What stands where the compressed stream should have ended or gone on.
-    static func behindEnd(of format: String, next byte: UInt8) -> Refusal {
-        if byte == 0 {
-            return Refusal(
-                .archiveGarbage,
-                "it is padded with NUL bytes behind its \(format) stream, as bsdtar does when it writes to a pipe",
-                now: "Pack it again with “bsdtar -f FILE”, or let \(format) compress what tar writes.")
-        }
-        return Refusal(.archiveGarbage, "there are other bytes behind the end of its \(format) stream")
+    /// Other bytes follow where the compressed stream should have ended or gone on.
+    static func behindEnd(of format: String) -> Refusal {
+        Refusal(.archiveGarbage, "there are other bytes behind the end of its \(format) stream")
     }
 }

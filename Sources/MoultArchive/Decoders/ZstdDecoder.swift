@@ -21,7 +21,7 @@ final class ZstdDecoder: Decoder {
         if mayEnd {
             guard let next = input.first else { return 0 }
             // A frame begins with 28 b5 2f fd, a skippable one with 5x 2a 4d 18.
-            guard next == 0x28 || next & 0xf0 == 0x50 else { throw Refusal.behindEnd(of: "zstd", next: next) }
+            guard next == 0x28 || next & 0xf0 == 0x50 else { throw Self.behindEnd(next: next) }
         }
         var source = ZSTD_inBuffer(src: input.baseAddress, size: input.count, pos: 0)
         var target = ZSTD_outBuffer(dst: output.baseAddress, size: output.count, pos: 0)
@@ -31,6 +31,15 @@ final class ZstdDecoder: Decoder {
         // Zero says that a frame is decoded and handed out to its last byte.
         mayEnd = result == 0
         return target.pos
+    }
+
+    /// zstd itself refuses NUL bytes behind a frame, so the message names the program that writes them.
+    private static func behindEnd(next byte: UInt8) -> Refusal {
+        guard byte == 0 else { return .behindEnd(of: "zstd") }
+        return Refusal(
+            .archiveGarbage,
+            "it is padded with NUL bytes behind its zstd stream, as bsdtar does when it writes to a pipe",
+            now: "Pack it again with “bsdtar -f FILE”, or let zstd compress what tar writes.")
     }
 
     private static func refusal(_ result: Int) -> Refusal {

@@ -38,15 +38,15 @@ package struct ArchiveReader: ~Copyable {
             try withoutActuallyEscaping(onRawBytes) { onRawBytes in
                 do {
                     var set = try MemberSet(members)
-                    guard try kind.isBeginning(of: file) else { throw LibArchive.NotThisFormat() }
+                    guard try kind.isBeginning(of: file) else { throw NotThisFormat() }
                     switch kind {
                     case .tar(let compression):
                         try Self.readTar(file, compression, &set, onRawBytes, onMember)
-                    case .zip, .sevenZip:
-                        try Self.readOutOfOrder(file, kind, &set, onRawBytes, onMember)
+                    case .zip:
+                        try Self.readZip(file, &set, onRawBytes, onMember)
                     }
                     try set.checkComplete()
-                } catch is LibArchive.NotThisFormat { throw try Self.notThisKind(file, kind) }
+                } catch is NotThisFormat { throw try Self.notThisKind(file, kind) }
             }
         }
     }
@@ -61,7 +61,7 @@ package struct ArchiveReader: ~Copyable {
             return bytes
         }
         let stream = PlainStream(raw, decoder: try compression.decoder())
-        let archive = try LibArchive(.tar, feed: Feed(next: stream.next))
+        let archive = try LibArchive(feed: Feed(next: stream.next))
         try readEntries(archive, &set, onMember)
         try finishTar(stream, used: archive.bytesUsed)
     }
@@ -79,24 +79,17 @@ package struct ArchiveReader: ~Copyable {
         guard stream.zerosAtEnd >= 1024, stream.count % 512 == 0 else { throw Refusal.cut }
     }
 
-    private static func readOutOfOrder(
-        _ file: RawFile, _ kind: ArchiveKind, _ set: inout MemberSet,
+    private static func readZip(
+        _ file: RawFile, _ set: inout MemberSet,
         _ onRawBytes: (UnsafeRawBufferPointer) throws -> Void, _ onMember: (String, Part) throws -> Void
     ) throws {
         while case let bytes = try file.next(), !bytes.isEmpty { try onRawBytes(bytes) }
-        file.seek(to: 0)
-        switch kind {
-        case .zip: try ZipLayout.check(file, mostEntries: set.mostEntries)
-        case .sevenZip: try SevenZipLayout.check(file)
-        case .tar: break
-        }
-        let archive = try LibArchive(
-            kind == .zip ? .zip : .sevenZip, feed: Feed(next: file.next, seekable: file))
-        try readEntries(archive, &set, onMember)
+        let layout = try ZipLayout(of: file, mostEntries: set.mostEntries)
+        try readEntries(ZipContent(file, layout), &set, onMember)
     }
 
     private static func readEntries(
-        _ archive: LibArchive, _ set: inout MemberSet, _ onMember: (String, Part) throws -> Void
+        _ archive: any EntrySource, _ set: inout MemberSet, _ onMember: (String, Part) throws -> Void
     ) throws {
         while let entry = try archive.nextEntry() {
             guard let entryName = entry.name else {
@@ -121,7 +114,7 @@ package struct ArchiveReader: ~Copyable {
     }
 
     private static func readContent(
-        _ archive: LibArchive, _ name: String, _ size: Int, _ onMember: (String, Part) throws -> Void
+        _ archive: any EntrySource, _ name: String, _ size: Int, _ onMember: (String, Part) throws -> Void
     ) throws {
         var count = 0
         while let (offset, bytes) = try archive.nextData() {
@@ -159,8 +152,8 @@ extension ArchiveKind {
             start.starts(with: [0x28, 0xb5, 0x2f, 0xfd]) || start.dropFirst().starts(with: [0x2a, 0x4d, 0x18])
         case .tar(.xz): start == [0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00]
         case .tar(.gzip): start.starts(with: [0x1f, 0x8b])
-        case .zip: start.starts(with: "PK".utf8)
-        case .sevenZip: start == [0x37, 0x7a, 0xbc, 0xaf, 0x27, 0x1c]
+        // Any bytes may come first; the end record decides.
+        case .zip: !start.isEmpty
         }
     }
 }
@@ -171,7 +164,7 @@ extension ArchiveKind.Compression {
         case .none: PlainDecoder()
         case .zstd: try ZstdDecoder()
         case .xz: try XzDecoder()
-        case .gzip: try GzipDecoder()
+        case .gzip: try DeflateDecoder(.gzip)
         }
     }
 }

@@ -3,55 +3,32 @@ internal import CArchive
 /// Where libarchive takes its bytes from; an error of the source is kept, because C cannot pass it on.
 final class Feed {
     let next: () throws -> UnsafeRawBufferPointer
-    /// Only for formats that are read out of order.
-    let seekable: RawFile?
     var error: (any Error)?
 
-    init(next: @escaping () throws -> UnsafeRawBufferPointer, seekable: RawFile? = nil) {
-        self.next = next
-        self.seekable = seekable
-    }
+    init(next: @escaping () throws -> UnsafeRawBufferPointer) { self.next = next }
 }
 
-/// libarchive's reading handle, for exactly one format and no filter: no compression and no program is ever tried.
-final class LibArchive {
+/// libarchive's reading handle, for tar alone and without filters: no compression and no program is ever tried.
+final class LibArchive: EntrySource {
     private let handle: OpaquePointer
     // The feed outlives the handle that points to it: both are stored here.
     private let feed: Feed
 
-    enum Format { case tar, zip, sevenZip }
-
-    init(_ format: Format, feed: Feed) throws {
+    init(feed: Feed) throws {
         guard let handle = archive_read_new() else {
             throw Refusal(.archiveLibrary, "libarchive cannot start", now: nil)
         }
         self.handle = handle
         self.feed = feed
-        switch format {
-        case .tar: try check(archive_read_support_format_tar(handle))
-        // The streaming reader of zip would believe the headers inside instead of the directory at the end.
-        case .zip: try check(archive_read_support_format_zip_seekable(handle))
-        case .sevenZip: try check(archive_read_support_format_7zip(handle))
-        }
-        if feed.seekable != nil { try check(archive_read_set_seek_callback(handle, seekFile)) }
+        try check(archive_read_support_format_tar(handle))
         let context = Unmanaged.passUnretained(feed).toOpaque()
         try check(archive_read_open2(handle, context, nil, readBlock, nil, nil))
     }
 
     deinit { archive_read_free(handle) }
 
-    /// An entry's header.
-    struct Entry {
-        enum Kind { case file, directory, other(String) }
-
-        /// Nil if the name has bytes that are not text.
-        let name: String?
-        let kind: Kind
-        let size: Int?
-    }
-
     /// The next entry; nil at the end of the archive. A warning is an error here.
-    func nextEntry() throws -> Entry? {
+    func nextEntry() throws -> ArchiveEntry? {
         var entry: OpaquePointer?
         let result = archive_read_next_header(handle, &entry)
         if result == ARCHIVE_EOF, feed.error == nil { return nil }
@@ -59,7 +36,7 @@ final class LibArchive {
         // libarchive warns of names outside of ASCII; whoever asked refuses them in better words.
         let isStrangeName = result == ARCHIVE_WARN && name?.utf8.allSatisfy { $0 < 0x80 } != true
         if !isStrangeName { try check(result) }
-        return Entry(
+        return ArchiveEntry(
             name: name, kind: Self.kind(of: entry),
             size: archive_entry_size_is_set(entry) == 0 ? nil : Int(archive_entry_size(entry)))
     }
@@ -78,20 +55,12 @@ final class LibArchive {
     /// How many bytes of its input the format has used.
     var bytesUsed: Int { Int(archive_filter_bytes(handle, 0)) }
 
-    private static func kind(of entry: OpaquePointer?) -> Entry.Kind {
+    private static func kind(of entry: OpaquePointer?) -> ArchiveEntry.Kind {
         // A hard link has the type of what it links to.
         if archive_entry_hardlink(entry) != nil { return .other("a hard link") }
         if archive_entry_sparse_count(entry) > 0 { return .other("a sparse file") }
         if archive_entry_is_encrypted(entry) != 0 { return .other("encrypted") }
-        return switch archive_entry_filetype(entry) {
-        case 0o100000: .file
-        case 0o040000: .directory
-        case 0o120000: .other("a symbolic link")
-        case 0o020000, 0o060000: .other("a device")
-        case 0o010000: .other("a named pipe")
-        case 0o140000: .other("a socket")
-        default: .other("of an unknown type")
-        }
+        return ArchiveEntry.Kind(mode: Int(archive_entry_filetype(entry)))
     }
 
     private func check(_ result: Int32) throws {
@@ -101,9 +70,6 @@ final class LibArchive {
         let words = archive_error_string(handle).map { printable(String(cString: $0)) } ?? "no reason"
         throw Refusal(.archiveDamaged, "libarchive says: \(words.hasSuffix(".") ? String(words.dropLast()) : words)")
     }
-
-    /// The content does not begin like the format that it is said to be.
-    struct NotThisFormat: Error {}
 }
 
 /// Hands libarchive the next block.
@@ -121,18 +87,4 @@ private func readBlock(
         feed.error = error
         return -1
     }
-}
-
-/// Moves to another place in the file, for formats with a directory at the end.
-private func seekFile(
-    _ archive: OpaquePointer?, _ context: UnsafeMutableRawPointer?, _ offset: Int64, _ whence: Int32
-) -> Int64 {
-    guard let context, let file = Unmanaged<Feed>.fromOpaque(context).takeUnretainedValue().seekable else {
-        return Int64(ARCHIVE_FATAL)
-    }
-    // SEEK_SET and SEEK_END are all that libarchive asks for.
-    let target = whence == 2 ? file.size + Int(offset) : Int(offset)
-    guard whence == 0 || whence == 2, (0...file.size).contains(target) else { return Int64(ARCHIVE_FATAL) }
-    file.seek(to: target)
-    return Int64(target)
 }

@@ -8,10 +8,11 @@ struct LittleEndian {
         position = bytes.startIndex
     }
 
-    var isAtEnd: Bool { position == bytes.endIndex }
+    var remaining: Int { bytes.endIndex - position }
+    var isAtEnd: Bool { remaining == 0 }
 
     mutating func take(_ count: Int) throws -> ArraySlice<UInt8> {
-        guard count >= 0, count <= bytes.endIndex - position else { throw Refusal.damaged("a field is cut off") }
+        guard count >= 0, count <= remaining else { throw Refusal.damaged("a field is cut off") }
         defer { position += count }
         return bytes[position..<position + count]
     }

@@ -2,6 +2,7 @@
 final class PlainStream {
     private let raw: () throws -> UnsafeRawBufferPointer
     private let decoder: any Decoder
+    private let cut: Refusal
     private let block = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 4096)
     private var input = UnsafeRawBufferPointer(start: nil, count: 0)
     private var isRawAtEnd = false
@@ -10,9 +11,11 @@ final class PlainStream {
     private(set) var count = 0
     private(set) var zerosAtEnd = 0
 
-    init(_ raw: @escaping () throws -> UnsafeRawBufferPointer, decoder: any Decoder) {
+    /// Takes the source and its decoder; `cut` is the error if the source ends before the content does.
+    init(_ raw: @escaping () throws -> UnsafeRawBufferPointer, decoder: any Decoder, cut: Refusal = .cut) {
         self.raw = raw
         self.decoder = decoder
+        self.cut = cut
     }
 
     deinit { block.deallocate() }
@@ -31,7 +34,7 @@ final class PlainStream {
             guard more == 0 && input.count == before else { continue }
             guard input.isEmpty else { throw Refusal(.archiveDamaged, "its decoder cannot go on") }
             if isRawAtEnd {
-                guard decoder.mayEnd else { throw Refusal.cut }
+                guard decoder.mayEnd else { throw cut }
                 break
             }
         }

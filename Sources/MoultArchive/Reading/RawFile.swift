@@ -14,14 +14,29 @@ final class RawFile {
 
     deinit { block.deallocate() }
 
-    /// The next block, valid until the next call; empty at the end.
-    func next() throws -> UnsafeRawBufferPointer {
-        let count = try file.read(into: block, at: offset)
+    /// The next block, valid until the next call; empty at the end of the file or at `end`.
+    func next(before end: Int = .max) throws -> UnsafeRawBufferPointer {
+        let room = min(block.count, end - offset)
+        let count = try file.read(into: UnsafeMutableRawBufferPointer(rebasing: block[..<room]), at: offset)
         offset += count
         return UnsafeRawBufferPointer(rebasing: block[..<count])
     }
 
     func seek(to offset: Int) { self.offset = offset }
+
+    /// How many NULs the file ends with, looking at `most` bytes.
+    func zerosAtEnd(atMost most: Int) throws -> Int {
+        var end = size
+        while end > 0, size - end < most {
+            let bytes = try bytes(at: max(0, end - 4096), count: min(4096, end))
+            guard let last = bytes.lastIndex(where: { $0 != 0 }) else {
+                end -= bytes.count
+                continue
+            }
+            return min(size - end + bytes.count - 1 - last, most)
+        }
+        return min(size - end, most)
+    }
 
     /// Exactly `count` bytes from a place in the file.
     func bytes(at offset: Int, count: Int) throws -> [UInt8] {

@@ -1,190 +1,141 @@
-/// Proves that a zip file is nothing but its entries, one after the other, and the directory that lists them.
+/// Proves that a zip archive consists of its listed entries, and finds the content of each.
 ///
-/// A zip reader starts from the directory at the end and skips whatever lies elsewhere; another reads the entries from
-/// the front. Here both must see the same, every byte must belong to something, and no method but deflate is used.
+/// Every entry's own header must say the same as the directory, no two entries overlap, and between entries and in front
+/// of the directory only NUL bytes are accepted, as alignment needs them. So readers that start from the directory and
+/// readers that go from entry to entry find the same.
+///
+/// The bytes in front of the first entry may be anything but an entry: readers that start from the directory ignore them,
+/// and one that reads from the front finds nothing to unpack at the beginning of the file. An entry that such a reader
+/// might still find further inside cannot harm a store: every member is proven by its digest in the manifest.
 struct ZipLayout {
-    private let file: RawFile
-    private let mostEntries: Int
-
-    static func check(_ file: RawFile, mostEntries: Int) throws {
-        let layout = ZipLayout(file: file, mostEntries: mostEntries)
-        let directory = try layout.findDirectory()
-        var place = 0
-        for entry in try layout.entries(in: directory).sorted(by: { $0.offset < $1.offset }) {
-            guard entry.offset == place else { throw Self.gap(at: place) }
-            place = try layout.endOfEntry(entry)
-        }
-        guard place == directory.range.lowerBound else { throw Self.gap(at: place) }
-    }
-
-    private struct Directory {
-        let count: Int
-        let range: Range<Int>
-    }
-
-    /// What the directory says of an entry.
-    private struct Entry {
-        let flags: Int
-        let method: Int
+    struct Entry {
+        let header: ArchiveEntry
+        let isDeflated: Bool
         let checksum: Int
-        var packedSize: Int
-        var size: Int
-        var offset: Int
-        let name: ArraySlice<UInt8>
+        let size: Int
+        /// Where the packed content lies in the file.
+        let content: Range<Int>
+    }
 
-        /// Bit 3: sizes and checksum follow the content, because the archive was written to a pipe.
-        var hasDescriptor: Bool { flags & 8 != 0 }
+    /// In the order in which they lie in the file.
+    let entries: [Entry]
+
+    private static let headerSize = 30
+    private static let signature = Array("PK\u{3}\u{4}".utf8)
+    /// Alignment needs some kilobytes at most.
+    private static let mostPadding = 1 << 20
+
+    init(of file: RawFile, mostEntries: Int) throws {
+        let directory = try ZipDirectory(of: file, mostEntries: mostEntries)
+        let listed = directory.entries.sorted { $0.offset < $1.offset }
+        var place = listed.first?.offset ?? directory.start
+        try Self.checkPrefix(place, in: file)
+        entries = try listed.map { entry in
+            try Self.checkPadding(from: place, to: entry.offset, in: file)
+            let content = try Self.content(of: entry, in: file)
+            place = entry.hasDescriptor ? try Self.endOfDescriptor(of: entry, content, in: file) : content.upperBound
+            return try Self.checked(entry, content)
+        }
+        try Self.checkPadding(from: place, to: directory.start, in: file)
+    }
+
+    /// Refuses bytes in front of the first entry that begin with an entry, also behind the marker of a spanned archive.
+    private static func checkPrefix(_ count: Int, in file: RawFile) throws {
+        var start = try file.bytes(at: 0, count: min(8, count))[...]
+        for marker in ["PK00", "PK\u{7}\u{8}"] where start.starts(with: marker.utf8) { start = start.dropFirst(4) }
+        guard !start.starts(with: signature) else { throw gap(at: 0) }
+    }
+
+    private static func checkPadding(from start: Int, to end: Int, in file: RawFile) throws {
+        guard start <= end else { throw Refusal.damaged("the entry at \(end) overlaps the one before it") }
+        guard end - start <= mostPadding, try file.bytes(at: start, count: end - start).allSatisfy({ $0 == 0 }) else {
+            throw gap(at: start)
+        }
     }
 
     private static func gap(at place: Int) -> Refusal {
         Refusal(.archiveGarbage, "the bytes at \(place) belong to no entry of the zip archive")
     }
 
-    // All ones stand for a number that is too large for its field: zip64 has it elsewhere.
-    private static let elsewhere16 = 0xffff
-    private static let elsewhere = 0xffff_ffff
-
-    private func findDirectory() throws -> Directory {
-        let place = file.size - 22
-        guard place >= 0 else { throw Refusal.cut }
-        var end = LittleEndian(try file.bytes(at: place, count: 22)[...])
-        guard try end.take(4).elementsEqual("PK\u{5}\u{6}".utf8) else {
-            throw Refusal(
-                .archiveCut,
-                "it does not end as a zip archive does: it is cut, or has a comment or other bytes behind it")
-        }
-        let (disk, first, here, count) = try (end.number(2), end.number(2), end.number(2), end.number(2))
-        let (length, start, comment) = try (end.number(4), end.number(4), end.number(2))
-        guard disk == 0, first == 0, here == count, comment == 0 else {
-            throw Refusal.damaged("it is a part of several, or has a comment")
-        }
-        if let large = try largeDirectory(before: place) {
-            guard [large.count, Self.elsewhere16].contains(count),
-                [large.range.count, Self.elsewhere].contains(length),
-                [large.range.lowerBound, Self.elsewhere].contains(start)
-            else { throw Refusal.damaged("its two ends contradict each other") }
-            return large
-        }
-        return try directory(count: count, start: start, length: length, end: place)
-    }
-
-    /// zip64's own end record and the locator that points to it, in front of the end of old.
-    private func largeDirectory(before place: Int) throws -> Directory? {
-        let (recordSize, locatorSize) = (56, 20)
-        guard place >= locatorSize else { return nil }
-        var locator = LittleEndian(try file.bytes(at: place - locatorSize, count: locatorSize)[...])
-        guard try locator.take(4).elementsEqual("PK\u{6}\u{7}".utf8) else { return nil }
-        let recordPlace = place - locatorSize - recordSize
-        guard try locator.number(4) == 0, try locator.number(8) == recordPlace, recordPlace >= 0 else {
-            throw Self.gap(at: place)
-        }
-        var record = LittleEndian(try file.bytes(at: recordPlace, count: recordSize)[...])
-        guard try record.take(4).elementsEqual("PK\u{6}\u{6}".utf8), try record.number(8) == recordSize - 12 else {
-            throw Refusal.damaged("its zip64 record is of another size")
-        }
-        _ = try record.take(4 + 8)
-        let (here, count, length, start) = try (record.number(8), record.number(8), record.number(8), record.number(8))
-        guard here == count else { throw Refusal.damaged("it is a part of several") }
-        return try directory(count: count, start: start, length: length, end: recordPlace)
-    }
-
-    private func directory(count: Int, start: Int, length: Int, end: Int) throws -> Directory {
-        guard count <= mostEntries else {
-            throw Refusal(.archiveUndeclared, "it has \(count) entries, which is more than were declared")
-        }
-        guard start <= end, length == end - start else { throw Self.gap(at: min(start, end)) }
-        // Far more than the declared entries can need.
-        guard length <= 1 << 20 else { throw Refusal.damaged("it is larger than 1 MiB") }
-        return Directory(count: count, range: start..<end)
-    }
-
-    private func entries(in directory: Directory) throws -> [Entry] {
-        var fields = LittleEndian(try file.bytes(at: directory.range.lowerBound, count: directory.range.count)[...])
-        let entries = try (0..<directory.count).map { _ in try entry(&fields) }
-        guard fields.isAtEnd else { throw Refusal.damaged("there are bytes behind its last entry") }
-        return entries
-    }
-
-    private func entry(_ fields: inout LittleEndian) throws -> Entry {
-        guard try fields.take(4).elementsEqual("PK\u{1}\u{2}".utf8) else { throw Refusal.damaged("no entry begins") }
-        _ = try fields.take(4)
-        let (flags, method) = try (fields.number(2), fields.number(2))
-        _ = try fields.take(4)
-        let (checksum, packedSize, size) = try (fields.number(4), fields.number(4), fields.number(4))
-        let (nameSize, extraSize, commentSize) = try (fields.number(2), fields.number(2), fields.number(2))
-        _ = try fields.take(8)
-        let offset = try fields.number(4)
-        var entry = Entry(
-            flags: flags, method: method, checksum: checksum, packedSize: packedSize, size: size, offset: offset,
-            name: try fields.take(nameSize))
-        try readLargeNumbers(of: &entry, from: fields.take(extraSize))
-        _ = try fields.take(commentSize)
-
-        let name = printable(String(decoding: entry.name, as: UTF8.self))
-        guard flags & 1 == 0 else {
-            throw Refusal(
-                .archiveEntryKind, "its entry “\(name)” is encrypted", now: "Pack it again without a password.")
-        }
-        guard method == 0 || method == 8 else {
-            throw Refusal(
-                .archiveKind, "its entry “\(name)” is compressed by method \(method) instead of deflate",
-                now: "Pack it again with zip's usual compression.")
-        }
-        return entry
-    }
-
-    /// Takes the numbers that did not fit into their fields from zip64's extra field.
-    private func readLargeNumbers(of entry: inout Entry, from extra: ArraySlice<UInt8>) throws {
-        var fields = LittleEndian(extra)
-        while !fields.isAtEnd {
-            let (id, length) = try (fields.number(2), fields.number(2))
-            var field = LittleEndian(try fields.take(length))
-            guard id == 1 else { continue }
-            if entry.size == Self.elsewhere { entry.size = try field.number(8) }
-            if entry.packedSize == Self.elsewhere { entry.packedSize = try field.number(8) }
-            if entry.offset == Self.elsewhere { entry.offset = try field.number(8) }
-        }
-    }
-
-    /// Compares an entry's own header with the directory and returns where the entry ends.
-    private func endOfEntry(_ entry: Entry) throws -> Int {
-        let headerSize = 30
+    /// Compares an entry's own header with the directory and returns where its packed content lies.
+    private static func content(of entry: ZipDirectory.Entry, in file: RawFile) throws -> Range<Int> {
         var header = LittleEndian(try file.bytes(at: entry.offset, count: headerSize)[...])
-        guard try header.take(4).elementsEqual("PK\u{3}\u{4}".utf8) else { throw Self.gap(at: entry.offset) }
+        guard try header.take(4).elementsEqual(signature) else { throw gap(at: entry.offset) }
         _ = try header.take(2)
         let (flags, method) = try (header.number(2), header.number(2))
         _ = try header.take(4)
-        let (checksum, packedSize, size) = try (header.number(4), header.number(4), header.number(4))
+        let checksum = try header.number(4)
+        var sizes = try ZipSizes(packed: header.number(4), plain: header.number(4))
         let (nameSize, extraSize) = try (header.number(2), header.number(2))
         let name = try file.bytes(at: entry.offset + headerSize, count: nameSize)
-        // With a descriptor behind the content, these are not known yet or say so.
-        let isSame =
-            entry.hasDescriptor
-            || checksum == entry.checksum && [entry.packedSize, Self.elsewhere].contains(packedSize)
-                && [entry.size, Self.elsewhere].contains(size)
-        guard isSame, flags & 9 == entry.flags & 9, method == entry.method, name.elementsEqual(entry.name) else {
-            throw Refusal.damaged("an entry's own header says something else than the directory")
+        let extra = try file.bytes(at: entry.offset + headerSize + nameSize, count: extraSize)
+        var large = try ZipSizes.largeNumbers(in: extra[...])
+        try sizes.take(from: &large)
+        // With a descriptor behind the content, these may not be known yet.
+        func agrees(_ own: Int, _ listed: Int) -> Bool {
+            own == listed || entry.hasDescriptor && (own == 0 || own == ZipSizes.elsewhere)
         }
-        let content = entry.offset + headerSize + nameSize + extraSize
-        guard content <= file.size, entry.packedSize <= file.size - content else { throw Refusal.cut }
-        let end = content + entry.packedSize
-        return entry.hasDescriptor ? try endOfDescriptor(entry, at: end) : end
+        guard flags & meaningfulFlags == entry.flags & meaningfulFlags, method == entry.method,
+            name.elementsEqual(entry.name), agrees(checksum, entry.checksum),
+            agrees(sizes.packed, entry.sizes.packed), agrees(sizes.plain, entry.sizes.plain)
+        else { throw Refusal.damaged("an entry's own header says something else than the directory") }
+        let start = entry.offset + headerSize + nameSize + extraSize
+        guard entry.sizes.packed <= file.size - start else { throw Refusal.cut }
+        return start..<start + entry.sizes.packed
     }
 
-    /// Checksum and sizes behind the content: with or without a signature, in 4 or 8 bytes.
-    private func endOfDescriptor(_ entry: Entry, at place: Int) throws -> Int {
+    /// Encryption, a descriptor, patched data, strong encryption, and headers that are masked.
+    private static let meaningfulFlags = 0x2069
+    private static let encryptionFlags = 0x2041
+
+    /// The checksum and the sizes behind the content: with or without a signature, in 4 or 8 bytes.
+    private static func endOfDescriptor(
+        of entry: ZipDirectory.Entry, _ content: Range<Int>, in file: RawFile
+    ) throws -> Int {
+        let place = content.upperBound
         for width in [4, 8] {
-            let numbers = Self.bytes(entry.packedSize, width) + Self.bytes(entry.size, width)
+            let numbers = bytes(entry.sizes.packed, width) + bytes(entry.sizes.plain, width)
             for signature in [Array("PK\u{7}\u{8}".utf8), []] {
-                let expected = signature + Self.bytes(entry.checksum, 4) + numbers
+                let expected = signature + bytes(entry.checksum, 4) + numbers
                 guard place + expected.count <= file.size else { continue }
                 if try file.bytes(at: place, count: expected.count) == expected { return place + expected.count }
             }
         }
-        throw Self.gap(at: place)
+        throw gap(at: place)
     }
 
     private static func bytes(_ number: Int, _ width: Int) -> [UInt8] {
         (0..<width).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
+    }
+
+    /// Refuses encryption, other methods than deflate, and directories with content.
+    private static func checked(_ entry: ZipDirectory.Entry, _ content: Range<Int>) throws -> Entry {
+        let name = String(validating: entry.name, as: UTF8.self)
+        let shown = printable(String(decoding: entry.name, as: UTF8.self))
+        guard entry.flags & encryptionFlags == 0 else {
+            throw Refusal(
+                .archiveEntryKind, "its entry “\(shown)” is encrypted", now: "Pack it again without a password.")
+        }
+        guard entry.method == 0 || entry.method == 8 else {
+            throw Refusal(
+                .archiveKind, "its entry “\(shown)” is compressed by method \(entry.method) instead of deflate",
+                now: "Pack it again with zip's usual compression.")
+        }
+        let kind = kind(of: entry, isNamedAsDirectory: entry.name.last == UInt8(ascii: "/"))
+        if case .directory = kind, entry.sizes.plain != 0 {
+            throw Refusal.damaged("its directory “\(shown)” has content")
+        }
+        return Entry(
+            header: ArchiveEntry(name: name, kind: kind, size: entry.sizes.plain), isDeflated: entry.method == 8,
+            checksum: entry.checksum, size: entry.sizes.plain, content: content)
+    }
+
+    /// The upper half of the attributes is a Unix mode, or nothing; in the lower half MS-DOS marks directories.
+    private static func kind(of entry: ZipDirectory.Entry, isNamedAsDirectory: Bool) -> ArchiveEntry.Kind {
+        let mode = entry.attributes >> 16
+        if mode & 0o170000 == 0 { return isNamedAsDirectory || entry.attributes & 0x10 != 0 ? .directory : .file }
+        let kind = ArchiveEntry.Kind(mode: mode)
+        if case .file = kind, isNamedAsDirectory { return .directory }
+        return kind
     }
 }

@@ -14,7 +14,7 @@ package struct ArchiveWriter {
             try MemberSet.check(packed: members.map(\.name))
             let levels: ClosedRange<Int>
             switch kind {
-            case .tar(.zstd), .sevenZip:
+            case .tar(.zstd):
                 throw Refusal(
                     .archivePacking, "a \(kind) is not written this way", now: "Choose tar.gz, tar.xz or zip.")
             case .tar(.none): levels = level...level
@@ -41,7 +41,7 @@ package struct ArchiveWriter {
                 case .tar(.gzip): try writeTar(DeflateEncoder(.gzip, level: level, output), source)
                 case .tar(.xz): try writeTar(XzEncoder(level: level, output), source)
                 case .tar: try writeTar(PlainEncoder(output), source)
-                case .zip, .sevenZip: try writeZip(ZipWriter(modified: modified, level: level, output), source)
+                case .zip: try writeZip(ZipWriter(modified: modified, level: level, output), source)
                 }
             }
         }

@@ -75,8 +75,7 @@ extension Subject {
             return Subject(.database, path, parts: [Part(name: Files.name(of: path), path: path)])
         }
         if path.hasSuffix(".json") { return try release(path, progress) }
-        // A name that is none of an archive is answered below, with all that it could have been.
-        if (try? ArchiveKind(fileName: Files.name(of: path))) != nil { return try bundle(path, progress) }
+        if ArchiveKind.isArchive(fileName: Files.name(of: path)) { return try bundle(path, progress) }
         throw MoultError(
             .subject, what: "cannot tell what \(path) is",
             why: facts.size == 0
@@ -135,6 +134,7 @@ extension Subject {
                 .bundle, path, manifest: release.manifest, bytes: bytes, parts: release.parts, notes: release.notes,
                 keeping: release.keeper)
         }
+        _ = try ArchiveKind(fileName: path)
         guard let (layout, _) = try BundleLayout.find(in: Descriptor(path, .read)) else {
             throw MoultError(
                 .subject, what: "cannot read the bundle \(path)",

@@ -35,7 +35,7 @@ final class UnpackedBundle: Sendable {
         let expected = Dictionary(members.map { ($0.name, $0) }) { first, _ in first }
         var done = 0
         var file: DigestedFile?
-        try ArchiveReader(Descriptor(bundle, .read), kind: ArchiveKind(fileName: Files.name(of: bundle))).read(
+        try ArchiveReader(Descriptor(bundle, .read), kind: ArchiveKind(fileName: bundle)).read(
             members: expected.mapValues(\.size)
         ) {
             try whole.update($0)

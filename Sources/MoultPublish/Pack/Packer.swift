@@ -175,7 +175,6 @@ package struct Packer {
         case .tar(.gzip): "tar.gz"
         case .tar(.none): "tar"
         case .zip: "zip"
-        case .sevenZip: "7z"
         }
     }
 

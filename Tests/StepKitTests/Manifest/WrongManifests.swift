@@ -299,8 +299,8 @@ let wrongDrafts: [WrongManifest] = [
         .draft, .set("/databases/user/migrations/0", "../0002.sql"),
         says: "databases.user.migrations[0] \"../0002.sql\" has a part that begins with '.'"),
     .init(
-        .draft, .set("/databases/user/migrations/0", "a/b/c/d/0002.sql"),
-        says: "databases.user.migrations[0] \"a/b/c/d/0002.sql\" has more than four parts"),
+        .draft, .set("/databases/user/migrations/0", "a/b/c/d/e/f/g/h/0002.sql"),
+        says: "databases.user.migrations[0] \"a/b/c/d/e/f/g/h/0002.sql\" has more than eight parts"),
     .init(
         .draft, .set("/databases/user/migrations/1/member", "/0010.sql"),
         says: "databases.user.migrations[1].member \"/0010.sql\" has a part that is empty"),

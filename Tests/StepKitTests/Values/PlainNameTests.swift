@@ -25,13 +25,17 @@ import Testing
     ])
     func faults(_ name: String, _ fault: String) { #expect(PlainName.fault(name) == fault) }
 
-    @Test(arguments: ["0002.sql", "migrations/user/0002-notes.sql", "a/b/c/d"])
+    @Test(arguments: [
+        "0002.sql", "migrations/user/0002-notes.sql", "a/b/c/d/e/f/g/h", "a/" + String(repeating: "n", count: 255),
+    ])
     func plainPaths(_ path: String) { #expect(PlainName.fault(path: path) == nil) }
 
     @Test(arguments: [
         ("", "is empty"), ("../x", "has a part that begins with '.'"), ("a/../../x", "has a part that begins with '.'"),
         ("/x", "has a part that is empty"), ("a//b", "has a part that is empty"), ("a/", "has a part that is empty"),
-        ("a/b/c/d/e", "has more than four parts"), ("a/b c", "has a part that \(strange)"), ("b c", strange),
+        ("a/b/c/d/e/f/g/h/i", "has more than eight parts"),
+        ("a/" + String(repeating: "n", count: 256), "has a part that is longer than 255 characters"),
+        ("a/b c", "has a part that \(strange)"), ("b c", strange),
     ])
     func faultsOfPaths(_ path: String, _ fault: String) { #expect(PlainName.fault(path: path) == fault) }
 

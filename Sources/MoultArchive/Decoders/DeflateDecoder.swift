@@ -1,13 +1,21 @@
 internal import CZlib
 
-/// Undoes gzip: any number of members one after the other, each with its checksum and length.
-final class GzipDecoder: Decoder {
+/// Undoes deflate: a single stream without a header, or any number of gzip members in a row, each with its checksum.
+///
+/// NUL bytes may follow the last gzip member to the end of the file, as behind what bsdtar writes to a pipe; gzip
+/// ignores them, too.
+final class DeflateDecoder: Decoder {
+    private static let mostPadding = 1 << 20
+
+    private let form: DeflateEncoder.Form
     private var stream = z_stream()
     private(set) var mayEnd = false
+    /// How many NUL bytes followed the last gzip member.
+    private var padding = 0
 
-    init() throws {
-        // 15 bits of window, and gzip's header and trailer around the deflated bytes.
-        guard moult_inflate_init(&stream, 15 + 16) == Z_OK else {
+    init(_ form: DeflateEncoder.Form) throws {
+        self.form = form
+        guard moult_inflate_init(&stream, form.rawValue) == Z_OK else {
             throw Refusal(.archiveLibrary, "zlib cannot start", now: nil)
         }
     }
@@ -17,7 +25,10 @@ final class GzipDecoder: Decoder {
     func decode(_ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) throws -> Int {
         if mayEnd {
             guard let next = input.first else { return 0 }
-            guard next == 0x1f else { throw Refusal.behindEnd(of: "gzip", next: next) }
+            guard form == .gzip, next == 0x1f, padding == 0 else {
+                try skipPadding(&input)
+                return 0
+            }
             guard inflateReset(&stream) == Z_OK else {
                 throw Refusal(.archiveLibrary, "zlib cannot go on", now: nil)
             }
@@ -36,8 +47,19 @@ final class GzipDecoder: Decoder {
         case Z_STREAM_END: mayEnd = true
         default:
             let why = stream.msg.map { String(cString: $0) } ?? "code \(result)"
-            throw Refusal(.archiveDamaged, "gzip says: \(why)")
+            throw Refusal(.archiveDamaged, "\(form == .gzip ? "gzip" : "deflate") says: \(why)")
         }
         return output.count - Int(stream.avail_out)
+    }
+
+    private func skipPadding(_ input: inout UnsafeRawBufferPointer) throws {
+        guard form == .gzip, input.allSatisfy({ $0 == 0 }) else {
+            throw Refusal.behindEnd(of: form == .gzip ? "gzip" : "deflate")
+        }
+        padding += input.count
+        guard padding <= Self.mostPadding else {
+            throw Refusal(.archiveGarbage, "there is more than 1 MiB of NUL bytes behind the end of its gzip stream")
+        }
+        input = UnsafeRawBufferPointer(rebasing: input[input.endIndex...])
     }
 }

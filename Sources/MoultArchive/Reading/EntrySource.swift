@@ -1,0 +1,35 @@
+/// The header of an entry in an archive.
+struct ArchiveEntry {
+    enum Kind {
+        case file, directory
+        case other(String)
+
+        /// Reads the kind off a Unix mode.
+        init(mode: Int) {
+            self =
+                switch mode & 0o170000 {
+                case 0o100000: .file
+                case 0o040000: .directory
+                case 0o120000: .other("a symbolic link")
+                case 0o020000, 0o060000: .other("a device")
+                case 0o010000: .other("a named pipe")
+                case 0o140000: .other("a socket")
+                default: .other("of an unknown type")
+                }
+        }
+    }
+
+    /// Nil if the name has bytes that are not text.
+    let name: String?
+    let kind: Kind
+    let size: Int?
+}
+
+/// Hands out the entries of an archive one after the other.
+protocol EntrySource {
+    /// The next entry; nil at the end of the archive.
+    func nextEntry() throws -> ArchiveEntry?
+
+    /// The next piece of the entry's content and its place in the entry, valid until the next call; nil at its end.
+    func nextData() throws -> (offset: Int, bytes: UnsafeRawBufferPointer)?
+}

@@ -1,0 +1,178 @@
+/// The central directory of a zip archive, found from the end of the file.
+///
+/// Accepted are an archive comment and bytes in front of the archive, as self-extracting archives have. Offsets count
+/// from the beginning of the file (after `zip -A`) or from the end of those bytes; the directory's own place says which.
+struct ZipDirectory {
+    /// An entry as the directory describes it, with its offset in the file.
+    struct Entry {
+        let flags: Int
+        let method: Int
+        let checksum: Int
+        let attributes: Int
+        let name: ArraySlice<UInt8>
+        var sizes: ZipSizes
+        var offset: Int
+
+        /// Bit 3: sizes and checksum follow the content, because the archive was written to a pipe.
+        var hasDescriptor: Bool { flags & 8 != 0 }
+    }
+
+    let entries: [Entry]
+    /// Where the directory begins in the file.
+    let start: Int
+
+    /// Far more than the declared entries can need.
+    private static let mostBytes = 1 << 20
+    private static let mostComment = 0xffff
+    private static let mostPadding = 1 << 20
+    private static let endSize = 22
+    private static let entrySignature = Array("PK\u{1}\u{2}".utf8)
+
+    init(of file: RawFile, mostEntries: Int) throws {
+        let end = try Self.findEnd(in: file)
+        guard end.count <= mostEntries else {
+            throw Refusal(.archiveUndeclared, "it has \(end.count) entries, which is more than were declared")
+        }
+        guard end.length <= Self.mostBytes else { throw Refusal.damaged("it is larger than 1 MiB") }
+        start = end.place - end.length
+        let prefix = start - end.start
+        guard start >= 0, prefix >= 0 else { throw Refusal.damaged("its end record does not say where it is") }
+        if let locator = end.locator, locator != end.place - prefix {
+            throw Refusal.damaged("its zip64 locator points elsewhere")
+        }
+        // Some readers look for a directory where the end record says, without regard to the bytes in front.
+        if prefix > 0, try Self.isDirectory(at: end.start, in: file) { throw Refusal.damaged("there are two of it") }
+        var fields = LittleEndian(try file.bytes(at: start, count: end.length)[...])
+        entries = try (0..<end.count).map { _ in
+            var entry = try Self.entry(&fields)
+            guard entry.offset <= file.size else { throw Refusal.damaged("an entry lies behind the end of the file") }
+            entry.offset += prefix
+            return entry
+        }
+        guard fields.isAtEnd else { throw Refusal.damaged("there are bytes behind its last entry") }
+    }
+
+    private static func isDirectory(at place: Int, in file: RawFile) throws -> Bool {
+        try file.bytes(at: place, count: min(4, file.size - place)).elementsEqual(entrySignature)
+    }
+
+    /// What the end record says: how many entries, how long the directory is, and where it begins.
+    private struct End {
+        let count: Int
+        let length: Int
+        let start: Int
+        /// Where the record itself is, which is where the directory ends.
+        let place: Int
+        /// Where zip64's locator says that the record is.
+        var locator: Int?
+    }
+
+    /// Finds the end record by the last signature in the file; NULs at most may follow its comment.
+    ///
+    /// Other readers take the last signature, too, or the last that a comment of the right length follows. Here both must
+    /// be the same record, so a comment cannot hide a second directory.
+    private static func findEnd(in file: RawFile) throws -> End {
+        let padding = try file.zerosAtEnd(atMost: mostPadding)
+        // The record may end with NULs of its own; its signature does not.
+        let count = min(file.size - padding, endSize + mostComment)
+        let searched = try file.bytes(at: file.size - padding - count, count: count)
+        guard let index = lastEnd(in: searched) else {
+            let start = try file.bytes(at: 0, count: min(4, file.size))
+            guard start.starts(with: "PK".utf8) else { throw NotThisFormat() }
+            throw Refusal(
+                .archiveCut, "it does not end as a zip archive does: a part is missing, or other bytes follow it")
+        }
+        let place = file.size - padding - count + index
+        var fields = LittleEndian(try file.bytes(at: place, count: endSize)[4...])
+        let (disk, first, here, entries) = try (fields.number(2), fields.number(2), fields.number(2), fields.number(2))
+        let (length, start, comment) = try (fields.number(4), fields.number(4), fields.number(2))
+        let end = place + endSize + comment
+        guard end <= file.size else { throw Refusal.cut }
+        guard end >= file.size - padding else {
+            throw Refusal(.archiveGarbage, "there are other bytes behind the end of the zip archive")
+        }
+        guard disk == 0, first == 0, here == entries else { throw Refusal.damaged("it is a part of several") }
+        guard let large = try largeEnd(before: place, in: file) else {
+            return End(count: entries, length: length, start: start, place: place)
+        }
+        guard [large.count, 0xffff].contains(entries), [large.length, ZipSizes.elsewhere].contains(length),
+            [large.start, ZipSizes.elsewhere].contains(start)
+        else { throw Refusal.damaged("its two ends contradict each other") }
+        return large
+    }
+
+    private static func lastEnd(in bytes: [UInt8]) -> Int? {
+        bytes.withUnsafeBytes { bytes in
+            (0..<max(0, bytes.count - 3)).last {
+                bytes.loadUnaligned(fromByteOffset: $0, as: UInt32.self).littleEndian == 0x0605_4b50
+            }
+        }
+    }
+
+    /// zip64's own end record and the locator that points to it, in front of the old end record.
+    private static func largeEnd(before place: Int, in file: RawFile) throws -> End? {
+        let (recordSize, locatorSize) = (56, 20)
+        guard place >= locatorSize else { return nil }
+        var locator = LittleEndian(try file.bytes(at: place - locatorSize, count: locatorSize)[...])
+        guard try locator.take(4).elementsEqual("PK\u{6}\u{7}".utf8) else { return nil }
+        guard try locator.number(4) == 0 else { throw Refusal.damaged("it is a part of several") }
+        let target = try locator.number(8)
+        let recordPlace = place - locatorSize - recordSize
+        guard recordPlace >= 0 else { throw Refusal.damaged("its zip64 locator points elsewhere") }
+        var record = LittleEndian(try file.bytes(at: recordPlace, count: recordSize)[...])
+        guard try record.take(4).elementsEqual("PK\u{6}\u{6}".utf8), try record.number(8) == recordSize - 12 else {
+            throw Refusal.damaged("its zip64 record is of another size")
+        }
+        _ = try record.take(4 + 8)
+        let (here, count, length, start) = try (record.number(8), record.number(8), record.number(8), record.number(8))
+        guard here == count else { throw Refusal.damaged("it is a part of several") }
+        return End(count: count, length: length, start: start, place: recordPlace, locator: target)
+    }
+
+    private static func entry(_ fields: inout LittleEndian) throws -> Entry {
+        guard try fields.take(4).elementsEqual(entrySignature) else { throw Refusal.damaged("no entry begins") }
+        _ = try fields.take(4)
+        let (flags, method) = try (fields.number(2), fields.number(2))
+        _ = try fields.take(4)
+        let checksum = try fields.number(4)
+        let sizes = try ZipSizes(packed: fields.number(4), plain: fields.number(4))
+        let (nameSize, extraSize, commentSize) = try (fields.number(2), fields.number(2), fields.number(2))
+        _ = try fields.take(4)
+        let (attributes, offset) = try (fields.number(4), fields.number(4))
+        var entry = Entry(
+            flags: flags, method: method, checksum: checksum, attributes: attributes, name: try fields.take(nameSize),
+            sizes: sizes, offset: offset)
+        var large = try ZipSizes.largeNumbers(in: fields.take(extraSize))
+        try entry.sizes.take(from: &large)
+        if entry.offset == ZipSizes.elsewhere, !large.isAtEnd { entry.offset = try large.number(8) }
+        _ = try fields.take(commentSize)
+        return entry
+    }
+}
+
+/// How large an entry is, packed and unpacked.
+struct ZipSizes: Equatable {
+    var packed: Int
+    var plain: Int
+
+    /// All ones stand for a number that is too large for its field: zip64's extra field has it.
+    static let elsewhere = 0xffff_ffff
+
+    /// zip64's extra field, or nothing. Padding, which is no field, ends the search.
+    static func largeNumbers(in extra: ArraySlice<UInt8>) throws -> LittleEndian {
+        var fields = LittleEndian(extra)
+        while fields.remaining >= 4 {
+            let (id, length) = try (fields.number(2), fields.number(2))
+            guard length <= fields.remaining else { break }
+            let field = try fields.take(length)
+            if id == 1 { return LittleEndian(field) }
+        }
+        return LittleEndian([])
+    }
+
+    /// Takes the sizes that did not fit from zip64's extra field, which has the unpacked size first.
+    mutating func take(from large: inout LittleEndian) throws {
+        if plain == Self.elsewhere, !large.isAtEnd { plain = try large.number(8) }
+        if packed == Self.elsewhere, !large.isAtEnd { packed = try large.number(8) }
+    }
+}

@@ -1,0 +1,73 @@
+import Glibc
+import MoultArchive
+import MoultBasics
+import MoultFiles
+import Testing
+
+/// Small archives with one byte changed, removed or added: refused, or read with exactly the right contents.
+@Suite struct ChangedByteTests {
+    private static let contents = ["food.db": Array("some food, some food".utf8), "a/user.db": Array("me".utf8)]
+    private static let packings = [
+        ("a.zip", "cd in && zip -q ../a.zip food.db a/user.db"),
+        ("a.zip", "cd in && zip -q -X - food.db a/user.db >../a.zip"),
+        ("a.zip", "cd in && zip -q -0 -X ../a.zip food.db a/user.db && echo hi | zip -q -z ../a.zip"),
+        ("a.zip", "cd in && zip -q -fz -X - food.db a/user.db >../b.zip && printf front | cat - ../b.zip >../a.zip"),
+        ("a.tar.gz", "tar -b 2 -czf a.tar.gz -C in food.db a/user.db"),
+        ("a.tar.gz", "bsdtar -b 2 -czf - -C in food.db a/user.db >a.tar.gz && truncate -s -200 a.tar.gz"),
+    ]
+
+    /// Every other value of every byte takes minutes, so without `MOULT_LONG_TESTS` it is each bit, 0 and 255.
+    private static func values(_ byte: UInt8) -> Set<UInt8> {
+        if getenv("MOULT_LONG_TESTS") != nil { return Set(UInt8.min...UInt8.max).subtracting([byte]) }
+        return Set((0..<8).map { byte ^ 1 << $0 } + [0, 0xff]).subtracting([byte])
+    }
+
+    @Test(arguments: packings) func noChangeGivesOtherContents(name: String, command: String) throws {
+        let scratch = try Scratch()
+        #expect(scratch.run("mkdir -p in/a") == 0)
+        for (name, bytes) in Self.contents { try scratch.write("in/\(name)", bytes) }
+        #expect(scratch.run(command) == 0)
+        let bytes = try scratch.read(name)
+        #expect(try contents(of: bytes, name, scratch) == Self.contents)
+        var accepted = 0
+        func check(_ changed: [UInt8], _ what: @autoclosure () -> String) throws {
+            guard let found = try contents(of: changed, name, scratch) else { return }
+            accepted += 1
+            if found != Self.contents { Issue.record("\(what()): \(found)") }
+        }
+        for place in bytes.indices {
+            for value in Self.values(bytes[place]) {
+                var changed = bytes
+                changed[place] = value
+                try check(changed, "byte \(place) is \(value)")
+            }
+            var shorter = bytes
+            shorter.remove(at: place)
+            try check(shorter, "byte \(place) is missing")
+            var longer = bytes
+            longer.insert(0, at: place)
+            try check(longer, "a NUL comes before byte \(place)")
+            try check(Array(bytes[..<place]), "cut at \(place)")
+        }
+        // Times and attributes have no meaning here, so some changes are accepted.
+        #expect(accepted > 0)
+    }
+
+    /// Each member's content; nil if the archive is refused.
+    private func contents(of archive: [UInt8], _ name: String, _ scratch: borrowing Scratch) throws -> [String:
+        [UInt8]]?
+    {
+        // Truncating the file instead would wait for the disk each time.
+        unlink(scratch.path(name))
+        try scratch.write(name, archive)
+        var contents: [String: [UInt8]] = [:]
+        do {
+            try ArchiveReader(Descriptor(scratch.path(name), .read), kind: ArchiveKind(fileName: name)).read(
+                members: Self.contents.mapValues(\.count), onRawBytes: { _ in }
+            ) { member, part in
+                if case .bytes(let bytes) = part { contents[member, default: []] += bytes }
+            }
+        } catch is MoultError { return nil }
+        return contents
+    }
+}
