@@ -187,6 +187,20 @@ import Testing
         }
     }
 
+    @Test func `a file at the new path of a database that becomes a cache is adopted, and not kept a second time`()
+        throws
+    {
+        try release("1.0.0", "shared")
+        try shop.install("1.0.0")
+        try shop.sql("other.db", Self.mine)
+        let more: [JSON.Member] = [.init("path", "other.db")]
+        try shop.pack("2.0.0", [Shipped(name: "app", kind: "cache", sql: "CREATE TABLE thumb(x);", more: more)])
+        try shop.install("2.0.0")
+        try expectAdopted("0+adopted", "other.db")
+        #expect(try shop.kept().isEmpty)
+        #expect(try shop.read("app.db", "SELECT name FROM item") == "SHIPPED\n")
+    }
+
     @Test func `a rollback from a damaged database is refused with a way out`() throws {
         try shop.sql("app.db", Self.mine)
         try release("1.0.0", "shared")

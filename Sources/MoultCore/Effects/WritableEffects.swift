@@ -407,7 +407,9 @@ final class WritableEffects {
         else {
             throw MoultError(.stuck, what: "the plan names a database that the release does not have", why: effect.text)
         }
-        let before = installed?.databases.first { $0.name == database.name && $0.kind == .shared }
+        // A file from before moult is not the installed database of the same name, which is at another path.
+        let before =
+            plan.adopts(path) ? nil : installed?.databases.first { $0.name == database.name && $0.kind == .shared }
         let old: ContentTransfer.Old
         if reason == .takenOver {
             old = .takenOver

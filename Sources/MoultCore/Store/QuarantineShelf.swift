@@ -123,11 +123,11 @@ package struct QuarantineShelf {
         var report = Report()
         let limit = Timestamp.now.seconds - days * 86_400
         for set in try sets() where set.since.seconds <= limit {
-            guard set.isCache || includingUserData else {
+            guard let removable = Removable(set, isNamed: includingUserData) else {
                 report.kept.append((set, "it has what people wrote"))
                 continue
             }
-            if !dry { try Removable(set, isNamed: includingUserData)?.removeSet() }
+            if !dry { try removable.removeSet() }
             report.removed.append(set)
         }
         return report
