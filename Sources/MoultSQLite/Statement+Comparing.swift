@@ -120,6 +120,8 @@ extension Statement {
         if real >= 0x1p63 { return -1 }
         if real < -0x1p63 { return 1 }
         let whole = order(integer, Int64(real))
-        return whole != 0 ? whole : order(0, real - real.rounded(.towardZero))
+        // Typed: with a literal this very function would be chosen, for ever.
+        let fraction: (Double, Double) = (0, real - real.rounded(.towardZero))
+        return whole != 0 ? whole : order(fraction.0, fraction.1)
     }
 }

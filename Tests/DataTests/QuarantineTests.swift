@@ -184,6 +184,17 @@ import Testing
         return json["quarantine"]?.array ?? []
     }
 
+    @Test(arguments: ["0, 0.5", "0.5, 0", "-1, -1.5", "9007199254740993, 9007199254740992.0"])
+    func `a database with an index of integers beside reals is set aside`(values: String) throws {
+        try shop.pack("1.0.0", [.shared("CREATE TABLE item(v);")])
+        try shop.install("1.0.0")
+        let rows = values.split(separator: ",").map { "(\($0))" }.joined(separator: ",")
+        try shop.sql("app.db", "INSERT INTO item VALUES\(rows); CREATE INDEX own ON item(v);")
+        let ended = try shop.moult("reset", "app", "--set-user-data-aside")
+        #expect(ended.status == 0, "\(ended.errors)")
+        #expect(try shop.onlyKept("app").sql("app.db", "SELECT count(*) FROM item") == "2\n")
+    }
+
     @Test func `quarantine lists what is kept and why`() throws {
         try begin()
         let all = try list()
