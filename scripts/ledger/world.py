@@ -389,6 +389,8 @@ class World:
             self.counts["acknowledged"] += 1
             self.alive[number] = places[0]
         self.state.files[db["path"]] = File(content, name=db["name"], plain=True, wal=wal, kind=db["kind"])
+        # A file of another owner that was at this path before is no measure for it.
+        self.owners.pop(db["path"], None)
 
     def do_damage(self, op):
         path, file = self.file_of(op)
