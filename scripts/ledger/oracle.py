@@ -425,6 +425,8 @@ class Switch:
             self.loose = f"{before['kind']} becomes user"
             return
         if file.content is None:
+            if not (before and before["kind"] == "user") and self.choose("a damaged file that no installed release has as the user's", True, False):
+                raise Refused("damaged")
             return
         if before and before["kind"] == "shared" and self.purpose == "rollback":
             self.loose = "shared becomes user by a rollback"
