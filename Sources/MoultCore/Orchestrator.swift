@@ -249,10 +249,8 @@ package struct Orchestrator: Sendable {
             let reason = (error as? Pipeline.Unrested)?.reason ?? error
             // Nothing has failed that counts: it begins anew without the patch.
             if !(reason is PatchFault) { warning { try record(plan, stopwatch, failure: reason) } }
-            switch (reason as? MoultError)?.outcome {
-            case .stuck: break
-            case .undone: tidy(.undone, made, transaction)
-            default: tidy(.failed, made, transaction)
+            if (reason as? MoultError)?.outcome != .stuck {
+                tidy(Self.wasUndone(reason) ? .undone : .failed, made, transaction)
             }
             throw leave(transaction, calls, error, because: reason)
         }
@@ -331,9 +329,8 @@ package struct Orchestrator: Sendable {
     private func leave(
         _ transaction: Transaction, _ calls: ConsumerCalls, _ error: any Error, because reason: any Error
     ) -> any Error {
-        let outcome = (reason as? MoultError)?.outcome
-        if outcome == .stuck { return reason }
-        _ = calls.reload(.undone, everybody: outcome == .undone)
+        if (reason as? MoultError)?.outcome == .stuck { return reason }
+        _ = calls.reload(.undone, everybody: Self.wasUndone(reason))
         do {
             if let unrested = error as? Pipeline.Unrested { throw unrested.second }
             try transaction.remove()
@@ -341,10 +338,16 @@ package struct Orchestrator: Sendable {
             // The next command cleans up. But the decision's record may be there although its sync failed, and then the
             // next command would not clean up but go on.
             let isDecided = (try? transaction.journal.read().decided) != .some(nil)
-            if outcome != .undone, isDecided { return Self.undecided(reason, second) }
+            if !Self.wasUndone(reason), isDecided { return Self.undecided(reason, second) }
             watcher.tell(.warning("\(second)"))
         }
         return reason
+    }
+
+    /// Whether the update had begun to change what is in service: then its outcome alone does not tell.
+    private static func wasUndone(_ reason: any Error) -> Bool {
+        guard let reason = reason as? MoultError else { return false }
+        return reason.code == .undone || reason.outcome == .undone
     }
 
     private static func undecided(_ reason: any Error, _ second: any Error) -> MoultError {
@@ -390,7 +393,7 @@ package struct Orchestrator: Sendable {
         let outcome: History.Entry.Outcome =
             switch (failure as? MoultError)?.outcome {
             case nil where failure == nil: .done
-            case .undone: .undone
+            case _ where failure.map(Self.wasUndone) ?? false: .undone
             case .stuck: .stuck
             default: .failed
             }

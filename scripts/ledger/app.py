@@ -1,5 +1,8 @@
-"""What the app does to its databases: rows with a number each and odd values, and tables of its own."""
-import random, sqlite3
+"""What the app does to its databases: rows with a number each and odd values, and tables of its own.
+
+    app.py DATABASE SEED NUMBER OUT    inserts rows, and leaves what became of each that was committed in OUT
+"""
+import os, pickle, random, sqlite3, sys
 
 from catalogue import WORDS
 
@@ -33,14 +36,14 @@ class Writer:
         self.connection, self.rng, self.number = connection, rng, number
         self.tables = tables(connection)
 
-    def statement(self):
+    def statement(self, only_new=False):
         rng = self.rng
         if not self.tables:
             return None
         table = rng.choice(sorted(self.tables))
         columns = self.tables[table]
         names = [name for name, _, _ in columns]
-        roll = rng.random()
+        roll = 1 if only_new else rng.random()
         there = self.connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
         if there and roll < 0.15:
             return f"DELETE FROM {table} WHERE {self.one(table, there)}"
@@ -97,3 +100,29 @@ def own_schema(rng, connection, name):
         "trigger": f"CREATE TRIGGER {name} AFTER DELETE ON {table} BEGIN SELECT 1; END",
         "view": f"CREATE VIEW {name} AS SELECT {column} FROM {table}",
     }[what]
+
+
+def insert(path, seed, number, out):
+    """Rows of an app that runs beside a command. What cannot be written, because the command has the file, is not acknowledged."""
+    from content import Content
+    if not os.path.exists(path):
+        return
+    connection = connect(path)
+    writer = Writer(connection, random.Random(seed), number)
+    done = set()
+    for _ in range(3):
+        first = writer.number + 1
+        try:
+            sql = writer.statement(only_new=True)
+            if sql and connection.execute(sql).rowcount > 0:
+                done |= set(range(first, writer.number + 1))
+        except sqlite3.DatabaseError:
+            pass
+    rows = {n: places[0] for n, places in Content.of_connection(connection).numbered.items() if n in done}
+    connection.close()
+    with open(out, "wb") as file:
+        pickle.dump(rows, file)
+
+
+if __name__ == "__main__":
+    insert(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])

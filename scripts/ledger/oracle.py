@@ -494,7 +494,8 @@ class Switch:
         if file.content is None:
             if earlier is None and self.choose("a damaged file that no installed release has", True, False):
                 self.adopt(db, file)
-                self.create(db)
+                # By its header it may be in WAL mode.
+                self.create(db, None if file.readable else False)
             return
         if file.content.marker == db["sha256"] and (
                 earlier is None or not self.choose("the same content, and another preserve", False, True)):
@@ -526,6 +527,8 @@ class Switch:
         """A file that the installed release does not have: an app's own, or one that an earlier release had."""
         moved = carry(file.content, None, shipped, None, db, self.choose, self.purpose, adopting=True)
         self.replaced(db, file, moved)
+        # Values of columns that are gone are in the adopted file, and may be told.
+        self.rows[db["name"]] = {table: (0, most) for table, (_, most) in moved.kept.items()}
         if file.plain or self.choose("the file of a dropped database", True, False):
             self.adopted[db["path"]] = file
         else:

@@ -7,6 +7,7 @@ ROWS = {
     "rows rejected": "rows of the app in moult_rejected", "shipped rows rejected": "shipped rows in moult_rejected",
     "sets in quarantine": "sets in quarantine", "rows in quarantine": "rows counted in quarantine", "files adopted": "files adopted",
     "rows adopted": "rows in adopted generations", "restored": "restores from quarantine", "exports": "exports from quarantine",
+    "rows written meanwhile": "rows committed by the app while a command ran", "rows written before recovery": "rows committed by the app after a kill, before recovery",
     "strikes": "commands killed or failed at a system call", "refused": "commands that were refused", "busy": "commands that ended with 75",
     "loose": "steps of which the place of the rows was left open",
 }

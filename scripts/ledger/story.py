@@ -99,9 +99,15 @@ def story(seed, number, families=FAMILIES):
                 ops[-1]["torn"] = True
             if kind == "kill" and rng.random() < 0.2:
                 ops[-1]["undo"] = True
+            if kind == "kill" and rng.random() < 0.4:
+                ops[-1]["write"] = {"db": rng.choice(writable), "seed": rng.randrange(10**6)}
             if command["op"] == "apply":
                 ops.append(dict(command))
                 at = after
+        elif kind == "meanwhile":
+            command, at = update(rng, drafts, at)
+            ops.append({"op": "meanwhile", "at": int(rng.choice([rng.randint(1, 40), rng.randint(1, 120)])), "cmd": command,
+                        "write": {"db": rng.choice(shared or writable), "seed": rng.randrange(10**6)}})
         elif kind == "quarantine":
             ops.append({"op": "quarantine", "what": rng.choice(["list", "export", "export", "export", "restore", "table", "remove"]), "pick": rng.randrange(1000)})
         elif kind == "saved":
@@ -143,7 +149,7 @@ def story(seed, number, families=FAMILIES):
 WEIGHTS = {
     "write": 36, "apply": 22, "rollback": 5, "adopted": 0.7, "schema": 2.5, "mode": 3, "open": 3, "reset": 3, "damage": 2, "remove": 0.5,
     "copy": 0.8, "again": 2, "status": 2, "older": 1.5, "kill": 2.5, "full": 0.7, "quarantine": 3, "hold": 1.2, "unhold": 1, "owner": 1,
-    "link": 0.4, "plan": 2.5, "pack": 0.4, "plain": 1, "saved": 1.2, "clean": 0.8, "salvage": 0.2,
+    "link": 0.4, "plan": 2.5, "pack": 0.4, "plain": 1, "saved": 1.2, "clean": 0.8, "salvage": 0.2, "meanwhile": 2,
 }
 
 

@@ -33,7 +33,7 @@ class Verdict:
         if not self.failed:
             return None
         op = self.op["op"]
-        if op in ("kill", "full"):
+        if op in ("kill", "full", "meanwhile"):
             op += " " + self.op["cmd"]["op"]
         return op, self.found[0][0]
 

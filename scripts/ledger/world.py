@@ -1,5 +1,5 @@
 """Does what a story says, with the real command and SQLite, and compares what is there with what the oracle predicts."""
-import base64, collections, hashlib, json, os, random, re, shutil, signal, sqlite3, stat, subprocess, time
+import base64, collections, hashlib, json, os, pickle, random, re, shutil, signal, sqlite3, stat, subprocess, sys, time
 
 from app import Writer, connect, own_schema
 from catalogue import PRODUCT, PackRefused
@@ -417,6 +417,7 @@ class World:
                 os.remove(full + suffix)
         self.destroy(path, file)
         self.state.files[path] = File(None, name=file.name, digest=digest(full), kind=file.kind, readable=how == "truncate" and half > 1000)
+        self.state.files[path].rest = rest(full, half)
 
     def destroy(self, path, file):
         gone = set(file.content.numbered)
@@ -586,6 +587,48 @@ class World:
     def do_full(self, op):
         return self.strike(op, ["-a", "ENOSPC", "-g"])
 
+    def do_meanwhile(self, op):
+        """The app writes at some moment of a command."""
+        path, file = self.file_of(op["write"])
+        inner = self.usable(op["cmd"])
+        if not path or self.open or self.options.strike is None:
+            return False
+        report, program = os.path.join(self.directory, "strike"), self.beside(path, op["write"]["seed"])
+        before = [self.options.strike, "-o", report, "-a", "run", "-n", str(op["at"]), "-x", program, "--"]
+        outcomes = list(getattr(self.oracle, inner["op"])(self.state, inner))
+        ended = self.moult(*self.words(inner), before=before, note=f"$STRIKE -o $W/report -a run -n {op['at']} -x '{self.shell([program])}' -- ")
+        with open(report) as found:
+            facts = dict(word.split("=") for word in found.read().split())
+        ended.status = int(facts["ending"])
+        if facts["struck"] == "0":
+            self.counts["strikes that missed"] += 1
+            self.conclude(inner, ended, outcomes)
+            return
+        self.struck = True
+        try:
+            self.counts["rows written meanwhile"] += self.acknowledge()
+            self.conclude(inner, ended, [Outcome({DONE, REFUSED, BUSY, 1}, None, loose="the app wrote meanwhile")])
+        finally:
+            self.struck = False
+
+    def beside(self, path, seed):
+        """A program that writes rows, and leaves what it has committed."""
+        out = os.path.join(self.directory, "committed")
+        if os.path.exists(out):
+            os.remove(out)
+        self.number += 40
+        return f"{sys.executable} {os.path.join(HERE, 'app.py')} {self.full(path)} {seed} {self.number - 40} {out}"
+
+    def acknowledge(self):
+        try:
+            with open(os.path.join(self.directory, "committed"), "rb") as file:
+                rows = pickle.load(file)
+        except FileNotFoundError:
+            return 0
+        self.counts["acknowledged"] += len(rows)
+        self.alive.update(rows)
+        return len(rows)
+
     def strike(self, op, how):
         inner = self.usable(op["cmd"])
         if self.open or self.options.strike is None or inner["op"] == "reset" and self.state.installed is None:
@@ -607,6 +650,13 @@ class World:
         self.counts["strikes"] += 1
         if op["op"] == "full" and ending == 6:
             self.counts["exit 6 on a full disk"] += 1
+        wrote = 0
+        if "write" in op and self.file_of(op["write"])[0]:
+            program = self.beside(self.file_of(op["write"])[0], op["write"]["seed"])
+            self.log.append(self.shell([program]).strip('"'))
+            subprocess.run(program, shell=True, stderr=subprocess.DEVNULL)
+            wrote = self.acknowledge()
+            self.counts["rows written before recovery"] += wrote
         if op.get("undo"):
             self.moult("recover", "--undo", "-q")
         settled = self.moult("recover", "-q")
@@ -632,6 +682,8 @@ class World:
                 made.__dict__.update({k: v for k, v in outcome.__dict__.items() if k in ("leads_to", "purpose", "plain")})
                 both.append(made)
         ended.status = ending
+        if wrote:
+            both = [Outcome({ending}, None, loose="the app wrote before recovery")]
         self.struck = True
         try:
             self.conclude(inner, ended, both)
@@ -1042,7 +1094,9 @@ class World:
                     continue
                 outcome.took[name][member] = file
                 if file.content is None:
-                    if copy.digest != file.digest:
+                    # What SQLite can still open, it may take out of WAL mode.
+                    same = copy.digest == file.digest or file.readable and rest(os.path.join(directory, member), file.rest[0]) == file.rest
+                    if not same:
                         found.append(("adopted", f"{name}/{member} is not the file that was there"))
                 elif copy.content is None:
                     found.append(("adopted", f"{name}/{member}: {copy.fault}"))
@@ -1255,6 +1309,12 @@ def exit_differs(found):
 def digest(path):
     with open(path, "rb") as file:
         return hashlib.sha256(file.read()).hexdigest()
+
+
+def rest(path, size):
+    """A file without SQLite's header, up to a size."""
+    with open(path, "rb") as file:
+        return size, hashlib.sha256(file.read(size)[100:]).hexdigest()
 
 
 def differing(before, after):

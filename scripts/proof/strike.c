@@ -1,12 +1,13 @@
 /* Runs a command, counts its calls that change something on a disk, over all its threads and processes, and strikes at
  * one of them.
  *
- *   strike -o REPORT [-l] [-a ACTION -n NUMBER [-g]] [-m DIRECTORY] -- COMMAND ARGUMENT...
+ *   strike -o REPORT [-l] [-a ACTION -n NUMBER [-g]] [-m DIRECTORY] [-x PROGRAM] -- COMMAND ARGUMENT...
  *
  * ACTION   kill    every process dies before the call
  *          torn    half of what is to be written is written, then every process dies
  *          cut     the file system of DIRECTORY loses what it has not written yet, and every process dies
  *          EIO, ENOSPC   the call fails, with -g every later one, too
+ *          run     PROGRAM runs in a shell before the call; one that waits for the command ends beside it
  * NUMBER   counts the calls that the action can strike at: `torn` only writes, `ENOSPC` only what takes room
  * REPORT   gets one line: the number of calls of each class, the first call that was struck with its paths, the exit status;
  *          with -l a line for each call before it
@@ -75,7 +76,7 @@ static const struct paths { long number; int first, second; } paths[] = {
 };
 enum { CALLS = sizeof calls / sizeof *calls };
 
-static struct { const char *action; long number; int going, listing, mount; FILE *report; } wish = {.mount = -1};
+static struct { const char *action, *program; long number; int going, listing, mount; FILE *report; } wish = {.mount = -1};
 static struct { long all, data, room, struck; const char *at; char paths[8192]; int ending; } seen;
 static pid_t threads[4096];
 static int thread_count;
@@ -156,6 +157,17 @@ static void kill_all(void) {
     for (int i = 0; i < thread_count; i++) kill(threads[i], SIGKILL);
 }
 
+/* Another program acts now. It may wait for a lock that the stopped command holds, so that it is waited for only for a while. */
+static void run_program(void) {
+    pid_t child = fork();
+    if (child < 0) fail("strike: fork");
+    if (child == 0) {
+        execl("/bin/sh", "sh", "-c", wish.program, (char *)NULL);
+        fail("/bin/sh");
+    }
+    for (int i = 0; i < 200 && waitpid(child, NULL, WNOHANG) == 0; i++) usleep(2000);
+}
+
 /* The call that a thread is about to make; says how the thread is to go on, by a ptrace request. */
 static enum __ptrace_request judge(pid_t thread) {
     struct user_regs_struct registers;
@@ -187,6 +199,10 @@ static enum __ptrace_request judge(pid_t thread) {
     if (!seen.struck++) {
         seen.at = call->name;
         name_paths(thread, call, &registers, path);
+    }
+    if (!strcmp(wish.action, "run")) {
+        run_program();
+        return PTRACE_CONT;
     }
     if (torn) {
         registers.rdx /= 2;
@@ -234,16 +250,17 @@ static void follow(pid_t root) {
 
 int main(int count, char **words) {
     const char *report = NULL;
-    for (int option; (option = getopt(count, words, "+o:a:n:glm:")) != -1;) switch (option) {
+    for (int option; (option = getopt(count, words, "+o:a:n:glm:x:")) != -1;) switch (option) {
         case 'o': report = optarg; break;
         case 'a': wish.action = optarg; break;
         case 'n': wish.number = atol(optarg); break;
+        case 'x': wish.program = optarg; break;
         case 'g': wish.going = 1; break;
         case 'l': wish.listing = 1; break;
         case 'm': if ((wish.mount = open(optarg, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0) fail(optarg); break;
         default: return 64;
     }
-    if (!report || optind >= count) return 64;
+    if (!report || optind >= count || (wish.action && !strcmp(wish.action, "run") && !wish.program)) return 64;
     if (!(wish.report = fopen(report, "we"))) fail(report);
     pid_t root = fork();
     if (root < 0) fail("strike: fork");

@@ -84,7 +84,8 @@ struct Applier {
     static func undone(_ plan: Plan, _ reason: any Error) -> MoultError {
         let parts = reason as? MoultError
         return MoultError(
-            .undone, .undone,
+            // Whoever is told that a file is in use tries again later.
+            .undone, parts?.outcome == .busy ? .busy : .undone,
             what:
                 "the \(plan.title) failed and was undone: \(plan.from.map { "\($0.version) is" } ?? "nothing is") in place as before",
             why: parts.map { [$0.what, $0.why].compactMap(\.self).joined(separator: ": ") } ?? "\(reason)",
