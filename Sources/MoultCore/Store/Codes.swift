@@ -19,7 +19,7 @@ extension MoultError.Code {
     package static let space = Self(503)
     /// Stopped by the person at the keyboard.
     package static let interrupted = Self(600)
-    /// The update failed after its decision and was undone.
+    /// The update failed after its decision and was undone (exit 5, or 75 if a program kept a file in use).
     package static let undone = Self(700)
     /// A consumer did not reload.
     package static let consumer = Self(702)
