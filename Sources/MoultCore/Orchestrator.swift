@@ -24,7 +24,9 @@ package struct Orchestrator: Sendable {
     func snapshot() -> StoreSnapshot { StoreSnapshot(layout) }
 
     func planner(_ store: StoreSnapshot) throws -> Planner {
-        Planner(store: store, steps: try steps(store), inProcess: consumers.inProcess)
+        Planner(
+            store: store, steps: try steps(store), inProcess: consumers.inProcess,
+            forcesRelease: consumers.forceAfter != nil)
     }
 
     /// All steps that this store has.
@@ -43,6 +45,8 @@ package struct Orchestrator: Sendable {
         package var kept: [QuarantineShelf.Set] = []
         /// What is installed now.
         package var generation: String?
+        /// The caches that do not fit and stay, because processes have them open.
+        package var pending: [Plan.Pending] = []
         /// Who still reads a generation before it.
         package var laggards: [Laggard] = []
     }
@@ -225,7 +229,9 @@ package struct Orchestrator: Sendable {
         _ announce: (Plan) throws -> Void
     ) throws -> Result {
         let plan = made.plan
-        guard plan.changesStore else { return Result(settled: settled, generation: plan.to.generation) }
+        guard plan.changesStore else {
+            return Result(settled: settled, generation: plan.to.generation, pending: plan.pending)
+        }
         try announce(plan)
         for warning in plan.warnings { watcher.tell(.warning(warning)) }
         let transaction = Transaction(layout: layout, id: plan.id)
@@ -255,7 +261,7 @@ package struct Orchestrator: Sendable {
             throw leave(transaction, calls, error, because: reason)
         }
         var result = Result(plan: plan, settled: settled, generation: plan.to.generation)
-        result.rows = rows
+        (result.rows, result.pending) = (rows, plan.pending)
         var isRecorded = false
         warning {
             try Seen.note(plan, transaction)

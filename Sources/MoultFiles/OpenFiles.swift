@@ -15,6 +15,11 @@ package enum OpenFiles {
     /// any descriptor of a file drops all POSIX locks of the process on it.
     package static func isOpenHere(_ path: String) throws -> Bool { opens("self", try inodes([path])) }
 
+    /// A process that has the file open, in words: this one, or another.
+    package static func holder(of path: String) throws -> String? {
+        try isOpenHere(path) ? "this process" : holders(of: [path]).first?.description
+    }
+
     /// Whether a process has one of the files open; not if it belongs to somebody else, whom only root may look into.
     package static func isOpen(_ paths: [String], in pid: Int32) throws -> Bool { opens("\(pid)", try inodes(paths)) }
 

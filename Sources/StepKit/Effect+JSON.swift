@@ -58,6 +58,7 @@ extension Change {
                 "size": .size(size), "generations": .array(generations.map { .string($0) }),
             ]
         case .keep(let why): ["do": "keep", "why": .string(why)]
+        case .postpone(let path, let why): ["do": "postpone", "path": .string(path), "why": .string(why)]
         case .attach(let main, let names):
             .compact(["do": "attach", "main": .optional(main), "names": .array(names.map { .string($0) })])
         case .prove(let methods): ["do": "prove", "methods": .array(methods.map { .string($0) })]
@@ -106,6 +107,7 @@ extension Change {
                 path: try fields.string("path"), table: try fields.string("table"), set: try fields.string("set"),
                 size: try fields.count("size"), generations: try fields.optionalStrings("generations") ?? [])
         case "keep": self = .keep(why: try fields.string("why"))
+        case "postpone": self = .postpone(path: try fields.string("path"), why: try fields.string("why"))
         case "attach":
             self = .attach(main: try fields.optionalString("main"), names: try fields.optionalStrings("names") ?? [])
         case "prove": self = .prove(try fields.optionalStrings("methods") ?? [])

@@ -63,6 +63,8 @@ public enum Change: Sendable, Equatable {
     case restoreRows(path: String, table: String, set: String, size: Int, generations: [String])
     /// The database stays as it is.
     case keep(why: String)
+    /// A cache stays although it does not fit, because a process has it open: a later update makes it anew.
+    case postpone(path: String, why: String)
 
     // attach
     /// The databases open together on one connection: the main one, and the others by name.
@@ -98,14 +100,14 @@ extension Effect {
         case .retire, .unlink, .quarantine: .removes
         case .adopt, .restore, .point, .replace, .migrate, .move, .restoreRows, .custom: .changes
         case .seal, .stock, .refer, .seat, .link, .create: .adds
-        case .keep: .keeps
+        case .keep, .postpone: .keeps
         }
     }
 
     /// Whether the store is another one afterwards.
     public var changesStore: Bool {
         switch change {
-        case .confirm, .keep, .attach, .prove: false
+        case .confirm, .keep, .postpone, .attach, .prove: false
         case .retire, .unlink, .adopt, .seal, .stock, .refer, .restore, .seat, .point, .link, .create, .quarantine,
             .replace,
             .migrate, .move, .restoreRows, .custom:
@@ -182,6 +184,7 @@ extension Effect {
                 + rows.map(\.migratedText)).joined(separator: "; ")
         case .restoreRows(let path, let table, let set, _, _): "\(path): rows of \(table) come back from \(set)"
         case .keep(let why): why
+        case .postpone(let path, let why): "\(path) stays for now: \(why)"
         case .attach(let main, let names):
             switch (main, names.isEmpty) {
             case (let main?, true): main

@@ -97,6 +97,8 @@ public struct PlanContext: Sendable {
     /// The table whose rows alone come back from that file, the set that it is from, and the generations that shipped rows
     /// of that table.
     package var restoringTable: RestoredTable?
+    /// Whether the programs that have a database open will be told to let go before it changes.
+    package var isReleased: @Sendable (_ database: String) -> Bool = { _ in false }
     /// What was planned before this step was asked, by it and by others.
     public var planned: [Effect] = []
     /// Tells what the plan shall say of how a step was kept from changing anything.
@@ -156,6 +158,11 @@ extension PlanContext {
     /// Whether the file at a path is planned to be out of the way.
     public func isSetAside(_ path: String) -> Bool {
         planned.contains { if case .quarantine(path, _, _) = $0.change { true } else { false } }
+    }
+
+    /// Whether the cache at a path is planned to stay until nobody has it open.
+    public func isPostponed(_ path: String) -> Bool {
+        planned.contains { if case .postpone(path, _) = $0.change { true } else { false } }
     }
 }
 

@@ -148,19 +148,50 @@ import Testing
         #expect(try shop.moult("reset", "cache").status == 0)
     }
 
-    @Test(arguments: ["delete", "wal"]) func `an open cache is not replaced by an update`(mode: String) throws {
-        try shop.pack("1.0.0", [.cache("CREATE TABLE thumb(x);")])
+    @Test(arguments: ["delete", "wal"]) func `an open cache stays, and a later apply makes it anew`(mode: String) throws
+    {
+        let food = { (word: String) in
+            Shipped.reference("CREATE TABLE food(x); INSERT INTO food VALUES('\(word)');")
+        }
+        try shop.pack("1.0.0", [.cache("CREATE TABLE thumb(x);"), food("ONE")])
         try shop.install("1.0.0")
-        try shop.pack("2.0.0", [.cache("CREATE TABLE thumb(x, y);")])
+        try shop.pack("2.0.0", [.cache("CREATE TABLE thumb(x, y);"), food("TWO")])
         let app = try App(
             opens: shop.path("cache.db"), "PRAGMA journal_mode = \(mode)", "INSERT INTO thumb VALUES('THUMB')")
         let inode = try Files.facts(shop.path("cache.db"))?.inode
-        let ended = try shop.apply("2.0.0")
-        #expect(ended.status == 75, "\(ended.output)\(ended.errors)")
-        #expect((ended.output + ended.errors).contains("pid \(app.pid)"), "\(ended.errors)")
-        #expect(try Files.facts(shop.path("cache.db"))?.inode == inode)
+        for _ in 1...2 {
+            // The second time nothing else is to be done.
+            let ended = try shop.apply("2.0.0")
+            #expect(ended.status == 0, "\(ended.output)\(ended.errors)")
+            #expect((ended.output + ended.errors).contains("pid \(app.pid)"), "\(ended.errors)")
+            #expect(try shop.read("food.db", "SELECT x FROM food") == "TWO\n")
+            #expect(try Files.facts(shop.path("cache.db"))?.inode == inode)
+        }
+        let status = try shop.moult("status")
+        #expect(status.output.contains("moult apply"), "\(status.output)")
+        #expect(try shop.moult("status", "--nagios").status == 2)
+        #expect(try shop.moult("plan", shop.manifest("2.0.0")).output.contains("cache is not up to date"))
         app.quit()
         #expect(try shop.read("cache.db", "SELECT x FROM thumb") == "THUMB\n")
+        try shop.install("2.0.0")
+        #expect(try shop.read("cache.db", "SELECT count(y) FROM thumb") == "0\n")
+        #expect(try shop.moult("status", "--nagios").status == 0)
+    }
+
+    @Test func `a reset of an open cache ends with 75, and so does an update of one whose consumer does not let go`()
+        throws
+    {
+        try shop.pack("1.0.0", [.cache("CREATE TABLE thumb(x);")])
+        try shop.install("1.0.0")
+        try shop.pack("2.0.0", [.cache("CREATE TABLE thumb(x, y);")])
+        let settings = shop.path("moult.json")
+        let text = String(decoding: try #require(try Files.read(settings, limit: 4096)), as: UTF8.self)
+        let consumer = #""consumers":[{"name":"app","command":{"release":["true"],"reload":["true"]}}],"#
+        try Files.replace(settings, with: Array(("{" + consumer + text.dropFirst()).utf8), mode: 0o644)
+        let app = try App(opens: shop.path("cache.db"), "INSERT INTO thumb VALUES('THUMB')")
+        let ended = try shop.apply("2.0.0")
+        #expect(ended.status == 75, "\(ended.output)\(ended.errors)")
+        app.quit()
         try shop.install("2.0.0")
     }
 

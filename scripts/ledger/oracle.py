@@ -401,10 +401,10 @@ class Switch:
             return
         if file.content is None and file.readable and self.choose("a cache with a sound schema and damaged rows", False, True):
             return
-        if db["path"] in self.state.opened and self.choose("an open cache", True, False):
-            self.busy = True
-            return
         if db["path"] in self.state.opened:
+            if file.plain or not before:
+                self.busy = True
+            # Else it stays until nobody has it open.
             return
         if (file.plain or not before) and self.choose("a file at a cache", file.plain, not file.plain):
             self.adopt(db, file)

@@ -666,6 +666,8 @@ class World:
         if inner["op"] == "rollback":
             # Whether the hold is there after a kill is not predicted.
             self.moult("unhold", "--all", "-q")
+            self.state = self.state.copy()
+            self.state.holds = {}
             for outcome in outcomes:
                 if outcome.state:
                     outcome.state = outcome.state.copy()

@@ -23,7 +23,8 @@ public struct CopyStep: Step {
         for database in context.release.databases where database.kind == .user {
             effects.append(effect(.copy, database.name, try Template.change(for: database, context)))
         }
-        for database in context.release.databases where database.kind == .cache {
+        for database in context.release.databases
+        where database.kind == .cache && !context.isPostponed(context.path(of: database)) {
             effects.append(effect(.copy, database.name, try cache(database, context)))
         }
         // What replaces a living file comes after the pointer: for a live replacement nothing may come after it.

@@ -14,9 +14,8 @@ struct ReplacementWay {
         if isMoved { return (.exchange, "moved from its old path") }
         if let why = try reasonToKeepTheFile() { return (.live, why) }
         if let forced { return (forced, forced == .live ? "as the release says" : "no process may have it open") }
-        if try OpenFiles.isOpenHere(path) { return (.live, "this process has it open") }
-        guard let holder = try OpenFiles.holders(of: [path]).first else { return (.exchange, "no process has it open") }
-        return (.live, "\(holder.description) has it open")
+        guard let holder = try OpenFiles.holder(of: path) else { return (.exchange, "no process has it open") }
+        return (.live, "\(holder) has it open")
     }
 
     /// Throws if a link leads nowhere, or if this is root and another user decides where it leads.

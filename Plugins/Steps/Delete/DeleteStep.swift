@@ -11,13 +11,34 @@ public struct DeleteStep: Step {
 
     public func plan(_ context: PlanContext) throws -> [Effect] {
         if context.purpose == .reset { return try reset(context) }
-        var effects: [Effect] = []
+        var context = context
+        var effects = try postpone(context)
+        context.planned += effects
         if let installed = context.installed, let generation = context.installedGeneration,
             generation != context.generation
         {
             effects += try retire(installed, generation, context)
         }
         return try effects + moves(context) + adopt(context) + quarantine(context)
+    }
+
+    /// A cache can be made anew at any time, so an app that has it open does not keep a release from being installed. A
+    /// program that will be told to let go is no reason to wait.
+    private func postpone(_ context: PlanContext) throws -> [Effect] {
+        try context.release.databases.compactMap { database -> Effect? in
+            guard database.kind == .cache, !context.isReleased(database.name) else { return nil }
+            let path = context.path(of: database)
+            switch try context.occupant(of: database) {
+            case .own, .cache: break
+            // What moult did not make is no cache yet, and would be one after this release.
+            case .nothing, .missing, .generationLink, .claimed, .foreign, .link, .obstacle: return nil
+            }
+            guard let holder = try OpenFiles.holder(of: context.store.path(path)),
+                let fault = try CacheFitness(database: database, context: context).fault()
+            else { return nil }
+            return effect(
+                .delete, database.name, .postpone(path: path, why: "\(fault), and \(holder) has it open"))
+        }
     }
 
     private func quarantine(_ context: PlanContext) throws -> [Effect] {
@@ -40,7 +61,7 @@ public struct DeleteStep: Step {
         switch database.kind {
         case .cache:
             // What moult did not make becomes a generation instead.
-            if occupant == .foreign { return nil }
+            if occupant == .foreign || context.isPostponed(context.path(of: database)) { return nil }
             guard let fault = try CacheFitness(database: database, context: context).fault() else { return nil }
             try proveCache(database, occupant, context)
             return (fault, .unfitCache)

@@ -42,7 +42,7 @@ final class Performer: Changes, @unchecked Sendable {
                 now: "Tell the step's author.")
         }
         switch effect.change {
-        case .confirm, .retire, .seal, .stock, .refer, .restore, .keep, .attach, .prove: break
+        case .confirm, .retire, .seal, .stock, .refer, .restore, .keep, .postpone, .attach, .prove: break
         case .unlink(let path): try unlink(path)
         case .seat(let generation): try seat(generation)
         case .point(let to, _): try point(to)
@@ -79,7 +79,7 @@ final class Performer: Changes, @unchecked Sendable {
 
     func revert(_ effect: Effect) throws {
         switch effect.change {
-        case .confirm, .retire, .seal, .stock, .refer, .restore, .keep, .attach, .prove: break
+        case .confirm, .retire, .seal, .stock, .refer, .restore, .keep, .postpone, .attach, .prove: break
         case .unlink(let path): try relink(path)
         case .seat(let generation): try unseat(generation)
         case .point(_, let from): try unpoint(from)

@@ -157,6 +157,24 @@ package struct Plan: Sendable, Equatable {
         package var unchanged = 0
     }
 
+    /// A cache that a later update makes anew.
+    package struct Pending: Sendable, Equatable {
+        package let database: String
+        package let why: String
+
+        package var text: String {
+            "the cache \(database) is not up to date: \(why). The next update, or moult apply, makes it anew."
+        }
+        package var json: JSON { ["database": .string(database), "why": .string(why)] }
+    }
+
+    package var pending: [Pending] {
+        effects.compactMap { effect in
+            guard let database = effect.database, case .postpone(_, let why) = effect.change else { return nil }
+            return Pending(database: database, why: why)
+        }
+    }
+
     package var counts: Counts {
         var (outgoing, incoming, changed, kept) = (Set<String>(), Set<String>(), Set<String>(), Set<String>())
         for effect in effects {
@@ -168,7 +186,7 @@ package struct Plan: Sendable, Equatable {
                 outgoing.insert(database)
                 incoming.insert(database)
             case .migrate, .move, .restoreRows: changed.insert(database)
-            case .keep: kept.insert(database)
+            case .keep, .postpone: kept.insert(database)
             default: break
             }
         }

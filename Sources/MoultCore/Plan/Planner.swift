@@ -41,6 +41,8 @@ struct Planner {
     let steps: StepSet
     /// The consumers of the app itself, beside those of the settings.
     var inProcess: [Consumer] = []
+    /// Whether whoever has a database open is made to let go, besides consumers.
+    var forcesRelease = false
     /// Patches and bases that were found unfit.
     var avoided: Set<String> = []
     /// Whether it plans under the store's lock, and may record facts of files that it had to read.
@@ -50,7 +52,9 @@ struct Planner {
 
     /// The same planner under the store's lock, with what the store is like now.
     func locked(_ store: StoreSnapshot) -> Planner {
-        Planner(store: store, steps: steps, inProcess: inProcess, avoided: avoided, isLocked: true)
+        Planner(
+            store: store, steps: steps, inProcess: inProcess, forcesRelease: forcesRelease, avoided: avoided,
+            isLocked: true)
     }
 
     /// A plan with all that is needed to execute it.
@@ -246,6 +250,10 @@ struct Planner {
             effects: [], needs: 0, facts: [], warnings: manifest.warnings, hold: nil)
         let notes = Notes()
         context.note = { notes.add($0, $1) }
+        let consumers = try store.settings.consumers
+        context.isReleased = { [forcesRelease, inProcess] name in
+            forcesRelease || (consumers + inProcess).contains { $0.isConcerned(with: name) }
+        }
         for phase in Phase.allCases {
             for step in steps.steps(of: phase, for: manifest, purpose) {
                 plan.effects += try step.plan(context)
@@ -254,7 +262,6 @@ struct Planner {
         }
         if generation == installed?.name { plan.effects = Self.withoutRepetition(plan.effects) }
         plan.steps = notes.all
-        let consumers = try store.settings.consumers
         plan.calls = plan.calls(of: consumers + inProcess, from: installed?.manifest, to: manifest)
         plan.warnings += try Warnings.of(manifest, in: context)
         plan.warnings += Warnings.of(consumers, manifest, installed?.manifest)

@@ -46,6 +46,7 @@ import Testing
             #"{"do":"restoreRows","path":"p.db","table":"item","set":"s","size":7,"generations":["1.0.0+0a3b5802"]}"#
         ),
         (.keep(why: "is \"there\""), #"{"do":"keep","why":"is \"there\""}"#),
+        (.postpone(path: "t.db", why: "open"), #"{"do":"postpone","path":"t.db","why":"open"}"#),
         (
             .attach(main: "user", names: ["food", "pantry"]),
             #"{"do":"attach","main":"user","names":["food","pantry"]}"#
@@ -68,7 +69,7 @@ import Testing
     }
 
     @Test func theTableHasEveryChange() {
-        #expect(Set(Self.changes.map { Self.number($0.0) }) == Set(1...21))
+        #expect(Set(Self.changes.map { Self.number($0.0) }) == Set(1...22))
     }
 
     /// A switch over all, so that a new change cannot be added without coming by here.
@@ -95,6 +96,7 @@ import Testing
         case .stock: 19
         case .move: 20
         case .restoreRows: 21
+        case .postpone: 22
         }
     }
 
