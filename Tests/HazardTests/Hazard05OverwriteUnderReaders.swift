@@ -84,7 +84,7 @@ import Testing
         let next = try lab.cache("2.0.0", 2, 3, "new")
         try lab.store.update(to: next)
         #expect(try reader.rest() == "\(Self.rows - 1)|old\n")
-        // Nobody has it open any more.
+        try reader.close()
         try lab.store.update(to: next)
         #expect(try Lab.read(path) == "3|new|new\n")
     }

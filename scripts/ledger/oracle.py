@@ -402,7 +402,7 @@ class Switch:
         if file.content is None and file.readable and self.choose("a cache with a sound schema and damaged rows", False, True):
             return
         if db["path"] in self.state.opened:
-            if file.plain or not before:
+            if not before:
                 self.busy = True
             # Else it stays until nobody has it open.
             return
