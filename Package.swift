@@ -59,42 +59,44 @@ let package = Package(
 
         // What a step's author must read
         .target(name: "StepKit", dependencies: ["MoultBasics"]),
-        // What publishers and stores must agree on besides: the feed, and whose signatures count
-        .target(name: "MoultFeed", dependencies: ["StepKit", "MoultBasics", "MoultFiles", "MoultTrust"]),
         // The five steps that every store has, in a folder each; none knows another, or the core
         .target(
             name: "BuiltInSteps",
             dependencies: ["StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust", "MoultSandbox"],
             path: "Plugins/Steps"),
-        // The orchestrator, what apps import, the publisher's side, the command
+        // What a store on disk is: its layout, settings, generations and records
         .target(
-            name: "MoultCore",
+            name: "MoultStore",
+            dependencies: ["StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust", "MoultSandbox"]),
+        // How a store changes: plan, pipeline, effects, the gate, recovery
+        .target(
+            name: "MoultEngine",
             dependencies: [
-                "StepKit", "MoultFeed", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultArchive", "MoultTrust",
-                "MoultTransport", "MoultSandbox",
+                "MoultStore", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultArchive", "MoultTrust",
+                "MoultSandbox",
             ]),
         // Steps that are executables of somebody else's
         .target(
             name: "ExternalSteps",
             dependencies: [
-                "MoultCore", "StepKit", "MoultBasics", "MoultFiles", "MoultSandbox", "MoultTrust", "CLinux",
+                "MoultEngine", "MoultStore", "StepKit", "MoultBasics", "MoultFiles", "MoultSandbox", "MoultTrust",
+                "CLinux",
             ]),
+        // All that can be done to a store, feeds, and what apps import; the publisher's side; the command
         .target(
             name: "Moult",
             dependencies: [
-                "MoultCore", "ExternalSteps", "BuiltInSteps", "MoultFeed", "StepKit", "MoultBasics", "MoultFiles",
-                "MoultSQLite",
+                "MoultEngine", "MoultStore", "ExternalSteps", "BuiltInSteps", "StepKit", "MoultBasics", "MoultFiles",
+                "MoultSQLite", "MoultTrust", "MoultTransport", "MoultSandbox",
             ]),
         .target(
             name: "MoultPublish",
-            dependencies: [
-                "StepKit", "MoultFeed", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultArchive", "MoultTrust",
-            ]),
+            dependencies: ["StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultArchive", "MoultTrust"]),
         .target(
             name: "MoultCommand",
             dependencies: [
-                "Moult", "MoultCore", "ExternalSteps", "MoultPublish", "StepKit", "MoultBasics", "MoultFiles",
-                "MoultSQLite", "MoultArchive", "MoultTrust", "MoultFeed", "MoultTransport", "MoultSandbox", "CLinux",
+                "Moult", "MoultEngine", "MoultStore", "ExternalSteps", "MoultPublish", "StepKit", "MoultBasics",
+                "MoultFiles", "MoultSQLite", "MoultArchive", "MoultTrust", "MoultTransport", "MoultSandbox", "CLinux",
             ]),
         .executableTarget(name: "MoultTool", dependencies: ["MoultCommand"]),
 
@@ -113,70 +115,70 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "Moult", "MoultCore", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust",
-                "MoultArchive",
-                "CLinux",
+                "Moult", "MoultEngine", "MoultStore", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite",
+                "MoultTrust", "MoultArchive", "CLinux",
             ],
             path: "Tests/TestSupport"),
         .testTarget(
             name: "MoultTests",
             dependencies: [
-                "Moult", "MoultCore", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust",
-                "TestSupport",
+                "Moult", "MoultEngine", "MoultStore", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite",
+                "MoultTrust", "TestSupport",
             ]),
         .testTarget(
             name: "DataTests",
-            dependencies: ["Moult", "MoultCore", "MoultTool", "StepKit", "MoultBasics", "MoultFiles", "TestSupport"]),
+            dependencies: ["MoultTool", "StepKit", "MoultBasics", "MoultFiles", "TestSupport"]),
         .testTarget(
             name: "StateTests",
             dependencies: [
-                "Moult", "MoultCore", "MoultTool", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust",
-                "TestSupport",
+                "MoultTool", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust", "TestSupport",
             ]),
         .testTarget(
             name: "ProofTests",
             dependencies: [
-                "Moult", "MoultCore", "MoultTool", "StepKit", "MoultBasics", "MoultFiles", "TestSupport",
+                "Moult", "MoultEngine", "MoultStore", "MoultTool", "StepKit", "MoultBasics", "MoultFiles",
+                "TestSupport",
             ]),
         .testTarget(
             name: "ModelTests",
             dependencies: [
-                "Moult", "MoultCore", "MoultTool", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust",
-                "TestSupport",
+                "Moult", "MoultEngine", "MoultStore", "MoultTool", "StepKit", "MoultBasics", "MoultFiles",
+                "MoultSQLite", "MoultTrust", "TestSupport",
             ]),
         .testTarget(
-            name: "MoultCoreTests",
+            name: "MoultEngineTests",
             dependencies: [
-                "Moult", "MoultCore", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust",
-                "TestSupport",
+                "Moult", "MoultEngine", "MoultStore", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite",
+                "MoultTrust", "TestSupport",
             ]),
         .testTarget(
             name: "ExternalStepsTests",
             dependencies: [
-                "ExternalSteps", "Moult", "MoultCore", "MoultTool", "StepKit", "MoultBasics", "MoultFiles",
-                "TestSupport",
-                "CLinux",
+                "ExternalSteps", "Moult", "MoultEngine", "MoultStore", "MoultTool", "StepKit", "MoultBasics",
+                "MoultFiles", "TestSupport", "CLinux",
             ]),
         .testTarget(
             name: "ConsumersTests",
             dependencies: [
-                "Moult", "MoultCore", "StepKit", "MoultBasics", "MoultFiles", "TestSupport", "CLinux",
+                "Moult", "MoultEngine", "MoultStore", "StepKit", "MoultBasics", "MoultFiles", "TestSupport", "CLinux",
             ]),
         .testTarget(
             name: "HazardTests",
             dependencies: [
-                "Moult", "MoultCore", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "TestSupport", "CLinux",
+                "Moult", "MoultEngine", "MoultStore", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite",
+                "TestSupport", "CLinux",
             ]),
         .testTarget(
             name: "GoldenTests",
             dependencies: [
-                "Moult", "MoultCore", "MoultTool", "StepKit", "MoultBasics", "MoultFiles", "TestSupport",
+                "Moult", "MoultEngine", "MoultStore", "MoultTool", "StepKit", "MoultBasics", "MoultFiles",
+                "TestSupport",
             ]),
         .testTarget(name: "MoultBasicsTests", dependencies: ["MoultBasics"]),
         .testTarget(
             name: "MoultFilesTests", dependencies: ["MoultFiles", "MoultBasics", "CLinux", "TestSupport"]),
         .testTarget(
-            name: "StepKitTests", dependencies: ["StepKit", "MoultFeed", "MoultBasics", "MoultFiles", "MoultCore"]),
+            name: "StepKitTests", dependencies: ["StepKit", "MoultBasics", "MoultFiles", "MoultStore"]),
         .testTarget(
             name: "MoultSQLiteTests",
             dependencies: ["MoultSQLite", "MoultBasics", "MoultFiles", "CLinux", "TestSupport"]),
@@ -188,15 +190,15 @@ let package = Package(
         .testTarget(
             name: "MoultPublishTests",
             dependencies: [
-                "MoultPublish", "Moult", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultArchive",
-                "MoultTrust", "TestSupport",
+                "MoultPublish", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultArchive", "MoultTrust",
+                "TestSupport",
             ]),
         .testTarget(name: "MoultTrustTests", dependencies: ["MoultTrust", "MoultBasics", "MoultFiles"]),
         .testTarget(
             name: "MoultCommandTests",
             dependencies: [
-                "MoultCommand", "Moult", "MoultCore", "StepKit", "MoultBasics", "MoultFiles", "TestSupport", "CLinux",
-                "MoultSandbox",
+                "MoultCommand", "Moult", "MoultEngine", "MoultStore", "StepKit", "MoultBasics", "MoultFiles",
+                "TestSupport", "CLinux", "MoultSandbox",
             ]),
         .testTarget(name: "ExampleTests", dependencies: ["MoultBasics", "MoultFiles", "TestSupport", "MoultTool"]),
         .testTarget(
@@ -208,8 +210,7 @@ let package = Package(
         .testTarget(
             name: "FeedTests",
             dependencies: [
-                "Moult", "MoultCore", "MoultFeed", "MoultTool", "MoultFetch", "StepKit", "MoultBasics", "MoultFiles",
-                "MoultTrust", "TestSupport",
+                "MoultTool", "MoultFetch", "StepKit", "MoultBasics", "MoultFiles", "MoultTrust", "TestSupport",
             ]),
     ]
 )
@@ -219,9 +220,8 @@ if Context.environment["MOULT_FUZZ"] != nil {
     package.targets.append(
         .executableTarget(
             name: "Fuzz",
-            dependencies: [
-                "MoultArchive", "MoultBasics", "MoultFeed", "MoultFiles", "MoultPublish", "MoultTrust", "StepKit",
-            ], path: "Fuzz", exclude: ["corpus"]))
+            dependencies: ["MoultArchive", "MoultBasics", "MoultFiles", "MoultPublish", "MoultTrust", "StepKit"],
+            path: "Fuzz", exclude: ["corpus"]))
 }
 
 // Some test targets only, named with commas between: MOULT_TESTS=DataTests,FeedTests swift test

@@ -1,6 +1,5 @@
 import Glibc
 import MoultBasics
-import MoultFeed
 import MoultFiles
 import MoultTrust
 import StepKit

@@ -1,5 +1,5 @@
 internal import MoultBasics
-internal import MoultCore
+internal import MoultStore
 internal import Synchronization
 
 /// A part of an app that has databases open, and is told when they change.

@@ -1,4 +1,4 @@
-internal import MoultCore
+internal import MoultEngine
 
 /// Whether a cache has what an app expects in it.
 public enum CacheState: Sendable, Equatable {

@@ -1,5 +1,4 @@
-internal import MoultCore
-internal import MoultFeed
+internal import MoultEngine
 public import StepKit
 
 extension Store {

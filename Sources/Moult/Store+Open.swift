@@ -1,6 +1,6 @@
 internal import MoultBasics
-internal import MoultCore
 internal import MoultFiles
+internal import MoultStore
 internal import StepKit
 
 extension Store {

@@ -1,8 +1,9 @@
 internal import BuiltInSteps
 internal import ExternalSteps
 internal import MoultBasics
-package import MoultCore
+package import MoultEngine
 internal import MoultFiles
+internal import MoultStore
 public import StepKit
 
 /// The directory that holds an app's databases, kept up to date release by release.

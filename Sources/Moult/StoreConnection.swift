@@ -1,7 +1,7 @@
 internal import MoultBasics
-internal import MoultCore
 internal import MoultFiles
 package import MoultSQLite
+internal import MoultStore
 internal import StepKit
 
 /// One connection with all databases of a release: the user's as `main`, the others under their names.

@@ -1,5 +1,5 @@
 internal import MoultBasics
-internal import MoultCore
+internal import MoultStore
 internal import StepKit
 
 enum StoreErrors {

@@ -1,5 +1,5 @@
-internal import MoultCore
 internal import MoultFiles
+internal import MoultStore
 
 /// A release that has come into service.
 public struct StoreEvent: Sendable, Equatable {

@@ -1,5 +1,5 @@
 internal import MoultBasics
-internal import MoultCore
+internal import MoultStore
 package import StepKit
 
 /// Keeps one generation in place while it is alive, and knows where its files are.

@@ -1,5 +1,5 @@
 public import MoultBasics
-internal import MoultCore
+internal import MoultEngine
 public import StepKit
 
 /// What an update came to.

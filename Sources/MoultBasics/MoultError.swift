@@ -83,4 +83,6 @@ extension MoultError.Code {
     public static let system = Self(100)
     /// Text that is not JSON, or JSON of the wrong shape.
     public static let json = Self(110)
+    /// A feed that cannot be understood, or contradicts itself.
+    package static let feed = Self(260)
 }

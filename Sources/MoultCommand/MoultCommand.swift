@@ -1,6 +1,6 @@
 internal import Glibc
 internal import Moult
-internal import MoultCore
+internal import MoultEngine
 internal import MoultSandbox
 public import StepKit
 

@@ -1,8 +1,9 @@
 import Glibc
 import Moult
 import MoultBasics
-import MoultCore
+import MoultEngine
 import MoultFiles
+import MoultStore
 import TestSupport
 import Testing
 

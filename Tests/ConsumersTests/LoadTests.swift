@@ -1,8 +1,8 @@
 import Glibc
 import Moult
 import MoultBasics
-import MoultCore
 import MoultFiles
+import MoultStore
 import TestSupport
 import Testing
 

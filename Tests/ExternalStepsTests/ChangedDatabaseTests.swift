@@ -1,8 +1,10 @@
 import ExternalSteps
 import Glibc
+import Moult
 import MoultBasics
-import MoultCore
+import MoultEngine
 import MoultFiles
+import MoultStore
 import StepKit
 import TestSupport
 import Testing

@@ -1,8 +1,9 @@
 import ExternalSteps
 import Moult
 import MoultBasics
-import MoultCore
+import MoultEngine
 import MoultFiles
+import MoultStore
 import StepKit
 import TestSupport
 import Testing

@@ -2,7 +2,7 @@ import ExternalSteps
 import Glibc
 import Moult
 import MoultBasics
-import MoultCore
+import MoultEngine
 import MoultFiles
 import StepKit
 import Synchronization

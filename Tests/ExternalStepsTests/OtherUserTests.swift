@@ -1,7 +1,6 @@
 import ExternalSteps
 import Glibc
 import MoultBasics
-import MoultCore
 import MoultFiles
 import StepKit
 import TestSupport

@@ -1,6 +1,5 @@
 import ExternalSteps
 import MoultBasics
-import MoultCore
 import MoultFiles
 import StepKit
 import TestSupport

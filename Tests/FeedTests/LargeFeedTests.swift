@@ -1,5 +1,4 @@
 import MoultBasics
-import MoultFeed
 import StepKit
 import TestSupport
 import Testing

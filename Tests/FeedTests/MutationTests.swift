@@ -1,5 +1,4 @@
 import MoultBasics
-import MoultFeed
 import MoultTrust
 import StepKit
 import Testing

@@ -1,6 +1,6 @@
 import MoultBasics
-import MoultFeed
 import MoultFiles
+import StepKit
 import Synchronization
 import TestSupport
 import Testing

@@ -1,6 +1,6 @@
 import MoultBasics
-import MoultCore
 import MoultFiles
+import MoultStore
 import TestSupport
 
 /// The golden files of a format, which `Tests/Golden/make` made once.

@@ -1,7 +1,8 @@
 import Moult
 import MoultBasics
-import MoultCore
+import MoultEngine
 import MoultFiles
+import MoultStore
 import StepKit
 import TestSupport
 import Testing

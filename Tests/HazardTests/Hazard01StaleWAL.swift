@@ -1,7 +1,7 @@
 import Moult
 import MoultBasics
-import MoultCore
 import MoultFiles
+import MoultStore
 import TestSupport
 import Testing
 

@@ -1,9 +1,9 @@
 import Glibc
 import Moult
 import MoultBasics
-import MoultCore
 import MoultFiles
 import MoultSQLite
+import MoultStore
 import TestSupport
 import Testing
 

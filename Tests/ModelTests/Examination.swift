@@ -1,7 +1,7 @@
 import Moult
 import MoultBasics
-import MoultCore
 import MoultFiles
+import MoultStore
 import TestSupport
 
 /// One flow recorded, and what must be true after each power cut.

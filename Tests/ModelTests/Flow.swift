@@ -1,7 +1,8 @@
 import Moult
 import MoultBasics
-import MoultCore
+import MoultEngine
 import MoultFiles
+import MoultStore
 import TestSupport
 
 /// What is done to a store while its power is cut: the way to its beginning, and the command.

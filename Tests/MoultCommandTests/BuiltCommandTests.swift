@@ -1,6 +1,6 @@
 import MoultBasics
 import MoultCommand
-import MoultCore
+import MoultStore
 import StepKit
 import Testing
 

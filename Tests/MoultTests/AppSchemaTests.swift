@@ -1,8 +1,8 @@
 import Moult
 import MoultBasics
-import MoultCore
 import MoultFiles
 import MoultSQLite
+import MoultStore
 import StepKit
 import TestSupport
 import Testing

@@ -1,6 +1,6 @@
 import Moult
 import MoultBasics
-import MoultCore
+import MoultEngine
 import MoultFiles
 import StepKit
 import TestSupport

@@ -1,7 +1,6 @@
 import Glibc
 import Moult
 import MoultBasics
-import MoultCore
 import MoultFiles
 import StepKit
 import TestSupport

@@ -1,6 +1,6 @@
 package import MoultBasics
-package import MoultCore
 import MoultFiles
+package import MoultStore
 
 extension Settings {
     /// Changes one member of `moult.json`, as an operator does.

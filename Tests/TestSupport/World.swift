@@ -1,8 +1,9 @@
-import Moult
+package import Moult
 package import MoultBasics
-package import MoultCore
+package import MoultEngine
 import MoultFiles
 import MoultSQLite
+import MoultStore
 package import StepKit
 
 /// Two releases to go from one to the other: two sealed databases and, with a bundle, a user's.

@@ -1,5 +1,4 @@
 package import MoultBasics
-internal import MoultCore
 internal import MoultFiles
 internal import MoultTrust
 package import StepKit

@@ -1,5 +1,4 @@
 internal import MoultBasics
-internal import MoultCore
 internal import MoultFiles
 internal import StepKit
 

@@ -1,6 +1,6 @@
 internal import MoultBasics
-internal import MoultCore
 internal import MoultFiles
+internal import MoultStore
 
 /// In which state the program of a step is.
 package struct ExternalState {

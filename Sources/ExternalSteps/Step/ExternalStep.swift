@@ -1,6 +1,7 @@
 internal import MoultBasics
-package import MoultCore
+internal import MoultEngine
 internal import MoultFiles
+package import MoultStore
 package import StepKit
 internal import Synchronization
 

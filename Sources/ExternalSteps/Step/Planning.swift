@@ -1,6 +1,6 @@
 internal import MoultBasics
-internal import MoultCore
 internal import MoultFiles
+internal import MoultStore
 internal import StepKit
 
 /// Asks a step what it would do, in a process that cannot change anything; and looks afterwards whether it has.

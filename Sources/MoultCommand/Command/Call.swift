@@ -1,5 +1,5 @@
 package import MoultBasics
-package import MoultCore
+package import MoultEngine
 
 /// One call of a verb: what was asked, and the ways to answer.
 package struct Call: Sendable {

@@ -1,4 +1,4 @@
-internal import MoultCore
+internal import MoultStore
 internal import StepKit
 
 /// Text in the man macros of roff while it is written.

@@ -1,6 +1,6 @@
 internal import MoultBasics
-internal import MoultCore
 internal import MoultPublish
+internal import MoultStore
 
 /// A history as one page that draws where the time of each update went.
 struct HistoryPage {

@@ -1,5 +1,7 @@
+internal import Moult
 internal import MoultBasics
-internal import MoultCore
+internal import MoultEngine
+internal import MoultStore
 internal import StepKit
 
 /// `moult status --prometheus`: the status as metrics, in the format of the textfile collector.

@@ -1,5 +1,6 @@
+internal import Moult
 internal import MoultBasics
-internal import MoultCore
+internal import MoultStore
 
 /// `moult status --nagios`: one line with what was found, and after a bar what can be drawn.
 struct NagiosLine {

@@ -1,6 +1,8 @@
+internal import Moult
 internal import MoultBasics
-internal import MoultCore
+internal import MoultEngine
 internal import MoultFiles
+internal import MoultStore
 internal import StepKit
 
 /// What `moult status` shows to a person.

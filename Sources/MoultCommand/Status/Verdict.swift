@@ -1,5 +1,7 @@
+internal import Moult
 internal import MoultBasics
-internal import MoultCore
+internal import MoultEngine
+internal import MoultStore
 
 /// What a monitor should make of a store: the worst finding decides.
 struct Verdict {

@@ -1,5 +1,5 @@
+internal import Moult
 internal import MoultBasics
-internal import MoultCore
 internal import StepKit
 
 /// The options of the verbs that follow a feed.

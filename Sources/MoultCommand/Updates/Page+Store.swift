@@ -1,5 +1,6 @@
 internal import MoultBasics
-internal import MoultCore
+internal import MoultEngine
+internal import MoultStore
 
 /// What several verbs print.
 extension Page {

@@ -1,5 +1,6 @@
 internal import MoultBasics
-package import MoultCore
+package import MoultEngine
+internal import MoultStore
 package import StepKit
 
 /// The lines of a plan: a sign, the phase, the database, and what becomes of it.

@@ -1,7 +1,9 @@
+internal import Moult
 internal import MoultBasics
-internal import MoultCore
+internal import MoultEngine
 internal import MoultPublish
 internal import MoultSandbox
+internal import MoultStore
 internal import StepKit
 
 /// What `plan` and the dry runs of a rollback and a reset print.

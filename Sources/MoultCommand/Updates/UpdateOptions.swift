@@ -1,5 +1,7 @@
+internal import Moult
 internal import MoultBasics
-internal import MoultCore
+internal import MoultEngine
+internal import MoultStore
 internal import StepKit
 
 /// The options of the verbs that bring a release in, or only say how.

@@ -1,5 +1,7 @@
+internal import Moult
 internal import MoultBasics
-internal import MoultCore
+internal import MoultEngine
+internal import MoultStore
 
 /// `moult apply`: brings a release in, or does a saved plan.
 enum ApplyVerb {

@@ -1,6 +1,5 @@
 internal import Moult
 internal import MoultBasics
-internal import MoultCore
 internal import MoultSQLite
 internal import StepKit
 

@@ -1,7 +1,7 @@
 internal import MoultBasics
-internal import MoultCore
 internal import MoultFiles
 internal import MoultPublish
+internal import MoultStore
 
 /// `moult build`: makes a sealed database of a script.
 enum BuildVerb {

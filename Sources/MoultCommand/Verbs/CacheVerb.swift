@@ -1,5 +1,5 @@
 internal import MoultBasics
-internal import MoultCore
+internal import MoultEngine
 internal import MoultFiles
 internal import MoultPublish
 

@@ -1,6 +1,6 @@
+internal import Moult
 internal import MoultBasics
-internal import MoultCore
-internal import MoultFeed
+internal import MoultStore
 internal import StepKit
 
 /// `moult check`: asks the feed whether there is something newer.

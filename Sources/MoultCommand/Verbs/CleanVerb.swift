@@ -1,5 +1,7 @@
+internal import Moult
 internal import MoultBasics
-internal import MoultCore
+internal import MoultEngine
+internal import MoultStore
 
 /// `moult clean`: removes generations that nobody needs.
 enum CleanVerb {

@@ -1,5 +1,6 @@
+internal import Moult
 internal import MoultBasics
-internal import MoultCore
+internal import MoultStore
 
 /// `moult doctor`: what will hurt a store sooner or later, and what to do about it.
 enum DoctorVerb {

@@ -1,5 +1,6 @@
+internal import Moult
 internal import MoultBasics
-internal import MoultCore
+internal import MoultEngine
 internal import MoultFiles
 internal import StepKit
 

@@ -1,6 +1,6 @@
 internal import MoultBasics
-internal import MoultCore
 internal import MoultPublish
+internal import MoultStore
 
 /// `moult history`: what was done to a store.
 enum HistoryVerb {

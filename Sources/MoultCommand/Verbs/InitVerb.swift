@@ -1,7 +1,7 @@
+internal import Moult
 internal import MoultBasics
-internal import MoultCore
-internal import MoultFeed
 internal import MoultFiles
+internal import MoultStore
 internal import MoultTransport
 internal import MoultTrust
 internal import StepKit

@@ -1,5 +1,6 @@
+internal import Moult
 internal import MoultBasics
-internal import MoultCore
+internal import MoultEngine
 internal import MoultPublish
 
 /// `moult plan`: what applying a release would do.

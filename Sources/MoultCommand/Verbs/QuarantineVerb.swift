@@ -1,5 +1,7 @@
+internal import Moult
 internal import MoultBasics
-internal import MoultCore
+internal import MoultEngine
+internal import MoultStore
 internal import StepKit
 
 /// `moult quarantine`: the old content of databases that updates, migrations and resets have kept.

@@ -1,5 +1,6 @@
+internal import Moult
 internal import MoultBasics
-internal import MoultCore
+internal import MoultEngine
 
 /// `moult recover`: settles what a crash left unfinished.
 enum RecoverVerb {

@@ -1,5 +1,5 @@
+internal import Moult
 internal import MoultBasics
-internal import MoultCore
 internal import MoultSQLite
 
 /// `moult reset`: a database that will not load is set aside and begun anew.

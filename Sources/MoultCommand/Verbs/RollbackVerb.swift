@@ -1,5 +1,5 @@
+internal import Moult
 internal import MoultBasics
-internal import MoultCore
 
 /// `moult rollback`: back to a kept generation.
 enum RollbackVerb {

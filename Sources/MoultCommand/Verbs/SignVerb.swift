@@ -1,6 +1,4 @@
 internal import MoultBasics
-internal import MoultCore
-internal import MoultFeed
 internal import MoultFiles
 internal import MoultTrust
 

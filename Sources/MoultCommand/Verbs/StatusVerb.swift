@@ -1,5 +1,5 @@
+internal import Moult
 internal import MoultBasics
-internal import MoultCore
 
 /// `moult status`: what is installed, and whether it is as it should be.
 enum StatusVerb {

@@ -1,6 +1,6 @@
 internal import ExternalSteps
 internal import MoultBasics
-internal import MoultCore
+internal import MoultEngine
 internal import MoultFiles
 internal import StepKit
 

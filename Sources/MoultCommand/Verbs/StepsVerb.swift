@@ -1,8 +1,9 @@
 internal import ExternalSteps
 internal import Moult
 internal import MoultBasics
-internal import MoultCore
+internal import MoultEngine
 internal import MoultFiles
+internal import MoultStore
 internal import StepKit
 
 /// `moult steps`: the steps that this command and a store have, which programs are trusted, and whether one is fit.

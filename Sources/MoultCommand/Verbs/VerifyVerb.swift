@@ -1,5 +1,5 @@
 internal import MoultBasics
-internal import MoultCore
+internal import MoultStore
 
 /// `moult verify`: whether a store is what its records say.
 enum VerifyVerb {

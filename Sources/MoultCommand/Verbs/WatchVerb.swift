@@ -1,6 +1,6 @@
 internal import MoultBasics
-internal import MoultCore
 internal import MoultFiles
+internal import MoultStore
 
 /// `moult watch`: says when another release comes into service, and runs a program for each.
 enum WatchVerb {

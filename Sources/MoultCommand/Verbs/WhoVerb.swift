@@ -1,6 +1,6 @@
 internal import MoultBasics
-internal import MoultCore
 internal import MoultFiles
+internal import MoultStore
 
 /// `moult who`: which processes use the store, and what each of them holds.
 enum WhoVerb {

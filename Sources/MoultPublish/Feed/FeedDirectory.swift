@@ -1,7 +1,7 @@
 internal import MoultBasics
-internal import MoultFeed
 internal import MoultFiles
 internal import MoultTrust
+internal import StepKit
 
 /// The directory that a web server serves: whoever reads it finds a whole feed at every moment.
 struct FeedDirectory {

@@ -1,5 +1,4 @@
 internal import MoultBasics
-internal import MoultFeed
 internal import MoultFiles
 internal import MoultTrust
 internal import StepKit

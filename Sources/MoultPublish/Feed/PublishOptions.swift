@@ -1,5 +1,4 @@
 package import MoultBasics
-internal import MoultFeed
 package import MoultTrust
 package import StepKit
 

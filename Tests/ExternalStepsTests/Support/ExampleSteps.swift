@@ -1,5 +1,4 @@
 import MoultBasics
-import MoultCore
 import StepKit
 import TestSupport
 

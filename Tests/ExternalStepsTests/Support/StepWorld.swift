@@ -1,7 +1,7 @@
 import ExternalSteps
 import Moult
 import MoultBasics
-import MoultCore
+import MoultEngine
 import MoultFiles
 import StepKit
 import TestSupport

@@ -1,7 +1,7 @@
 import Glibc
 import MoultBasics
-import MoultCore
 import MoultFiles
+import MoultStore
 import TestSupport
 import Testing
 

@@ -1,6 +1,6 @@
 import MoultBasics
-import MoultCore
 import MoultFiles
+import MoultStore
 import StepKit
 import Testing
 

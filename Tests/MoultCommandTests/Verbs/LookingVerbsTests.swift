@@ -2,8 +2,8 @@ import Glibc
 import Moult
 import MoultBasics
 import MoultCommand
-import MoultCore
 import MoultSandbox
+import MoultStore
 import TestSupport
 import Testing
 

@@ -1,6 +1,6 @@
 import Glibc
-import MoultCore
 import MoultFiles
+import MoultStore
 import Testing
 
 /// For whoever is not root modes count: a sealed directory is in the way of whoever moves or repairs it.

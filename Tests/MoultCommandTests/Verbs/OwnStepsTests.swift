@@ -1,7 +1,7 @@
 import Moult
 import MoultBasics
 import MoultCommand
-import MoultCore
+import MoultEngine
 import StepKit
 import Testing
 

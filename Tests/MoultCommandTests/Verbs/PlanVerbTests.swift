@@ -1,7 +1,8 @@
 import Moult
 import MoultBasics
 import MoultCommand
-import MoultCore
+import MoultEngine
+import MoultStore
 import StepKit
 import TestSupport
 import Testing

@@ -1,5 +1,4 @@
 import MoultBasics
-import MoultCore
 import TestSupport
 import Testing
 

@@ -1,6 +1,5 @@
 import MoultBasics
-import MoultCore
-import MoultFeed
+import MoultStore
 import StepKit
 
 /// A kind of document that has a schema and a parser, which must agree.

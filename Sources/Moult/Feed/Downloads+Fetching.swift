@@ -1,0 +1,96 @@
+internal import MoultBasics
+internal import MoultEngine
+internal import MoultFiles
+internal import MoultStore
+internal import MoultTransport
+internal import MoultTrust
+internal import StepKit
+
+/// Bringing files in.
+extension Downloads {
+    /// One at a time: two would write to the same part.
+    func lock(wait seconds: Int, stop: () throws -> Void) throws -> FileLock {
+        let path = "\(layout.downloads)/lock"
+        try Files.ensureDirectory(layout.downloads)
+        let until = Timestamp.now.seconds + seconds
+        while true {
+            if let lock = try FileLock.take(path, .exclusive) { return lock }
+            if Timestamp.now.seconds >= until { break }
+            try stop()
+            Clock.pause(milliseconds: 20)
+        }
+        throw MoultError(
+            .locked, .busy, what: "the store \(layout.root) is being brought up to date",
+            why: "another moult is fetching for it", now: "Try again later, or let moult wait for it: --wait SECONDS")
+    }
+
+    /// Brings a bundle or a patch in, from the first place that gives what the manifest says.
+    func fetch(
+        _ place: Place, from places: [Location], by transport: Transport, _ watcher: Watcher
+    ) throws {
+        if try isWhole(place) { return }
+        try keepOnly(partial: place.partial)
+        var faults: [MoultError] = []
+        for source in places {
+            do {
+                try fetchOnce(place, from: source.beside(place.name), by: transport, watcher)
+                return
+            } catch let error as MoultError {
+                if error.code == .interrupted || error.code == .system || error.code == .helper { throw error }
+                faults.append(error)
+            }
+        }
+        throw faults.first { $0.outcome == .refused } ?? faults.first
+            ?? MoultError(.noFeed, what: "there is nowhere to fetch \(place.name) from")
+    }
+
+    /// Whether the file is there as its manifest has it. Another one of the same size is removed: whatever fails because of
+    /// it would fail again each time.
+    private func isWhole(_ place: Place) throws -> Bool {
+        guard try place.missing() == 0, try Files.facts(place.path) != nil else { return false }
+        if try SHA256.digest(ofFileAt: place.path).hex == place.sha256 { return true }
+        try Files.remove(place.path)
+        return false
+    }
+
+    private func fetchOnce(
+        _ place: Place, from source: Location, by transport: Transport, _ watcher: Watcher
+    ) throws {
+        let before = try Files.facts(place.partial)?.size ?? 0
+        try transport.download(source, to: place.partial, size: place.size) { done in
+            watcher.tell(.progress(.init("fetch", done: done, total: place.size)))
+        }
+        if try SHA256.digest(ofFileAt: place.partial).hex == place.sha256 {
+            return try Files.rename(place.partial, to: place.path)
+        }
+        try Files.remove(place.partial)
+        // A part of something else was gone on with: all of it anew, once.
+        if before > 0 { return try fetchOnce(place, from: source, by: transport, watcher) }
+        throw MoultError(
+            .digest, .refused, what: "\(source) is not what was sealed",
+            why: "its SHA-256 is another one than the manifest says", now: "Try again later, or tell the publisher.")
+    }
+
+    /// Parts of other bundles are given up, so that they do not pile up.
+    private func keepOnly(partial: String) throws {
+        for name in try Files.list(layout.downloads) where name.hasSuffix(".part") || name.hasSuffix(".part.tag") {
+            let path = "\(layout.downloads)/\(name)"
+            if path != partial, path != "\(partial).tag" { try Files.remove(path) }
+        }
+    }
+
+    /// Removes the oldest bundles until at most so many bytes are left.
+    func trim(to bytes: Int) throws {
+        var found: [(path: String, size: Int, time: Int)] = []
+        for name in try Files.list(layout.downloads) where name != "lock" && !CacheTag.isTag(name) {
+            let path = "\(layout.downloads)/\(name)"
+            guard let facts = try Files.facts(path), facts.kind == .file, !name.hasSuffix(".part") else { continue }
+            found.append((path, facts.size, facts.modified.seconds))
+        }
+        var left = found.reduce(0) { $0 + $1.size }
+        for file in found.sorted(by: { $0.time < $1.time }) where left > bytes {
+            try Files.remove(file.path)
+            left -= file.size
+        }
+    }
+}

@@ -1,0 +1,110 @@
+internal import MoultStore
+package import StepKit
+
+/// Which of a feed's releases a store shall have next, and by which way.
+package struct FeedChoice: Sendable {
+    let feed: Feed
+    let installed: Version?
+    let channel: String
+    let holds: Holds
+    let policy: Policy
+    let machine: Machine
+    /// Whether a release can be got where the feed is.
+    var isThere: @Sendable (Feed.Release) throws -> Bool = { _ in true }
+
+    /// A release that would be newer, and why this store does not get it.
+    package struct Passed: Sendable, Equatable {
+        package let version: Version
+        package let why: String
+    }
+
+    package struct Result: Sendable, Equatable {
+        /// The releases to install, one after the other; empty if there is nothing newer.
+        package var way: [Feed.Release] = []
+        package var passed: [Passed] = []
+        /// What is worth knowing about the one at the end of the way: its share of machines.
+        package var note: String?
+        /// Why the publisher has taken back what is installed.
+        package var withdrawn: String?
+    }
+
+    func choose() throws -> Result {
+        var result = Result()
+        result.withdrawn = installed.flatMap { feed.release($0)?.withdrawn }
+        let takesAny = policy.follow == .match || policy.allowDowngrade
+        let wanted = feed.releases.filter { release in
+            isOurs(release) && (takesAny || installed.map { $0.precedes(release.version) } ?? true)
+        }
+        for release in wanted.sorted(by: { $1.version.precedes($0.version) }) {
+            let (why, note) = try obstacle(to: release)
+            if let why {
+                result.passed.append(Passed(version: release.version, why: why))
+                continue
+            }
+            // The highest that may be had is what is there already.
+            if release.version == installed { return result }
+            guard let way = try way(to: release) else {
+                result.passed.append(
+                    Passed(
+                        version: release.version,
+                        why:
+                            "it requires an installed version \(release.requires.from.map { "\($0)" } ?? ""), and no release leads there"
+                    ))
+                continue
+            }
+            result.way = way
+            result.note = note
+            return result
+        }
+        return result
+    }
+
+    /// Whoever follows another channel gets the usual releases, too.
+    private func isOurs(_ release: Feed.Release) -> Bool {
+        release.channel == channel || release.channel == Feed.Release.usualChannel
+    }
+
+    /// Why a release is not for this store; else what there is to say of it.
+    private func obstacle(to release: Feed.Release) throws -> (why: String?, note: String?) {
+        if let reason = release.withdrawn { return ("it was withdrawn: \(reason)", nil) }
+        if let why = holds.obstacle(to: release.version) { return (why, nil) }
+        if let range = release.requires.app, let app = policy.appVersion, !range.contains(app) {
+            return ("it requires app \(range), and the app is \(app)", nil)
+        }
+        if let range = release.requires.moult, !range.contains(policy.moultVersion) {
+            return ("it requires moult \(range), and this is \(policy.moultVersion)", nil)
+        }
+        if try !isThere(release) { return ("it is not beside the feed", nil) }
+        guard release.rollout < 100 else { return (nil, nil) }
+        let place = try machine.place(for: release.version, of: feed.product)
+        let text = "it goes to \(release.rollout) % of machines first, and this one stands at \(place) %"
+        return place < Double(release.rollout) ? (nil, text) : (text, nil)
+    }
+
+    /// The shortest way from what is installed, by releases each of which may follow the one before.
+    ///
+    /// Looked for backwards, because most releases can be reached directly; `requires.from` only counts where something is.
+    private func way(to target: Feed.Release) throws -> [Feed.Release]? {
+        guard let installed else { return [target] }
+        var reached: Set<Int> = [target.sequence]
+        var ways = [[target]]
+        while !ways.isEmpty {
+            var longer: [[Feed.Release]] = []
+            for way in ways {
+                guard let range = way[0].requires.from, !range.contains(installed) else { return way }
+                for release in feed.releases
+                where isOurs(release) && installed.precedes(release.version)
+                    && release.version.precedes(way[0].version) && range.contains(release.version)
+                    && !reached.contains(release.sequence)
+                {
+                    guard try obstacle(to: release).why == nil else { continue }
+                    reached.insert(release.sequence)
+                    longer.append([release] + way)
+                }
+            }
+            // Of several equally short ways the one by the newest release.
+            ways = longer.sorted { $1[0].version.precedes($0[0].version) }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,179 @@
+internal import MoultBasics
+internal import MoultEngine
+internal import MoultFiles
+internal import MoultStore
+internal import MoultTransport
+internal import MoultTrust
+internal import StepKit
+
+/// One look at a store's feed: what is there, what is chosen of it, and how to get it.
+struct FeedFollower {
+    let planner: Planner
+    var layout: StoreLayout { planner.layout }
+    let request: FeedRequest
+    let settings: Settings
+    let reader: FeedReader
+    let transport: Transport
+    let places: [Location]
+
+    init(planner: Planner, request: FeedRequest, watcher: Watcher) throws {
+        (self.planner, self.request) = (planner, request)
+        let layout = planner.layout
+        settings = try planner.store.settings
+        let named =
+            request.place.map { [$0] } ?? settings.feed.map { [$0.url] + $0.mirrors }?.map { place in
+                // What the settings name is meant from the store, wherever the command runs.
+                place.contains("://") || place.hasPrefix("/") ? place : "\(layout.root)/\(place)"
+            } ?? []
+        guard !named.isEmpty else {
+            throw MoultError(
+                .noFeed, .usage, what: "the store \(layout.root) follows no feed", why: "\(layout.settings) names none",
+                now: "Name a manifest, or a feed with --feed URL, or put \"feed\" into \(layout.settings).")
+        }
+        places = try named.map { try Location($0) }
+        var manners = Transport.Manners()
+        if let feed = settings.feed { (manners.patience, manners.bandwidth) = (feed.patience, feed.bandwidth) }
+        transport = Transport(manners, stopIfAsked: { try watcher.stopIfAsked() })
+        reader = FeedReader(
+            layout: layout, settings: settings, places: places, transport: transport,
+            allowUnsigned: request.allowUnsigned, allowOlder: request.allowDowngrade)
+    }
+
+    /// The request for one release of the feed.
+    var update: UpdateRequest {
+        UpdateRequest(
+            manifest: "", follow: request.follow, allowDowngrade: request.allowDowngrade, app: request.app,
+            consent: request.consent)
+    }
+
+    /// What of the feed a store shall have that is like this now.
+    func choose(from current: FeedReader.Current, _ store: StoreSnapshot) throws -> FeedChoice.Result {
+        let holds = try store.holds
+        // Nothing would be newer, which must not look as if all were well.
+        if holds.fault != nil, let refusal = holds.refusal(of: moultVersion) { throw refusal }
+        return try FeedChoice(
+            feed: current.feed, installed: store.installedVersion,
+            channel: settings.feed?.channel ?? Feed.Release.usualChannel, holds: holds,
+            policy: planner.policy(update, settings), machine: .this(),
+            isThere: { release in
+                // A stick may have the whole feed and one release.
+                guard case .file(let path) = current.place.beside(release.manifest.name) else { return true }
+                return try Files.factsThroughLinks(path) != nil
+            }
+        )
+        .choose()
+    }
+
+    /// Keeps what was proven, so that nothing older is believed later and an unchanged feed costs one question.
+    func remember(_ current: FeedReader.Current) throws {
+        if current.files.isEmpty { return }
+        try Files.ensureDirectory(layout.feed)
+        // A place that cannot say "unchanged", such as a directory, gives the same files each time.
+        for file in current.files {
+            let path = "\(layout.feed)/\(file.name)"
+            if try Files.read(path, limit: Feed.largest) != file.bytes { try Files.replace(path, with: file.bytes) }
+        }
+        let before = try Seen.read(layout)
+        var seen = current.seen
+        // An update may have ended meanwhile.
+        seen.sequence = max(seen.sequence, before.sequence)
+        if try seen != before || !Seen.isThere(layout) { try seen.write(layout, durable: true) }
+    }
+
+    // MARK: releases
+
+    /// A release of the feed as something to plan.
+    func incoming(
+        _ release: Feed.Release, of current: FeedReader.Current, then: [Version] = [], notes: [String] = []
+    ) throws -> Planner.Incoming {
+        let patches = try release.patches.map(\.file).filter { name in
+            // A stick may have the bundle only.
+            guard case .file(let path) = current.place.beside(name) else { return true }
+            return try Files.factsThroughLinks(path) != nil
+        }
+        return try incoming(
+            release.manifest,
+            Plan.Origin(
+                feed: current.place.description, serial: current.feed.serial, manifest: release.manifest.name,
+                size: release.manifest.size, sha256: release.manifest.sha256, then: then, notes: notes),
+            current.place, current.provenance, patches: Set(patches))
+    }
+
+    /// The release that a saved plan names, by its digest.
+    func incoming(_ origin: Plan.Origin, patches: [Plan.PatchFile]) throws -> Planner.Incoming {
+        let file = Feed.File(name: origin.manifest, size: origin.size, sha256: origin.sha256)
+        return try incoming(file, origin, places[0], .planned, patches: Set(patches.map(\.file)))
+    }
+
+    private func incoming(
+        _ file: Feed.File, _ origin: Plan.Origin, _ feed: Location, _ provenance: Provenance,
+        patches: Set<String>
+    ) throws -> Planner.Incoming {
+        var faults: [MoultError] = []
+        for place in [feed] + places.filter({ $0 != feed }) {
+            do {
+                let manifest = place.beside(file.name)
+                let bytes = try self.bytes(of: manifest, file)
+                var path: String?
+                if case .file(let name) = manifest { path = name }
+                return Planner.Incoming(
+                    bytes: bytes, name: manifest.description, path: path, provenance: provenance, origin: origin,
+                    patches: patches)
+            } catch let error as MoultError {
+                if error.code == .interrupted { throw error }
+                faults.append(error)
+            }
+        }
+        throw faults.first { $0.outcome == .refused } ?? faults[0]
+    }
+
+    private func bytes(of manifest: Location, _ file: Feed.File) throws -> [UInt8] {
+        guard case .bytes(let bytes, _) = try transport.read(manifest, limit: file.size) else {
+            throw MoultError(
+                .notThere, what: "there is no manifest at \(manifest)", why: "the feed names it, and nothing is there",
+                now: "Try again later, or tell the publisher.")
+        }
+        guard bytes.count == file.size, try SHA256.digest(of: bytes).hex == file.sha256 else {
+            throw MoultError(
+                .digest, .refused, what: "\(manifest) is not the manifest that the feed names",
+                why: "its size or SHA-256 is another one", now: "Try again later, or tell the publisher.")
+        }
+        return bytes
+    }
+
+    /// Brings in what a plan needs and is not here: patches, or the bundle.
+    func fetchFiles(of made: Planner.Made, _ watcher: Watcher) throws {
+        guard made.plan.manifestPath == nil else { return }
+        let (downloads, release) = (Downloads(layout), made.context.release)
+        for file in made.plan.patches {
+            guard let patch = release.patches.first(where: { $0.file == file.file }) else { continue }
+            do {
+                try downloads.fetch(downloads.place(of: patch), from: places, by: transport, watcher)
+            } catch let error as MoultError {
+                if error.code == .interrupted || error.code == .system || error.code == .helper { throw error }
+                throw PatchFault([patch.file], error)
+            }
+        }
+        guard made.plan.bundle != nil, let bundle = release.bundle else { return }
+        try downloads.fetch(downloads.place(of: bundle), from: places, by: transport, watcher)
+    }
+
+    /// A bundle in the cache, brought in if it is not there.
+    func fetched(_ bundle: Manifest.Bundle, _ watcher: Watcher) throws -> String {
+        let place = Downloads(layout).place(of: bundle)
+        try Downloads(layout).fetch(place, from: places, by: transport, watcher)
+        return place.path
+    }
+
+    /// The manifest's own signatures, as far as there are any.
+    func signatures(
+        of release: Feed.Release, _ current: FeedReader.Current
+    ) throws -> [(name: String, bytes: [UInt8])] {
+        let names = settings.keys?.signatureNames(of: release.manifest.name) ?? ["\(release.manifest.name).minisig"]
+        return try names.compactMap { name in
+            let answer = try transport.read(current.place.beside(name), limit: Provenance.largestSignature)
+            guard case .bytes(let bytes, _) = answer else { return nil }
+            return (name, bytes)
+        }
+    }
+}

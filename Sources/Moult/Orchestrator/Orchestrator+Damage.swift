@@ -1,0 +1,31 @@
+internal import MoultBasics
+internal import MoultSQLite
+internal import MoultStore
+internal import StepKit
+
+extension Orchestrator {
+    /// Makes an error of SQLite about a damaged database a refusal, like each fault that a check of the data finds.
+    ///
+    /// Errors after the decision have another outcome by then, and stay as they are.
+    package func refusingDamage<R>(_ body: () throws -> R) throws -> R {
+        do { return try body() } catch let error as MoultError
+            where error.code == .databaseCorrupt && error.outcome == .failed
+        {
+            var refusal = error
+            refusal.outcome = .refused
+            if refusal.now == nil {
+                refusal.now =
+                    "Nothing was changed. To check the database: "
+                    + shellLine(["moult", "verify"] + (damagedDatabase(error).map { [$0] } ?? []))
+            }
+            throw refusal
+        }
+    }
+
+    private func damagedDatabase(_ error: MoultError) -> String? {
+        // The name is an addition: a store that cannot be read must not hide the error.
+        let store = snapshot()
+        guard let path = error.sqlite?.path, let installed = try? store.installed else { return nil }
+        return installed.manifest.databases.first { (try? store.place(of: $0)) == path }?.name
+    }
+}

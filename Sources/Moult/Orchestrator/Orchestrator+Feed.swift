@@ -1,0 +1,169 @@
+package import MoultBasics
+package import MoultEngine
+internal import MoultFiles
+package import MoultStore
+internal import MoultTransport
+package import StepKit
+
+extension Orchestrator {
+    /// What a look at the feed found.
+    package struct FeedLook: Sendable {
+        package let feed: String
+        package let serial: Int
+        package let expires: Timestamp
+        package let provenance: Provenance
+        package let installed: Version?
+        package let choice: FeedChoice.Result
+        package let holds: Holds
+
+        /// The release that this store shall have in the end; nil if it has the newest that it may have.
+        package var newest: Feed.Release? { choice.way.last }
+    }
+
+    /// Asks whether there is something newer; writes down only how new the feed was, where that can be done.
+    package func check(_ request: FeedRequest) throws -> FeedLook {
+        let store = snapshot()
+        let follower = try follower(request, store)
+        let current = try follower.reader.ask()
+        do {
+            // Somebody who fetches just now writes it down, too.
+            if let lock = try FileLock.take("\(layout.downloads)/lock", .exclusive) {
+                try withExtendedLifetime(lock) { try follower.remember(current) }
+            }
+        } catch {
+            // Whoever may only look has looked.
+            if !Files.isDenied(error) { throw error }
+        }
+        return try look(current, follower.choose(from: current, store), store)
+    }
+
+    /// What following the feed would do, and the plan of the next release on the way; changes nothing.
+    package func plan(following request: FeedRequest) throws -> (look: FeedLook, plan: Plan?) {
+        let store = snapshot()
+        let follower = try follower(request, store)
+        let current = try follower.reader.ask()
+        let choice = try follower.choose(from: current, store)
+        let next =
+            try repair(current, follower, store, isBehind: !choice.way.isEmpty) ?? incoming(choice, current, follower)
+        let plan = try refusingDamage { try next.map { try planner(store).update($0, follower.update).plan } }
+        return (try look(current, choice, store), plan)
+    }
+
+    /// Brings in the newest release of the feed that this store may have, by way of others if need be.
+    ///
+    /// Fetching needs no lock of the store: it can be read, rolled back and verified meanwhile.
+    package func follow(
+        _ request: FeedRequest, wait: Int = 0, announce: @escaping (Plan) throws -> Void = { _ in }
+    ) throws -> (look: FeedLook, result: Result) {
+        let asked = snapshot()
+        let follower = try follower(request, asked)
+        let downloads = Downloads(layout)
+        let lock = try downloads.lock(wait: wait, stop: watcher.stopIfAsked)
+        defer { withExtendedLifetime(lock) {} }
+        let current = try follower.reader.ask()
+        try follower.remember(current)
+        var store = asked
+        var choice = try follower.choose(from: current, store)
+        let first = try look(current, choice, store)
+        var result = Result(generation: try store.installedName)
+        if choice.way.isEmpty, try isUnfinished() {
+            result.settled = try recover(wait: wait)
+            store = snapshot()
+            choice = try follower.choose(from: current, store)
+        }
+        if let incoming = try repair(current, follower, store, isBehind: !choice.way.isEmpty) {
+            result = try bring(incoming, follower, settled: result.settled, wait, announce)
+        }
+        while let incoming = try incoming(choice, current, follower) {
+            result = try bring(incoming, follower, settled: result.settled, wait, announce)
+            let next = try follower.choose(from: current, snapshot())
+            // A store that does not come nearer would go round for ever.
+            guard next.way.count < choice.way.count else { break }
+            choice = next
+        }
+        if result.plan != nil { warning { try downloads.trim(to: asked.settings.feed?.cache ?? 0) } }
+        return (first, result)
+    }
+
+    private func bring(
+        _ incoming: Planner.Incoming, _ follower: FeedFollower, settled: [Settler.Result], _ wait: Int,
+        _ announce: @escaping (Plan) throws -> Void
+    ) throws -> Result {
+        try avoidingUnfitPatches(snapshot()) { planner in
+            let made = try refusingDamage { try planner.update(incoming, follower.update) }
+            let stopwatch = Stopwatch()
+            stopwatch.begin(.prepare, "fetch")
+            try follower.fetchFiles(of: made, watcher)
+            stopwatch.pause()
+            return try locked(wait) { store, more in
+                try execute(
+                    planner.locked(store).update(incoming, follower.update), settled: settled + more,
+                    stopwatch: stopwatch, announce)
+            }
+        }
+    }
+
+    /// The installed release once more, if it is not as it must be: from the feed, or from what is kept where the feed
+    /// does not have it any more. If a newer one comes anyway, only damage that would keep it out is repaired first.
+    private func repair(
+        _ current: FeedReader.Current, _ follower: FeedFollower, _ store: StoreSnapshot, isBehind: Bool
+    ) throws -> Planner.Incoming? {
+        guard let name = try store.installedName, let version = try store.installedVersion else { return nil }
+        let generation: Generation?
+        do { generation = try store.generation(name) } catch {
+            if Files.isDenied(error) { throw error }
+            generation = nil
+        }
+        if let generation {
+            if try isBehind || NoOpCheck(store).isWhole(generation) { return nil }
+        }
+        if let release = current.feed.release(version), release.withdrawn == nil {
+            return try follower.incoming(release, of: current, then: [], notes: [])
+        }
+        return try generation.map { try planner(store).kept($0) }
+    }
+
+    /// Brings the release of a saved plan to where it can be applied.
+    func fetch(_ origin: Plan.Origin, _ saved: Plan, by planner: Planner, wait: Int) throws -> Planner.Incoming {
+        try SavedPlan(plan: saved, layout: layout).proveFresh()
+        let follower = try follower(FeedRequest(place: origin.feed), snapshot())
+        let lock = try Downloads(layout).lock(wait: wait, stop: watcher.stopIfAsked)
+        defer { withExtendedLifetime(lock) {} }
+        let incoming = try follower.incoming(origin, patches: saved.patches)
+        try follower.fetchFiles(of: planner.update(incoming, saved.updateRequest), watcher)
+        return incoming
+    }
+
+    func follower(_ request: FeedRequest, _ store: StoreSnapshot) throws -> FeedFollower {
+        try FeedFollower(planner: planner(store), request: request, watcher: watcher)
+    }
+
+    private func look(
+        _ current: FeedReader.Current, _ choice: FeedChoice.Result, _ store: StoreSnapshot
+    ) throws -> FeedLook {
+        FeedLook(
+            feed: current.place.description, serial: current.feed.serial, expires: current.feed.expires,
+            provenance: current.provenance, installed: try store.installedVersion, choice: choice,
+            holds: try store.holds)
+    }
+
+    /// The first release on the way.
+    private func incoming(
+        _ choice: FeedChoice.Result, _ current: FeedReader.Current, _ follower: FeedFollower
+    ) throws -> Planner.Incoming? {
+        guard let release = choice.way.first else { return nil }
+        return try follower.incoming(
+            release, of: current, then: choice.way.dropFirst().map(\.version),
+            notes: choice.note.map { ["\(choice.way.last?.version ?? release.version): \($0)"] } ?? [])
+    }
+}
+
+extension Plan {
+    /// The request that the plan was made for.
+    var updateRequest: UpdateRequest {
+        UpdateRequest(
+            manifest: manifestPath ?? "", follow: request.follow, allowDowngrade: request.allowDowngrade,
+            app: request.app,
+            consent: Consent(takeOver: request.takeOver, acceptsUnpreserved: request.acceptUnpreserved))
+    }
+}

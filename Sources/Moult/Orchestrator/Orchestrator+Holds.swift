@@ -1,0 +1,103 @@
+internal import MoultBasics
+internal import MoultEngine
+internal import MoultFiles
+package import MoultStore
+internal import StepKit
+
+extension Orchestrator {
+    /// The releases that must not be installed.
+    package func holds() throws -> Holds { try snapshot().holds }
+
+    /// What a change of the holds did: those that it removed or replaced, and all that there are now.
+    package struct HoldChange: Sendable {
+        package var removed: [Hold] = []
+        package var holds: Holds
+    }
+
+    /// Adds holds; each takes the place of one on the same releases.
+    package func hold(_ new: [Hold], wait: Int = 0) throws -> HoldChange {
+        try change("hold", new.map(\.release), reason: new.first?.reason, wait) { holds in
+            new.compactMap { holds.place($0) }
+        }
+    }
+
+    /// Removes the holds on releases, named as they were put on hold; without names the only one there is.
+    package func unhold(_ releases: [String] = [], wait: Int = 0) throws -> HoldChange {
+        let before = try holds()
+        if before.all.isEmpty { return HoldChange(holds: before) }
+        return try change("unhold", releases, wait) { holds in
+            if releases.isEmpty, holds.all.count > 1 { throw Self.several(holds) }
+            for release in releases where holds.hold(on: release) == nil {
+                if let refusal = Self.notHeld(release, holds) { throw refusal }
+            }
+            let removed = holds.all.filter { releases.isEmpty || releases.contains($0.release) }
+            holds.remove { removed.contains($0) }
+            return removed
+        }
+    }
+
+    /// Removes all holds, also of a record that cannot be read.
+    package func unholdAll(wait: Int = 0) throws -> HoldChange {
+        let before = try holds()
+        if before.all.isEmpty { return HoldChange(holds: before) }
+        return try change("unhold", [], wait) { holds in
+            let removed = holds.all
+            holds.removeAll()
+            return removed
+        }
+    }
+
+    /// Makes a record that cannot be read again; needs the lock.
+    func rebuildHolds() throws {
+        guard let fault = try holds().fault else { return }
+        var holds: [Hold] = []
+        try Holds.change(layout) { holds = $0.all }
+        watcher.tell(.warning("\(fault). The record was rebuilt from the history; see the holds with: moult status"))
+        try note("rebuild", ["holds"], reason: fault, holds)
+    }
+
+    private func change(
+        _ action: String, _ releases: [String], reason: String? = nil, _ wait: Int,
+        _ body: (inout Holds) throws -> [Hold]
+    ) throws -> HoldChange {
+        var removed: [Hold] = []
+        _ = try locked(wait) { store, settled in
+            let before = try store.holds
+            // A rollback that a power cut brings back would bring back its hold.
+            try Files.syncDirectory(layout.transactions)
+            try Holds.change(layout) { removed = try body(&$0) }
+            let after = try holds()
+            if after != before {
+                let named = releases.isEmpty ? removed.map(\.release) : releases
+                warning { try note(action, named, reason: reason, after.all) }
+            }
+            return Result(settled: settled)
+        }
+        return HoldChange(removed: removed, holds: try holds())
+    }
+
+    private func note(_ action: String, _ releases: [String], reason: String?, _ holds: [Hold]) throws {
+        let installed = try Generation.currentName(layout) ?? ""
+        try History.append(
+            History.Entry(
+                transaction: Planner.newID(), action: ([action] + releases).joined(separator: " "), from: installed,
+                to: installed, outcome: .done, reason: reason, holds: holds), to: layout)
+    }
+
+    private static func several(_ holds: Holds) -> MoultError {
+        MoultError(
+            .refused, .refused, what: "there are \(holds.all.count) holds",
+            why: holds.all.map(\.sentence).joined(separator: "; "),
+            now: "Name the ones to remove, or remove all of them with: moult unhold --all")
+    }
+
+    /// Why a release that no hold names stays blocked; nil if it is not blocked.
+    private static func notHeld(_ release: String, _ holds: Holds) -> MoultError? {
+        guard let version = Version(release) else { return nil }
+        let covering = holds.covering(version)
+        guard let first = covering.first else { return nil }
+        return MoultError(
+            .refused, .refused, what: "no hold is on \(release) alone", why: first.sentence, now: holds.remedy(covering)
+        )
+    }
+}

@@ -1,0 +1,163 @@
+internal import MoultBasics
+package import MoultEngine
+internal import MoultFiles
+internal import MoultSQLite
+internal import MoultSandbox
+package import MoultStore
+package import StepKit
+
+extension Orchestrator {
+    /// The sets in quarantine, the oldest first.
+    package func quarantine() throws -> [QuarantineShelf.Set] { try shelf().sets() }
+
+    /// The set that a name means: its identifier, or the newest of a database.
+    package func quarantined(_ name: String) throws -> QuarantineShelf.Set {
+        let sets = try quarantine()
+        if let set = sets.first(where: { $0.id == name }) ?? sets.last(where: { $0.record?.database == name }) {
+            return set
+        }
+        let names = sets.compactMap { $0.record?.database } + sets.map(\.id)
+        throw MoultError(
+            .quarantine, .refused, what: "nothing in quarantine is called \"\(name)\"",
+            why: sets.isEmpty ? "the quarantine of \(layout.root) is empty" : "it has \(counted(sets.count, "set"))",
+            now: didYouMean(name, among: names) ?? "List it with: moult quarantine")
+    }
+
+    /// Copies the database of a set, with what its sidecars hold, into a new file.
+    package func export(_ set: QuarantineShelf.Set, to file: String) throws {
+        guard try Files.facts(file) == nil else {
+            throw MoultError(
+                .quarantine, .refused, what: "\(file) exists", why: "an export overwrites nothing",
+                now: "Name another file.")
+        }
+        try Files.withScratchDirectory { scratch in
+            let copy = try proven(set, in: scratch)
+            try Look.copy(copy, to: file)
+        }
+        try Files.syncFile(file)
+    }
+
+    /// Puts the database of a set back in its place; what is there now goes to quarantine in turn.
+    package func restore(
+        _ set: QuarantineShelf.Set, wait: Int = 0, announce: (Plan) throws -> Void = { _ in }
+    ) throws -> Result {
+        let database = try writable(set)
+        return try locked(wait) { store, settled in
+            try inScratch { scratch in
+                let copy = try proven(set, in: scratch)
+                return try execute(
+                    planner(store).restore(database.name, from: copy, why: "\(set.id) was put back"), settled: settled,
+                    announce)
+            }
+        }
+    }
+
+    /// Puts the rows of one table back that the database does not have now, but not those that a release shipped. A row
+    /// whose key is used by another row now goes to `moult_rejected`, once.
+    package func restore(_ set: QuarantineShelf.Set, table: String, wait: Int = 0) throws -> RowFate {
+        let database = try writable(set)
+        let result = try locked(wait) { store, settled in
+            try inScratch { scratch in
+                let copy = try proven(set, in: scratch)
+                let name = try proveTable(table, in: copy, set)
+                let restored = RestoredTable(table: name, set: set.id, generations: try shipping(set))
+                return try execute(
+                    planner(store).restore(database.name, from: copy, why: "", table: restored), settled: settled,
+                    { _ in })
+            }
+        }
+        var fate = result.rows.first ?? RowFate(table: table)
+        fate.database = nil
+        return fate
+    }
+
+    /// The generations whose rows are not the app's: the installed one, and those of the release that the set is from.
+    private func shipping(_ set: QuarantineShelf.Set) throws -> [String] {
+        let (current, release) = (try Generation.currentName(layout), set.record?.release)
+        return try Files.list(layout.generations).sorted().filter {
+            $0 == current || !$0.hasPrefix(Generation.adopted) && Generation.version(of: $0) == release
+        }
+    }
+
+    /// The table's name as the set has it.
+    private func proveTable(_ table: String, in copy: String, _ set: QuarantineShelf.Set) throws -> String {
+        let old = try Connection(path: copy, access: .readWrite)
+        let names = try RowCounts(of: old).tables.keys.filter { !ReleaseMarker.tables.contains($0) }.sorted()
+        let isThere = try RowSelection.hasTable(table, in: old) && !ReleaseMarker.tables.contains(table.lowercased())
+        try old.close()
+        if isThere { return names.first { $0.lowercased() == table.lowercased() } ?? table }
+        throw MoultError(
+            .quarantine, .refused, what: "\(set.id) has no table \"\(table)\"",
+            why: "it has \(names.joined(separator: ", "))", now: didYouMean(table, among: names))
+    }
+
+    /// Removes the sets that the operator names.
+    package func remove(_ sets: [QuarantineShelf.Set], wait: Int = 0) throws {
+        _ = try locked(wait) { _, settled in
+            for set in sets { try Removable(set, isNamed: true)?.removeSet() }
+            return Result(settled: settled)
+        }
+    }
+
+    /// A scratch directory that cannot be removed does not change what was done.
+    private func inScratch<R>(_ body: (String) throws -> R) throws -> R {
+        var result: R?
+        do {
+            try Files.withScratchDirectory { result = try body($0) }
+        } catch {
+            guard result != nil else { throw error }
+            watcher.tell(.warning("\(error)"))
+        }
+        guard let result else { throw MoultError(.quarantine, what: "nothing was put back") }
+        return result
+    }
+
+    private func shelf() throws -> QuarantineShelf {
+        QuarantineShelf(layout: layout, settings: try snapshot().settings)
+    }
+
+    /// The database of the installed release that a set belongs to: its path is the manifest's, never the record's.
+    private func writable(_ set: QuarantineShelf.Set) throws -> Database {
+        guard let installed = try snapshot().installed?.manifest else {
+            throw MoultError(
+                .quarantine, .refused, what: "\(set.id) cannot be put back", why: "no release is installed",
+                now: "Install one first, or take the data out: moult quarantine --export FILE \(set.id)")
+        }
+        guard let name = set.record?.database, let database = installed.database(name), !database.kind.isSealed else {
+            throw MoultError(
+                .quarantine, .refused, what: "\(set.id) cannot be put back",
+                why: "release \(installed.version) has no writable database for it",
+                now: "Take the data out instead: moult quarantine --export FILE \(set.id)")
+        }
+        return database
+    }
+
+    /// A copy of a set's database that opens. What lies in quarantine may have been changed by anyone: it is examined as
+    /// a database from elsewhere.
+    private func proven(_ set: QuarantineShelf.Set, in scratch: String) throws -> String {
+        guard let file = set.file, try Files.facts(file)?.kind == .file else {
+            throw MoultError(
+                .quarantine, .refused, what: "\(set.id) has no database file",
+                why: set.file.map { "\($0) is missing" } ?? "its record cannot be read",
+                now: "Look at the files: \(set.directory)")
+        }
+        let (copy, whole) = ("\(scratch)/set.db", "\(scratch)/whole.db")
+        try Look.copySet(file, to: copy)
+        do { try Look.copy(copy, to: whole) } catch let error as MoultError where error.code == .databaseCorrupt {
+            throw damaged(set, file, error.why ?? error.what)
+        }
+        let exam = Exam(name: Files.name(of: file), path: whole, depth: .quick, deadline: 600)
+        let report = try Examiner.present().examine([exam], scratch: "\(scratch)/exam").first
+        if let failure = report?.failure { throw failure }
+        if let finding = report?.findings?.first {
+            throw damaged(set, file, finding)
+        }
+        return whole
+    }
+
+    private func damaged(_ set: QuarantineShelf.Set, _ file: String, _ why: String) -> MoultError {
+        MoultError(
+            .quarantine, .refused, what: "\(file) is damaged", why: why,
+            now: set.record.map { "Read what can be read: moult reset \($0.database) --salvage-again" })
+    }
+}

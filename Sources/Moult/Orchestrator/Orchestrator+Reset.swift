@@ -1,0 +1,146 @@
+package import MoultBasics
+package import MoultEngine
+internal import MoultFiles
+package import MoultSQLite
+internal import MoultStore
+internal import StepKit
+
+extension Orchestrator {
+    /// What became of a database that was reset.
+    package struct Reset: Sendable {
+        package let database: String
+        package let place: String
+        /// Where the old files are; nil if there were none.
+        package let setAside: String?
+        /// What could still be read of them; nil for a cache.
+        package let salvage: Salvage.Report?
+        /// The file with it; nil if nothing could be read.
+        package let salvaged: String?
+
+        /// The command that reads the old files again; nil where that would find no more.
+        package var again: String? {
+            salvage?.mayBeRepeated == true ? "moult reset \(database) --salvage-again" : nil
+        }
+
+        package var json: JSON {
+            .compact([
+                "database": .string(database), "path": .string(place), "setAside": .optional(setAside),
+                "salvaged": .optional(salvaged), "salvage": salvage?.json, "again": .optional(again),
+            ])
+        }
+    }
+
+    package func planReset(_ name: String, why: String, setsUserDataAside: Bool) throws -> Plan {
+        try planner(snapshot()).reset(name, why: why, setsUserDataAside: setsUserDataAside).plan
+    }
+
+    /// Sets a living database of the installed release aside, with everything beside it, and makes a fresh one; works
+    /// whatever is at its path. What people wrote is set aside only on their word.
+    ///
+    /// `isNeeded` is asked under the store's lock: another process may have done it meanwhile.
+    package func reset(
+        _ name: String, why: String, setsUserDataAside: Bool, wait: Int = 0, isNeeded: () throws -> Bool = { true },
+        announce: (Plan) throws -> Void = { _ in }
+    ) throws -> (result: Result, reset: Reset?) {
+        let result = try locked(wait) { store, settled in
+            guard try isNeeded() else { return Result(settled: settled, generation: try store.installedName) }
+            return try execute(
+                planner(store).reset(name, why: why, setsUserDataAside: setsUserDataAside), settled: settled, announce)
+        }
+        return (result, result.plan.map { made($0, name) })
+    }
+
+    /// Reads the newest set that a reset, an update or a repair put into quarantine for this database, and replaces what
+    /// was salvaged from it before. The set itself stays as it is.
+    package func salvageAgain(_ name: String, wait: Int = 0) throws -> Reset {
+        var reset: Reset?
+        _ = try locked(wait) { store, settled in
+            let installed = try store.installed
+            let template = installed?.manifest.database(name).flatMap { installed?.path($0.member) }
+            reset = try salvage(newestSet(of: name), template: template)
+            return Result(settled: settled, generation: try store.installedName)
+        }
+        guard let reset else { throw noSet(of: name) }
+        return reset
+    }
+
+    private func newestSet(of name: String) throws -> QuarantineShelf.Set {
+        guard let set = try quarantine().last(where: { $0.record?.database == name && !$0.isCache }) else {
+            throw noSet(of: name)
+        }
+        return set
+    }
+
+    private func noSet(of name: String) -> MoultError {
+        MoultError(
+            .refused, .refused, what: "there is nothing of \(name) to salvage",
+            why: "\(layout.quarantine) has no set of user data of that name",
+            now: "moult status shows what is installed.")
+    }
+
+    private func salvage(_ set: QuarantineShelf.Set, template: String?) throws -> Reset {
+        guard let label = set.record else { throw noSet(of: Files.name(of: set.directory)) }
+        // The record may have been written by anyone: of its path only the name counts, and no link is followed.
+        let file = "\(set.directory)/\(Files.name(of: label.path))"
+        let what = "cannot salvage \(label.database) again"
+        guard try Files.facts(file)?.kind == .file else {
+            throw MoultError(
+                .system, what: what, why: "\(file) is not a regular file",
+                now: "The files that were set aside are in \(set.directory).")
+        }
+        let scratch = "\(set.directory)/salvage.tmp"
+        try Files.removeTree(scratch)
+        let result = Swift.Result { () throws -> (Salvage.Report, found: Bool) in
+            try Files.makeDirectory(scratch, mode: 0o700)
+            let found = "\(scratch)/\(SetAside.salvagedName)"
+            let report = try Salvage.run(
+                file, template: template.flatMap { try Files.facts($0) == nil ? nil : $0 }, to: found, scratch: scratch)
+            if report.mayBeRepeated {
+                throw MoultError(
+                    .system, what: what, why: report.note,
+                    now: "Free some space on that file system, then: moult reset \(label.database) --salvage-again")
+            }
+            let isFound = try Files.facts(found) != nil
+            if isFound {
+                try Files.seal(found, mode: 0o600)
+                try Files.rename(found, to: "\(set.directory)/\(SetAside.salvagedName)")
+            } else {
+                try Files.remove("\(set.directory)/\(SetAside.salvagedName)")
+            }
+            try Files.replace(
+                "\(set.directory)/\(SetAside.reportName)", with: Array(report.json.pretty.utf8), mode: 0o600)
+            return (report, isFound)
+        }
+        do { try Files.removeTree(scratch) } catch {
+            _ = try result.get()
+            throw error
+        }
+        let (report, isFound) = try result.get()
+        return Reset(
+            database: label.database, place: label.path, setAside: set.directory, salvage: report,
+            salvaged: isFound ? "\(set.directory)/\(SetAside.salvagedName)" : nil)
+    }
+
+    private func made(_ plan: Plan, _ name: String) -> Reset {
+        let path = plan.made.first ?? name
+        let directory = layout.quarantined(name, path: path, by: plan.id)
+        var (setAside, report, salvaged): (String?, Salvage.Report?, String?) = (nil, nil, nil)
+        // It is done: what cannot be read now changes nothing about that.
+        warning {
+            guard try Files.facts(directory) != nil else { return }
+            setAside = directory
+            report = try Files.read("\(directory)/\(SetAside.reportName)", limit: 1 << 24).map {
+                try Salvage.Report(json: JSON(parsing: $0, source: directory))
+            }
+            if report == nil, try QuarantineRecord(in: directory).map({ $0.kind != .cache }) == true {
+                report = Salvage.Report()
+                report?.note = "no room was left even for a report"
+                report?.mayBeRepeated = true
+            }
+            let file = "\(directory)/\(SetAside.salvagedName)"
+            if try Files.facts(file) != nil { salvaged = file }
+        }
+        return Reset(
+            database: name, place: layout.file(path), setAside: setAside, salvage: report, salvaged: salvaged)
+    }
+}

@@ -1,0 +1,123 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultSQLite
+internal import MoultStore
+internal import StepKit
+
+extension Doctor {
+    func sealed(_ generation: Generation) throws -> [Finding] {
+        let isCurrent = try Files.target(ofLink: layout.current) == StoreLayout.target(of: generation.name)
+        var findings: [Finding] = []
+        for database in generation.manifest.databases where database.kind.isSealed {
+            let file = generation.path(database.member)
+            var places = [file]
+            if let target = try Files.target(ofLink: file) { places.append(target) }
+            // SQLite before 3.10 does not resolve links, and looks beside the name that it was given.
+            if isCurrent { places.append(layout.file(database.path)) }
+            for path in places.flatMap(Self.beside) where try Files.facts(path) != nil {
+                findings.append(
+                    Finding(
+                        kind: "sidecar", path: path, what: "it lies beside the sealed database \(database.name)",
+                        why: "SQLite would take it for a part of the database and read something else",
+                        mend: try moveAway(path)))
+            }
+            findings += try readOnlyWAL(database.name, file).map { finding in
+                var finding = finding
+                // Nobody writes to a sealed file: it is made again.
+                finding.mend = command("moult", "apply", "--store", layout.root, "MANIFEST")
+                return finding
+            }
+        }
+        return findings
+    }
+
+    /// A database in WAL mode cannot be read where its sidecars cannot be made, except by those who know (`immutable=1`).
+    private func readOnlyWAL(_ name: String, _ path: String) throws -> [Finding] {
+        guard let facts = try Files.factsThroughLinks(path), facts.kind == .file,
+            try !OpenFiles.isOpenHere(path), try isWAL(path)
+        else { return [] }
+        let directory = Files.directory(of: try Files.target(ofLink: path) ?? path)
+        // Whether a directory may be written is asked of its mode: root may write to all of them, readers may not.
+        let isClosed = try Files.factsThroughLinks(directory).map { $0.mode & 0o222 == 0 } ?? false
+        guard try isClosed || MountedFileSystem.of(path)?.isReadOnly == true else { return [] }
+        return [
+            Finding(
+                kind: "walReadOnly", path: path, what: "\(name) is in WAL mode in a place that cannot be written to",
+                why: "SQLite cannot make the files that it needs beside it, and opening it fails",
+                mend: command("sqlite3", path, "PRAGMA journal_mode=DELETE"))
+        ]
+    }
+
+    func living(_ generation: Generation) throws -> [Finding] {
+        let holders = try Holders(of: store).holders
+        var findings: [Finding] = []
+        for database in generation.manifest.databases where !database.kind.isSealed {
+            let path = try store.place(of: database)
+            guard let facts = try Files.factsThroughLinks(path), facts.kind == .file else { continue }
+            if facts.links > 1 {
+                findings.append(
+                    Finding(
+                        kind: "hardLink", path: path, what: "the file has \(facts.links) names",
+                        why: "each name has sidecars of its own, so writers by different names corrupt it",
+                        mend: "remove the other names, which this lists: "
+                            + command("find", try MountedFileSystem.of(path)?.place ?? "/", "-xdev", "-samefile", path))
+                )
+            }
+            let journal = "\(path)-journal"
+            let isWritten = holders.contains {
+                $0.uses.contains { $0.what == .database && $0.name == database.name && $0.how == .writing }
+            }
+            if !isWritten, try isHot(journal) {
+                findings.append(
+                    Finding(
+                        kind: "hotJournal", path: journal, what: "a program ended in the middle of a transaction",
+                        why: "the database is whole only after the journal was played back, so never remove it",
+                        mend: command("sqlite3", path, "SELECT count(*) FROM sqlite_schema")))
+            }
+            findings += try readOnlyWAL(database.name, path)
+            if try !OpenFiles.isOpenHere(path), try isWAL(path), SQLiteVersion.linked.hasWALResetBug {
+                findings.append(walReset(path))
+            }
+        }
+        return findings
+    }
+
+    /// What is wrong with the SQLite of this command whatever the databases are.
+    func version() throws -> [Finding] {
+        guard SQLiteVersion.linked.hasSavepointBug else { return [] }
+        return [
+            Finding(
+                kind: "sqliteVersion", path: layout.root,
+                what: "SQLite \(SQLiteVersion.linked) has a bug in ROLLBACK TO with journals in memory",
+                why: "a program that is built or set to keep them there may corrupt its database",
+                mend: "sudo apt-get install --only-upgrade libsqlite3-0", isAdvice: true)
+        ]
+    }
+
+    private func walReset(_ path: String) -> Finding {
+        Finding(
+            kind: "sqliteVersion", path: path,
+            what: "it is in WAL mode, and SQLite \(SQLiteVersion.linked) has the WAL-reset bug",
+            why: "in rare cases two processes that write and checkpoint in the same moment corrupt it",
+            mend: "sudo apt-get install --only-upgrade libsqlite3-0", isAdvice: true)
+    }
+
+    /// A journal is hot if its header is whole: it begins with these eight bytes, and zeros mean that it is done with.
+    private func isHot(_ journal: String) throws -> Bool {
+        guard let facts = try Files.facts(journal), facts.kind == .file, facts.size > 0 else { return false }
+        return try beginning(of: journal, 8) == [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]
+    }
+
+    /// Bytes 18 and 19 of the header are 2 in WAL mode.
+    private func isWAL(_ path: String) throws -> Bool {
+        let header = try beginning(of: path, 20)
+        return header.count == 20 && header.starts(with: "SQLite format 3\0".utf8) && header[18] == 2
+    }
+
+    private func beginning(of path: String, _ count: Int) throws -> [UInt8] {
+        let file = try Descriptor(path, .read)
+        return try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            filled = try file.read(into: UnsafeMutableRawBufferPointer(buffer), at: 0)
+        }
+    }
+}

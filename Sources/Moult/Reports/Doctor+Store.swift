@@ -1,0 +1,169 @@
+internal import MoultBasics
+internal import MoultEngine
+internal import MoultFiles
+internal import MoultStore
+internal import StepKit
+
+extension Doctor {
+    func unfinished() throws -> [Finding] {
+        let workers = try LockHolders.of(layout.lock)
+        return try Transaction.unfinished(layout).map { transaction in
+            let isAtWork = !workers.isEmpty
+            return Finding(
+                kind: "unfinished", path: transaction.directory,
+                what: isAtWork
+                    ? "an update is at work: \(workers.map(\.description).joined(separator: ", "))"
+                    : "an update was interrupted",
+                why: isAtWork ? "what is found here may be about to change" : "it waits to be finished or cleaned away",
+                mend: isAtWork
+                    ? command("moult", "status", "--store", layout.root)
+                    : command("moult", "recover", "--store", layout.root),
+                isAdvice: isAtWork)
+        }
+    }
+
+    func pointer() throws -> [Finding] {
+        do {
+            _ = try Generation.currentName(layout)
+            return []
+        } catch let error as MoultError where error.code == .store {
+            return [
+                Finding(
+                    kind: "pointer", path: layout.current, what: error.what, why: "no sealed database can be opened",
+                    mend: command("moult", "recover", "--store", layout.root))
+            ]
+        }
+    }
+
+    /// Links of the store that lead nowhere: who opens one without care makes an empty database at its end.
+    func links() throws -> [Finding] {
+        try Files.list(layout.root).compactMap { name in
+            let path = layout.file(name)
+            guard let target = try Files.target(ofLink: path), try Files.factsThroughLinks(path) == nil else {
+                return nil
+            }
+            return Finding(
+                kind: "dangling", path: path, what: "the link leads nowhere: \(target)",
+                why: "a program that opens it by default makes an empty database there", mend: command("rm", path))
+        }
+    }
+
+    func settingsFile() throws -> [Finding] {
+        try [layout.settings, layout.root, layout.hidden].compactMap { path in
+            guard let facts = try Files.factsThroughLinks(path), facts.mode & 0o002 != 0 else { return nil }
+            return Finding(
+                kind: "writable", path: path, what: "everybody may write to it",
+                why: "the settings name programs that moult runs, with the rights of whoever runs it",
+                mend: command("chmod", "o-w", path))
+        }
+    }
+
+    /// What lies in moult's own directory and is not its own.
+    func strangers() throws -> [Finding] {
+        var strange = try Files.list(layout.hidden).map { "\(layout.hidden)/\($0)" }
+            .filter { !layout.own.contains($0) }
+        for name in try Generation.names(layout) {
+            let directory = layout.generation(name)
+            if CacheTag.isTag(name) { continue }
+            // One that cannot be read is told by `unreadable`.
+            guard Generation.isName(name) else {
+                strange.append(directory)
+                continue
+            }
+            guard let generation = try? store.generation(name) else { continue }
+            let members = generation.manifest.databases.flatMap { [$0.member] + Self.beside($0.member) }
+            let known = members.map { String($0.prefix { $0 != "/" }) } + [Generation.manifestName, Seal.fileName]
+            strange += try Files.list(directory).filter {
+                !known.contains($0) && !CacheTag.isTag($0) && name != Generation.adopted
+            }
+            .map { "\(directory)/\($0)" }
+        }
+        return try strange.map {
+            Finding(
+                kind: "unknown", path: $0, what: "moult does not know it", why: "it was not put there by moult",
+                mend: try moveAway($0))
+        }
+    }
+
+    /// Generations whose manifest is gone or damaged.
+    func unreadable() throws -> [Finding] {
+        let current = try? store.installedName
+        return try Generation.names(layout).compactMap { name in
+            guard Generation.isName(name) else { return nil }
+            do {
+                _ = try store.generation(name)
+                return nil
+            } catch let error as MoultError {
+                if Files.isDenied(error) { throw error }
+                let isCurrent = name == current
+                return Finding(
+                    kind: "generation", path: layout.generation(name), what: error.why ?? error.what,
+                    why: isCurrent ? "it is in service" : "nobody can go back to it",
+                    mend: isCurrent
+                        ? command("moult", "apply", "--store", layout.root, "MANIFEST")
+                        : command("moult", "clean", "--store", layout.root))
+            }
+        }
+    }
+
+    /// What the store finds wrong with the databases that are in service.
+    func faults(_ generation: Generation) throws -> [Finding] {
+        let assessment = try Assessment(of: generation, in: store)
+        return try generation.manifest.databases.compactMap { database in
+            let (path, fault, remedy): (String, String?, [String]?)
+            if database.kind.isSealed {
+                path = generation.path(database.member)
+                remedy = ["moult", "apply"]
+                switch try assessment.sealedFile(of: database).standing {
+                case .damaged(let why): fault = "it \(why)"
+                case .confirmed, .unconfirmed: fault = nil
+                }
+            } else {
+                path = try store.place(of: database)
+                let finding = try assessment.finding(of: database, .glance)
+                (fault, remedy) = (finding.fault, finding.remedy?.command(for: database))
+            }
+            guard let fault else { return nil }
+            let words = (remedy ?? ["moult", "verify", database.name]) + ["--store", layout.root]
+            return Finding(
+                kind: "database", path: path, what: fault, why: "the app cannot use \(database.name) as it is",
+                mend: shellLine(words)
+                    + (remedy == ["moult", "apply"] && settings.feed == nil ? " MANIFEST" : ""))
+        }
+    }
+
+    func unused() throws -> [Finding] {
+        // Without the pointer nobody knows which ones are used; `pointer` tells of that, and `unreadable` of damaged ones.
+        guard try pointer().isEmpty else { return [] }
+        let broken = try unreadable().map(\.path)
+        return try Collector(layout: layout, settings: settings).collect(dry: true).removed.compactMap { name in
+            if broken.contains(layout.generation(name)) { return nil }
+            return Finding(
+                kind: "unused", path: layout.generation(name), what: "nobody uses this generation",
+                why: "it only takes room", mend: command("moult", "clean", "--store", layout.root))
+        }
+    }
+
+    func fileSystems() throws -> [Finding] {
+        var paths = [layout.root]
+        if let current = try currentGeneration() {
+            paths += try current.manifest.databases.map {
+                try $0.kind.isSealed ? current.path($0.member) : store.place(of: $0)
+            }
+        }
+        var places: [String] = []
+        return try paths.compactMap { path in
+            guard let system = try MountedFileSystem.of(path), system.isShared, !places.contains(system.place) else {
+                return nil
+            }
+            places.append(system.place)
+            return Finding(
+                kind: "network", path: path, what: "\(system.place) is a \(system.type) file system",
+                why: "locks and shared memory may not hold between machines, and then databases are corrupted",
+                mend: "move it to a local file system: " + command("cp", "-a", path, "LOCAL"))
+        }
+    }
+
+    /// The files that SQLite may lay beside a database.
+    static func beside(_ path: String) -> [String] { ["-wal", "-shm", "-journal"].map { path + $0 } }
+}

@@ -1,0 +1,64 @@
+internal import MoultBasics
+internal import MoultFiles
+package import MoultStore
+internal import StepKit
+
+/// Looks for what will hurt a store sooner or later, although it may work at the moment. Changes nothing.
+package struct Doctor {
+    let store: StoreSnapshot
+    let settings: Settings
+    var layout: StoreLayout { store.layout }
+
+    package init(_ store: StoreSnapshot) throws {
+        self.store = store
+        settings = try store.settings
+    }
+
+    package struct Finding: Sendable, Equatable {
+        /// A word for programs.
+        package let kind: String
+        /// The file that it is about.
+        package let path: String
+        /// What was found.
+        package let what: String
+        /// What comes of it.
+        package let why: String
+        /// The command that mends it.
+        package var mend: String
+        /// Worth knowing, but nothing of this store is wrong.
+        package var isAdvice = false
+    }
+
+    package func examine() throws -> [Finding] {
+        var findings: [Finding] = []
+        for check in [unfinished, pointer, unreadable, links, settingsFile, strangers, unused, fileSystems, version] {
+            findings += try check()
+        }
+        for generation in try generations() { findings += try sealed(generation) }
+        if let current = try currentGeneration() {
+            findings += try faults(current)
+            findings += try living(current)
+        }
+        return findings
+    }
+
+    /// The command that moves a file out of the way; each gets a name of its own, in the store's directory, so that
+    /// nothing is lost with a directory for temporary files.
+    func moveAway(_ path: String) throws -> String {
+        command("mv", path, try Files.firstFree("\(layout.root)/\(Files.name(of: path)).moved"))
+    }
+
+    /// The current generation, if it can be read; if not, `strangers` or `pointer` has told it.
+    func currentGeneration() throws -> Generation? {
+        guard let name = try Files.target(ofLink: layout.current).map(Files.name(of:)) else { return nil }
+        return try? store.generation(name)
+    }
+
+    /// Those that can be read.
+    func generations() throws -> [Generation] {
+        try Generation.names(layout).compactMap { name in try? store.generation(name) }
+    }
+
+    /// A command line for the shell.
+    func command(_ words: String...) -> String { shellLine(words) }
+}

@@ -1,0 +1,135 @@
+package import MoultBasics
+package import MoultEngine
+package import MoultFiles
+internal import MoultSandbox
+package import MoultStore
+internal import MoultTrust
+package import StepKit
+
+/// What a store has, as anybody may see without changing anything.
+package struct Status: Sendable {
+    package struct Kept: Sendable {
+        package let name: String
+        package let version: Version?
+        package let size: Int
+        package let isCurrent: Bool
+        package let holders: [ProcessFacts]
+    }
+    package struct File: Sendable {
+        package enum State: String, Sendable {
+            case sound, missing, changed, living, damaged
+            /// A copy of the file that was verified, or another file: only reading it can tell.
+            case unverified
+        }
+        package let name: String
+        package let kind: Database.Kind
+        package let path: String
+        package let size: Int?
+        package let state: State
+        package let note: String?
+        /// What is known of a database that apps write to.
+        package var finding: Assessment.Finding?
+        /// The command that repairs it, without the store; nil if none is needed, or none helps.
+        package var remedy: [String]?
+    }
+
+    package let root: String
+    package let product: String
+    package let app: Version?
+    package let follow: Policy.Follow
+    package let holds: Holds
+    /// The feed that is followed, and the keys that were pinned.
+    package let feed: String?
+    package let trusted: [String]
+    package let current: Kept?
+    package let since: Timestamp?
+    /// When the installed release was made, and until when it is good, as its publisher said.
+    package let created: Timestamp?
+    package let expires: Timestamp?
+    /// What the feed said when it was last asked.
+    package let known: KnownFeed?
+    package let databases: [File]
+    package let generations: [Kept]
+    package let unfinished: Unfinished
+    package let last: History.Entry?
+    /// The newest attempt that failed, if none has succeeded since.
+    package let failure: History.Entry?
+    package let consumers: [Consumer]
+    /// Who still reads a generation that is not in service any more.
+    package let laggards: [Laggard]
+    /// Whether updates wait for readers, so that one who lags is late.
+    package let waitsForReaders: Bool
+    /// What keeps a database that comes in from doing harm while it is checked.
+    package let protection: String
+
+    package init(of store: StoreSnapshot) throws {
+        let (layout, settings) = (store.layout, try store.settings)
+        protection = try Examiner.present().guardWords
+        root = layout.root
+        (product, app, follow) = (settings.product, settings.app, settings.follow)
+        holds = try store.holds
+        feed = settings.feed?.url
+        trusted = settings.keys?.entries.map(\.key.id.description) ?? []
+        let installed = try store.installed
+        generations = try Generation.names(layout).map { try Self.kept($0, installed, store) }
+        current = generations.first(where: \.isCurrent)
+        since = try Files.facts(layout.current).map { Timestamp(seconds: $0.changed.seconds) }
+        (created, expires) = (installed?.manifest.created, installed?.manifest.expires)
+        known = try KnownFeed.read(layout, settings, holds, installed: installed?.manifest.version)
+        databases = try installed.map { try Self.files($0, store) } ?? []
+        unfinished = try Unfinished(in: layout)
+        let history = try HistoryReader(layout)
+        last = try history.first { !$0.isAboutHolds }
+        failure = try Self.failure(last, history)
+        (consumers, waitsForReaders) = (settings.consumers, settings.waitForReaders > 0)
+        laggards = generations.filter { !$0.isCurrent }.flatMap { kept in
+            kept.holders.map { Laggard(process: $0, generation: kept.name) }
+        }
+    }
+
+    private static func failure(_ last: History.Entry?, _ history: HistoryReader) throws -> History.Entry? {
+        let telling =
+            last?.outcome == .cleaned ? try history.first { $0.outcome != .cleaned && !$0.isAboutHolds } : last
+        return telling.flatMap { [.failed, .undone, .stuck].contains($0.outcome) ? $0 : nil }
+    }
+
+    private static func kept(_ name: String, _ installed: Generation?, _ store: StoreSnapshot) throws -> Kept {
+        let isCurrent = name == installed?.name
+        // A generation that cannot be read is told by `verify`; here it is only listed.
+        let generation = isCurrent ? installed : try? store.generation(name)
+        return Kept(
+            name: name, version: generation?.manifest.version, size: try Generation.size(name, store.layout),
+            isCurrent: isCurrent,
+            holders: try LockHolders.of(store.layout.generation(name)))
+    }
+
+    private static func files(_ generation: Generation, _ store: StoreSnapshot) throws -> [File] {
+        let assessment = try Assessment(of: generation, in: store)
+        return try generation.manifest.databases.map { database in
+            let path = try store.place(of: database)
+            let facts = try Files.factsThroughLinks(path)
+            func file(_ state: File.State, _ note: String? = nil) -> File {
+                File(
+                    name: database.name, kind: database.kind, path: path, size: facts?.size, state: state, note: note,
+                    remedy: database.kind.isSealed && [.missing, .changed].contains(state) ? ["moult", "apply"] : nil)
+            }
+            guard database.kind.isSealed else {
+                let finding = try assessment.finding(of: database, .glance)
+                let state: File.State =
+                    finding.isMissing ? .missing : finding.fault == nil ? .living : .damaged
+                var file = file(state, finding.isMissing ? "nothing at \(path)" : finding.fault)
+                file.finding = finding
+                file.remedy = finding.remedy?.command(for: database)
+                return file
+            }
+            guard facts != nil else { return file(.missing, "nothing at \(path)") }
+            let sealed = try assessment.sealedFile(of: database)
+            if let fault = sealed.linkFault { return file(.changed, fault) }
+            switch sealed.standing {
+            case .confirmed: return file(.sound)
+            case .unconfirmed: return file(.unverified)
+            case .damaged(let why): return file(.changed, "it \(why)")
+            }
+        }
+    }
+}

@@ -1,0 +1,49 @@
+internal import MoultFiles
+internal import MoultSQLite
+internal import MoultStore
+internal import StepKit
+
+/// Looks which tables of a database are others after an update, for those who are told of it.
+struct ChangedTables {
+    let transaction: Transaction
+    let plan: Plan
+    let installed: Manifest?
+    let release: Manifest
+
+    /// Beyond that it would take longer than reading everything again.
+    private static let largest = 64 << 20
+
+    /// The tables of a database that differ; nil if that is not known, and all may.
+    func of(_ name: String) -> [String]? {
+        guard let before = installed?.database(name), let after = release.database(name) else { return nil }
+        // What cannot be told is not worth failing an update for: then everything counts as changed.
+        return try? look(before, after)
+    }
+
+    private func look(_ before: Database, _ after: Database) throws -> [String]? {
+        guard let new = try newFile(after), let from = plan.from else { return nil }
+        let layout = transaction.layout
+        let old =
+            before.kind.isSealed
+            ? "\(layout.generation(from.generation))/\(before.member)" : layout.file(before.path)
+        let sizes = try [old, new].map { try Files.factsThroughLinks($0)?.size ?? 0 }
+        guard sizes.reduce(0, +) <= Self.largest else { return nil }
+        // Read-only would leave sidecars beside a living file.
+        let one = try Connection(path: old, access: before.kind.isSealed ? .immutable : .readWrite)
+        let other = try Connection.openGuarded(path: new, access: .immutable, deadline: 10)
+        let changed = try TableChanges.between(one, and: other, ignoring: ReleaseMarker.tables)
+        try one.close()
+        try other.close()
+        return changed
+    }
+
+    /// Where the new content is while the update is prepared; nil where it is made of the old one.
+    private func newFile(_ database: Database) throws -> String? {
+        guard database.kind.isSealed else {
+            let path = "\(transaction.waiting)/\(database.path)"
+            return try Files.facts(path) == nil ? nil : path
+        }
+        let directories = [transaction.generation, transaction.layout.generation(plan.to.generation)]
+        return try directories.map { "\($0)/\(database.member)" }.first { try Files.factsThroughLinks($0) != nil }
+    }
+}

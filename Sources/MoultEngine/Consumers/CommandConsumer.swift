@@ -1,0 +1,39 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultStore
+
+extension CommandConsumer: ConsumerChannel {
+    var summary: String { "command" }
+
+    func isThere(_ call: ConsumerCall) throws -> Bool { release != nil }
+    func release(_ call: ConsumerCall) throws { try run(release, call) }
+    func reload(_ call: ConsumerCall) throws { try run(reload, call) }
+
+    private func run(_ words: [String]?, _ call: ConsumerCall) throws {
+        guard let words else { return }
+        try Self.run(words, call)
+    }
+
+    static func run(_ words: [String], _ call: ConsumerCall) throws {
+        let ended = try Subprocess.run(
+            words, in: call.directory, environment: call.message.environment,
+            input: Array((call.message.json.line + "\n").utf8), within: call.time, stop: call.stop)
+        if ended.succeeded { return }
+        let command = words.joined(separator: " ")
+        switch ended.ending {
+        case .timedOut: throw ConsumerFault("pid \(ended.pid) (\(command)) did not end in time, and was ended")
+        case .exited(let status): throw ConsumerFault(Self.text("\(command) ended with status \(status)", ended))
+        case .signalled(let signal): throw ConsumerFault("signal \(signal) ended \(command)")
+        }
+    }
+
+    private static func text(_ what: String, _ ended: Subprocess.Result) -> String {
+        ended.errors.isEmpty ? what : "\(what): \(ended.complaint)"
+    }
+}
+
+/// Why a consumer has not done what it was asked for.
+struct ConsumerFault: Error, CustomStringConvertible {
+    let description: String
+    init(_ description: String) { self.description = description }
+}

@@ -1,0 +1,148 @@
+internal import Glibc
+internal import MoultBasics
+internal import MoultFiles
+package import MoultStore
+internal import StepKit
+
+/// Calls the consumers of one update: release in the reverse order of their registration, reload in that order.
+package final class ConsumerCalls {
+    let transaction: Transaction
+    let plan: Plan
+    private let consumers: [Consumer]
+    private let forceAfter: Int?
+    private let watcher: Watcher
+    /// Those who were told to let go, and must be told to reload whatever becomes of the update.
+    private(set) var released: [String]
+    private var isReleased = false
+    /// What a look at both contents has found, by database.
+    private var tables: [String: [String]] = [:]
+
+    /// A consumer that has not reloaded.
+    package struct Failure {
+        package let consumer: Consumer
+        package let reason: String
+    }
+
+    package init(
+        _ transaction: Transaction, _ plan: Plan, among consumers: [Consumer], forceAfter: Int?,
+        released: [String] = [], watcher: Watcher
+    ) {
+        (self.transaction, self.plan, self.forceAfter) = (transaction, plan, forceAfter)
+        (self.watcher, self.released) = (watcher, released)
+        self.consumers = plan.calls.compactMap { call in consumers.first { call.isOf($0) } }
+    }
+
+    /// Looks which tables become others, as long as both contents are there.
+    func look(from installed: Manifest?, to release: Manifest) {
+        let changed = ChangedTables(transaction: transaction, plan: plan, installed: installed, release: release)
+        for name in Set(plan.calls.flatMap(\.databases).map(\.name)) { tables[name] = changed.of(name) }
+    }
+
+    // MARK: release
+
+    /// Has everybody let go who must; throws (exit 75) if somebody does not, and then nothing has been changed.
+    func release() throws {
+        guard !isReleased else { return }
+        isReleased = true
+        let start = ContinuousClock.now
+        let forced = forceAfter.map { start + .seconds($0) }
+        for consumer in consumers.reversed() where plan.call(consumer)?.isReleased == true {
+            try release(consumer, forced)
+        }
+        guard !released.isEmpty || forced != nil else { return }
+        let longest = consumers.filter { released.contains($0.name) }.map(\.timeout).max() ?? 0
+        for path in plan.soleUses {
+            try SoleUse(path: transaction.layout.file(path), stop: watcher.stopIfAsked)
+                .wait(until: forced ?? start + .seconds(longest), mayEnd: forced != nil) { watcher.tell(.warning($0)) }
+        }
+    }
+
+    private func release(_ consumer: Consumer, _ forced: ContinuousClock.Instant?) throws {
+        let call = call(consumer, message(.release, for: consumer), until: forced)
+        do {
+            guard try consumer.means.channel.isThere(call) else { return }
+            // Not synced: after a power cut nobody has let go of anything, because nobody runs.
+            try transaction.journal.releasing(consumer.name)
+            released.append(consumer.name)
+            try consumer.means.channel.release(call)
+            watcher.tell(.consumer(consumer.name, .release))
+        } catch {
+            try watcher.stopIfAsked()
+            let failure = refusal(consumer, error, call)
+            guard forced != nil else { throw failure }
+            watcher.tell(.warning("\(failure.what): \(failure.why ?? ""); the update goes on"))
+        }
+    }
+
+    private func refusal(_ consumer: Consumer, _ error: any Error, _ call: ConsumerCall) -> MoultError {
+        let reason = Self.text(error)
+        // Others' processes may hold it, of which we may not know.
+        let all = (try? OpenFiles.holders(of: call.paths).map(\.description)) ?? []
+        let holders = all.filter { !reason.contains($0) }
+        let names = call.message.databases.map(\.name).joined(separator: ", ")
+        let open = holders.isEmpty ? "" : "; \(holders.joined(separator: ", ")) has it open"
+        return MoultError(
+            .inUse, .busy, what: "the consumer \(consumer.name) does not let go of \(names)",
+            why: "\(reason)\(open)",
+            now: "Nothing was changed. Mend or stop it and try again, or do without: --force-after SECONDS",
+            cause: error)
+    }
+
+    // MARK: reload
+
+    /// Tells everybody to open the databases again, or only those who had let go, and gives back who failed.
+    package func reload(_ outcome: ConsumerMessage.Outcome, everybody: Bool) -> [Failure] {
+        consumers.compactMap { consumer in
+            guard everybody || released.contains(consumer.name) else { return nil }
+            do {
+                let message = message(.reload, for: consumer, outcome)
+                try consumer.means.channel.reload(call(consumer, message, until: nil))
+                watcher.tell(.consumer(consumer.name, .reload))
+                return nil
+            } catch {
+                let reason = Self.text(error)
+                watcher.tell(.warning("the consumer \(consumer.name) did not reload: \(reason)"))
+                return Failure(consumer: consumer, reason: reason)
+            }
+        }
+    }
+
+    // MARK: parts
+
+    private func call(
+        _ consumer: Consumer, _ message: ConsumerMessage, until forced: ContinuousClock.Instant?
+    ) -> ConsumerCall {
+        let deadline = ContinuousClock.now + .seconds(consumer.timeout)
+        // Whoever had to let go is told the end of it, whatever the person at the keyboard wants.
+        let mayStop = message.kind == .release
+        return ConsumerCall(
+            message: message, directory: transaction.layout.root,
+            deadline: forced.map { min($0, deadline) } ?? deadline, wasReleased: released.contains(consumer.name),
+            stop: { [watcher] in if mayStop { try watcher.stopIfAsked() } })
+    }
+
+    private func message(
+        _ kind: ConsumerMessage.Kind, for consumer: Consumer, _ outcome: ConsumerMessage.Outcome? = nil
+    ) -> ConsumerMessage {
+        let isInstalled = outcome == .installed
+        let all = plan.call(consumer)?.databases ?? []
+        let databases = all.filter { kind == .reload || plan.releases($0.name) }.map {
+            ConsumerMessage.Database(
+                name: $0.name, kind: $0.kind, path: transaction.layout.file($0.path), tables: tables[$0.name])
+        }
+        return ConsumerMessage(
+            kind: kind, store: transaction.layout.root, product: plan.product,
+            current: isInstalled ? plan.to : plan.from,
+            other: isInstalled ? plan.from : kind == .release ? plan.to : nil, outcome: outcome,
+            databases: databases)
+    }
+
+    private static func text(_ error: any Error) -> String {
+        guard let error = error as? MoultError else { return "\(error)" }
+        return error.why.map { "\(error.what): \($0)" } ?? error.what
+    }
+}
+
+extension Plan {
+    func call(_ consumer: Consumer) -> Call? { calls.first { $0.isOf(consumer) } }
+}

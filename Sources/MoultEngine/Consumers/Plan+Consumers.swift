@@ -1,0 +1,130 @@
+package import MoultBasics
+internal import MoultStore
+internal import StepKit
+
+extension Plan {
+    /// A consumer that will be called.
+    package struct Call: Sendable, Equatable {
+        package var consumer: String
+        /// By command, signal, systemd or app.
+        package var by: String
+        /// Whether it is told to let go first; else it is only told to reload.
+        package var isReleased: Bool
+        /// The databases that change for it.
+        package var databases: [Database]
+
+        package struct Database: Sendable, Equatable {
+            package var name: String
+            package var kind: String
+            /// Its file in the store; a full path for a cache that lives apart.
+            package var path: String
+        }
+
+        /// What the plan prints.
+        package var text: String {
+            "\(consumer) (\(by)): \(isReleased ? "release and reload" : "reload") for \(databases.map(\.name).joined(separator: ", "))"
+        }
+
+        /// One of the app may have the same name as one of the settings.
+        func isOf(_ other: Consumer) -> Bool { consumer == other.name && by == other.means.channel.summary }
+
+        package var json: JSON {
+            [
+                "consumer": .string(consumer), "by": .string(by), "release": .bool(isReleased),
+                "databases": .array(
+                    databases.map { ["name": .string($0.name), "kind": .string($0.kind), "path": .string($0.path)] }),
+            ]
+        }
+
+        init(_ consumer: Consumer, isReleased: Bool, databases: [Database]) {
+            (self.consumer, by) = (consumer.name, consumer.means.channel.summary)
+            (self.isReleased, self.databases) = (isReleased, databases)
+        }
+
+        init(_ fields: Fields) throws {
+            consumer = try fields.string("consumer")
+            by = try fields.string("by")
+            isReleased = try fields.optionalBool("release") ?? false
+            databases = try fields.objects("databases").map {
+                Database(name: try $0.string("name"), kind: try $0.string("kind"), path: try $0.string("path"))
+            }
+        }
+    }
+
+    /// Who of these is called: only those for whom a database really changes, in the order of their registration.
+    func calls(of consumers: [Consumer], from installed: Manifest?, to release: Manifest) -> [Call] {
+        let changed = changedDatabases(from: installed, to: release)
+        return consumers.compactMap { consumer in
+            let mine = changed.filter { consumer.isConcerned(with: $0) }
+            if mine.isEmpty { return nil }
+            let databases = mine.compactMap { name in
+                (release.database(name) ?? installed?.database(name)).map { database in
+                    let root = database.kind == .cache ? request.cacheRoot.map { "\($0)/" } : nil
+                    return Call.Database(
+                        name: name, kind: database.kind.rawValue, path: "\(root ?? "")\(database.path)")
+                }
+            }
+            return Call(consumer, isReleased: mine.contains { releases($0) }, databases: databases)
+        }
+    }
+
+    /// The databases whose content becomes another one, comes or goes. A sealed file that is copied again with the same
+    /// content is none of them.
+    private func changedDatabases(from installed: Manifest?, to release: Manifest) -> [String] {
+        var names: [String] = []
+        for effect in effects where effect.changesStore {
+            guard let name = effect.database, !names.contains(name), isChange(effect, name, installed, release) else {
+                continue
+            }
+            names.append(name)
+        }
+        return names
+    }
+
+    private func isChange(_ effect: Effect, _ name: String, _ installed: Manifest?, _ release: Manifest) -> Bool {
+        switch effect.change {
+        case .retire, .seal, .refer, .restore:
+            guard let before = installed?.database(name), let after = release.database(name) else { return true }
+            return before.sha256 != after.sha256 || before.path != after.path
+        case .stock: return false
+        default: return true
+        }
+    }
+
+    /// Whether whoever has a database open must let go: the app writes to it, and it is replaced or changed.
+    func releases(_ database: String) -> Bool {
+        effects.contains { $0.database == database && $0.takesOutOfUse }
+    }
+}
+
+extension Plan {
+    /// The files that no other process may have open when this is done.
+    var soleUses: [String] {
+        let live = Set(
+            effects.compactMap { effect -> String? in
+                if case .replace(let path, _, _, .live, _, _, _) = effect.change { path } else { nil }
+            })
+        return effects.compactMap { effect in
+            if case .adopt(let path, _) = effect.change { return live.contains(path) ? nil : path }
+            return effect.soleUse
+        }
+    }
+}
+
+extension Effect {
+    fileprivate var takesOutOfUse: Bool {
+        switch change {
+        case .adopt, .move, .quarantine, .replace, .migrate: true
+        default: false
+        }
+    }
+
+    /// The file that no other process may have open when this is done; nil if others may.
+    fileprivate var soleUse: String? {
+        switch change {
+        case .quarantine(let path, _, _), .replace(let path, _, _, .exchange, _, _, _): path
+        case .move(let from, _): from
+        default: nil
+        }
+    }
+}

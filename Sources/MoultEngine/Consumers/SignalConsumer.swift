@@ -1,0 +1,65 @@
+internal import Glibc
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultStore
+
+extension SignalConsumer: ConsumerChannel {
+    var summary: String { "signal" }
+
+    func isThere(_ call: ConsumerCall) throws -> Bool { try release != nil && pid() != nil }
+
+    /// A signal has no answer, so the files themselves are looked at: it has let go when it has none of them open.
+    func release(_ call: ConsumerCall) throws {
+        guard let release, let pid = try pid(), try send(release, to: pid) else { return }
+        while try OpenFiles.isOpen(call.paths, in: pid) {
+            if call.isOver {
+                throw ConsumerFault(
+                    "\(ProcessFacts(pid: pid).description) still has it open after \(release.rawValue)")
+            }
+            try call.stop()
+            usleep(10_000)
+        }
+    }
+
+    func reload(_ call: ConsumerCall) throws {
+        // One that has ended meanwhile opens the new databases when it starts.
+        if let pid = try pid() { _ = try send(reload, to: pid) }
+    }
+
+    /// False if there is no such process any more.
+    private func send(_ signal: Signal, to pid: Int32) throws -> Bool {
+        if kill(pid, signal.number) == 0 { return true }
+        let code = Errno(errno)
+        if code == Errno(ESRCH) { return false }
+        throw ConsumerFault("cannot send \(signal.rawValue) to pid \(pid) of \(pidFile): \(code)")
+    }
+
+    /// The process that wrote the file; nil if there is none any more.
+    private func pid() throws -> Int32? {
+        guard let facts = try Files.factsThroughLinks(pidFile), let bytes = try Files.read(pidFile, limit: 64) else {
+            return nil
+        }
+        let text = String(decoding: bytes, as: UTF8.self).filter { !$0.isWhitespace }
+        // 0, 1 and negative numbers are not one process, or not one that may be signalled.
+        guard let pid = Int32(text), pid > 1 else { throw ConsumerFault("\(pidFile) has no number of a process in it") }
+        // Whoever was started after the file was written has only got the same number: some seconds are for clocks.
+        guard let started = ProcessFacts(pid: pid).started, started.seconds <= facts.modified.seconds + 2 else {
+            return nil
+        }
+        return pid
+    }
+}
+
+extension SignalConsumer.Signal {
+    fileprivate var number: Int32 {
+        switch self {
+        case .hangup: SIGHUP
+        case .interrupt: SIGINT
+        case .quit: SIGQUIT
+        case .terminate: SIGTERM
+        case .user1: SIGUSR1
+        case .user2: SIGUSR2
+        case .window: SIGWINCH
+        }
+    }
+}

@@ -1,0 +1,149 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultSQLite
+internal import MoultStore
+internal import MoultTrust
+internal import StepKit
+
+/// A file that was at a database's path before moult becomes a generation of its own.
+///
+/// Several files of one update share the generation. Its manifest lists them as user databases, so that a rollback to it
+/// brings each back as the plain, writable file that it was.
+final class Adoption: WritableEffect {
+    let effect: Effect
+    let place: String
+    private let path: String
+    private let generation: String
+    private let transaction: Transaction
+    private let product: String
+    /// The file while no other process has it; shared with the exchange that gives the path new content.
+    private let old: DrainedFile
+    private let isHeldByExchange: Bool
+    /// Whether others keep the file open, so that its content is copied.
+    let isLive: Bool
+
+    init(
+        _ effect: Effect, path: String, generation: String, transaction: Transaction, product: String,
+        exchange: Exchange?, isLive: Bool
+    ) {
+        (self.effect, self.path, self.generation) = (effect, path, generation)
+        (self.transaction, self.product, self.isLive) = (transaction, product, isLive)
+        place = transaction.layout.file(path)
+        old = exchange?.old ?? DrainedFile(place)
+        isHeldByExchange = exchange != nil
+    }
+
+    private var directory: String { transaction.layout.generation(generation) }
+    private var kept: String { "\(directory)/\(path)" }
+    private var isDone: Bool { get throws { try Files.facts(kept) != nil } }
+
+    // MARK: before the decision
+
+    func hold() throws {
+        if try isDone || isLive { return }
+        if !isHeldByExchange { try drain() }
+        try record(Files.facts(place)) { try old.lease?.reading { try SHA256.digest(of: $0).hex } ?? "" }
+    }
+
+    private func drain() throws {
+        do { try old.hold(read: { _ in }) } catch let error as MoultError where error.code == .databaseCorrupt {
+            // What is not a database is kept as it is, if SQLite would take nothing beside it for a part of it.
+            try old.holdPlainFile()
+        }
+    }
+
+    /// Copies a database that others keep open, while its content is held.
+    func copy(_ connection: Connection) throws {
+        let copy = "\(transaction.adopted)/\(path)"
+        try Files.ensureDirectory(transaction.adopted, mode: 0o700)
+        try Files.remove(copy)
+        let target = try Connection(path: copy, access: .readWriteCreate)
+        try connection.backup(to: target)
+        try target.close()
+        try Files.copyAttributes(from: place, to: copy)
+        try Files.syncFile(copy)
+        try record(Files.facts(copy)) { try SHA256.digest(ofFileAt: copy).hex }
+    }
+
+    /// Adds the file to the manifest and the seal of the staged generation.
+    private func record(_ facts: FileFacts?, _ digest: () throws -> String) throws {
+        guard let facts else { return }
+        try Files.ensureDirectory(transaction.adopted, mode: 0o700)
+        let digest = try digest()
+        let manifestPath = "\(transaction.adopted)/\(Generation.manifestName)"
+        let sealPath = "\(transaction.adopted)/\(Seal.fileName)"
+        var databases = try Self.read(manifestPath)?["databases"]?.members ?? []
+        databases.removeAll { $0.value["path"]?.string == path }
+        databases.append(
+            JSON.Member(
+                effect.database ?? path,
+                [
+                    "kind": "user", "member": .string(path), "path": .string(path), "size": .size(facts.size),
+                    "sha256": .string(digest),
+                ]))
+        var sealed = try Self.read(sealPath)?["files"]?.array ?? []
+        sealed.removeAll { $0["member"]?.string == path }
+        // The time of change is not known yet: the second name of the file changes it.
+        var known = SealedFacts(sha256: digest, facts)
+        (known.changed, known.links) = (nil, nil)
+        sealed.append(.object([.init("member", .string(path))] + known.members))
+        let manifest: JSON = [
+            "manifest": 1, "product": .string(product), "version": "0.0.0", "sequence": 0,
+            "bundle": ["file": "none", "size": 0, "sha256": .string(String(repeating: "0", count: 64))],
+            "databases": .object(databases),
+        ]
+        let bytes = Array(manifest.pretty.utf8)
+        let seal: JSON = [
+            "seal": 1, "files": .array(sealed), "manifest": .string(try SHA256.digest(of: bytes).hex),
+        ]
+        try Files.replace(manifestPath, with: bytes, mode: 0o444)
+        try Files.replace(sealPath, with: Array(seal.line.utf8), mode: 0o444)
+    }
+
+    private static func read(_ path: String) throws -> JSON? {
+        try Files.read(path, limit: 1 << 24).map { try JSON(parsing: $0, source: path) }
+    }
+
+    // MARK: after it
+
+    /// Gives the file a second name in the generation; its path goes over to the release with a later effect.
+    func perform() throws {
+        if try Files.facts(directory) == nil { try Files.rename(transaction.adopted, to: directory) }
+        if try !isDone {
+            guard try old.isHeld() else { throw old.inUse() }
+            try Files.setMode(directory, 0o700)
+            try Files.hardLink(place, at: kept)
+        }
+        try Files.setMode(directory, 0o555)
+        try Files.syncDirectory(directory)
+        try Files.syncDirectory(transaction.layout.generations)
+    }
+
+    func revert() throws {
+        try release()
+        if let facts = try Files.facts(kept) {
+            try Files.setMode(directory, 0o700)
+            let there = try Files.facts(place)
+            if try there == nil || Files.target(ofLink: place) != nil {
+                // The link of the release, or nothing: the file itself goes back.
+                try Files.rename(kept, to: place)
+            } else if facts.inode == there?.inode {
+                try Files.remove(kept)
+            } else if isLive {
+                try Files.remove(kept)
+            }
+            try Files.syncDirectory(transaction.layout.root)
+        }
+        guard try Files.facts(directory) != nil else { return }
+        let left = try Files.list(directory).filter { ![Generation.manifestName, Seal.fileName].contains($0) }
+        if left.isEmpty {
+            try Files.setMode(directory, 0o700)
+            _ = try Files.renameIfFree(directory, to: transaction.adopted)
+            try Files.syncDirectory(transaction.layout.generations)
+        }
+    }
+
+    func release() throws { if !isHeldByExchange { old.release() } }
+
+    func finish() throws { try release() }
+}

@@ -1,0 +1,451 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultSQLite
+internal import MoultStore
+internal import MoultTrust
+internal import StepKit
+
+/// Sets a writable database aside, and puts the fresh one in its place.
+///
+/// A database that SQLite can open is drained first, so that it is one file, which one exchange takes out of use. A
+/// damaged one is set aside with all its sidecar files: first each file of the set gets its name in quarantine, then the
+/// sidecars' names are removed, and the last step exchanges the main file. With the main file first, a process that opens
+/// the path in between lets SQLite remove a `-wal` full of rows that does not belong to the fresh file. Where a link
+/// follows, there is no fresh file: the link replaces the main file's name.
+package final class SetAside: WritableEffect {
+    let effect: Effect
+    let place: String
+    /// The set's own directory.
+    let directory: String
+    /// Where the fresh file waits.
+    let fresh: String
+    private let record: QuarantineRecord
+    /// The file that was there when the update was decided; nil before the decision.
+    private let recorded: UInt64?
+    /// In a copied store, where inodes say nothing: the digest by which the staged file is known; else nil.
+    private let freshDigest: String?
+    /// The mark of the fresh file as it was when the update was decided; nil before the decision.
+    private let recordedFresh: UInt64?
+    /// Where it was staged what could still be read.
+    let salvaged: String
+    private var readable: Bool?
+    /// The file, if it could be drained.
+    private let drained: DrainedFile
+    /// Keeps other processes away from a file that could not be drained.
+    private var lease: WriteLease?
+    private var held: WriteLease? { drained.lease ?? lease }
+
+    /// Whether the content is that of the installed database: a journal or `-wal` of another one, too, can be read without
+    /// an error.
+    private let fits: () throws -> Bool
+
+    package static let salvagedName = "salvaged.db"
+    package static let reportName = "salvaged.json"
+    /// The fresh file as it was when it took the place.
+    private var put: FileFacts?
+    private static let suffixes = ["-journal", "-wal", "-shm"]
+
+    init(
+        _ effect: Effect, place: String, directory: String, fresh: String, record: QuarantineRecord, salvaged: String,
+        recorded: UInt64?, recordedFresh: UInt64?, freshDigest: String? = nil,
+        fits: @escaping () throws -> Bool = { true }
+    ) {
+        self.fits = fits
+        (self.effect, self.place, self.directory, self.fresh) = (effect, place, directory, fresh)
+        (self.record, self.salvaged, self.recorded) = (record, salvaged, recorded)
+        (self.recordedFresh, self.freshDigest) = (recordedFresh, freshDigest)
+        drained = DrainedFile(place)
+    }
+
+    private static let mostAttempts = 5
+
+    static func key(_ path: String) -> String { "original/\(path)" }
+
+    /// The inode by which recovery knows the file that is still to be set aside; 0 for no file.
+    var facts: [String: UInt64] {
+        get throws {
+            guard case .quarantine(let path, _, _) = effect.change else { return [:] }
+            return [
+                Self.key(path): try recorded ?? (isOriginalInPlace() ? current() : Files.facts(kept(""))?.inode ?? 0)
+            ]
+        }
+    }
+
+    private func current() throws -> UInt64 { try Files.facts(place)?.inode ?? 0 }
+    private var original: UInt64 { get throws { try recorded ?? decided ?? current() } }
+    private var decided: UInt64?
+
+    /// What was found before the file was leased: reading it for its digest would break the lease, and wait for that.
+    private var wasInPlace: Bool?
+
+    /// Whether the file that is to be set aside is still at its path.
+    private func isOriginalInPlace() throws -> Bool {
+        if let wasInPlace, held != nil { return wasInPlace }
+        guard let freshDigest, recorded != 0 else { return try current() == original }
+        // As long as the staged file waits, the two were not exchanged.
+        if try Files.facts(fresh) != nil { return try Transaction.isPublished(fresh, freshDigest) }
+        guard try Files.facts(kept("")) != nil else { return true }
+        return try isSameContent(place, kept(""))
+    }
+
+    /// Whether the original is where the staged file was.
+    private func isOriginalStaged() throws -> Bool {
+        guard let left = try Files.facts(fresh) else { return false }
+        guard let freshDigest, recorded != 0 else { return try left.inode == original }
+        return try !Transaction.isPublished(fresh, freshDigest)
+    }
+
+    private func isSameContent(_ one: String, _ other: String) throws -> Bool {
+        guard let a = try Files.facts(one), let b = try Files.facts(other), a.kind == b.kind else { return false }
+        if a.inode == b.inode, a.device == b.device { return true }
+        // A copy of the store may have made two files of one.
+        guard freshDigest != nil, a.kind == .file, a.size == b.size else { return false }
+        return try SHA256.digest(ofFileAt: one) == SHA256.digest(ofFileAt: other)
+    }
+
+    // MARK: keeping other processes out
+
+    /// No process may have the database open when the names change: what it wrote meanwhile would be set aside, too.
+    func hold() throws {
+        decided = try current()
+        // After a crash it may be done already.
+        let isInPlace = try isOriginalInPlace()
+        if recorded != nil || freshDigest != nil, !isInPlace { return }
+        wasInPlace = isInPlace
+        guard try Files.facts(place)?.kind == .file else { return }
+        if try isReadable(), try Self.drain(drained) { return }
+        do { lease = try WriteLease.take(place) } catch {
+            // Not our file, or not even readable: then the kernel grants no lease, but open files can still be seen.
+            if try OpenFiles.holders(of: [place]).isEmpty { return }
+        }
+        if lease == nil { throw inUse() }
+    }
+
+    /// Whether draining keeps everything. It is asked before the decision, and again when the file is held.
+    func isReadable() throws -> Bool {
+        if let readable { return readable }
+        let isReadable = try Self.isReadable(place) && fits()
+        readable = isReadable
+        return isReadable
+    }
+
+    /// Whether SQLite can open the file, finds nothing damaged in it, and takes what lies beside it for a part of it; found
+    /// out without changing anything.
+    ///
+    /// What SQLite would discard may be all that is left of rows, and a damaged file is kept exactly as it is, for salvage.
+    static func isReadable(_ place: String) throws -> Bool {
+        guard Files.isReadable(place) else { return false }
+        let sidecars = try Sidecars.of(place)
+        guard sidecars.paths.allSatisfy(Files.isReadable) else { return false }
+        do {
+            guard try sidecars.hasValidJournal(of: place), try sidecars.hasValidWAL() else { return false }
+            let tables = try Look.into(place) { connection -> Set<String>? in
+                let tables = try tableNames(connection)
+                // Else draining changes no byte, whatever is in the pages.
+                let header = try connection.header()
+                guard header.isWAL || !sidecars.isEmpty else { return tables }
+                // A file that was cut off may pass SQLite's checks. Beside a WAL its size says nothing.
+                if (sidecars.wal?.facts.size ?? 0) == 0 { try header.requireSize(connection.fileSize(), path: place) }
+                // What lies beside it may be of another file, and only the indexes tell.
+                return try connection.soundness(full: !sidecars.isEmpty, limit: 1).damage.isEmpty ? tables : nil
+            }
+            guard let tables else { return false }
+            return try sidecars.isEmpty || ownTables(place).isSubset(of: tables)
+        } catch let error as MoultError {
+            // These pass, and say nothing about the file.
+            let passing: [ResultCode] = [.full, .noMemory, .cannotOpen]
+            let passes = error.sqlite.map { passing.contains($0.resultCode.primary) } ?? false
+            if error.outcome == .busy || passes { throw error }
+            return false
+        }
+    }
+
+    private static func tableNames(_ connection: Connection) throws -> Set<String> {
+        Set(
+            try connection.query("SELECT name FROM main.sqlite_schema WHERE type = 'table'").compactMap {
+                if case .text(let name) = $0[0] { name } else { nil }
+            })
+    }
+
+    /// The tables that the file has without what lies beside it. If one of them is missing with it, that belongs to another
+    /// file: SQLite cannot tell, and would write it over this one.
+    private static func ownTables(_ place: String) throws -> Set<String> {
+        do {
+            let alone = try Connection(path: place, access: .immutable)
+            let names = try tableNames(alone)
+            try alone.close()
+            return names
+        } catch let error as MoultError where error.code == .databaseCorrupt {
+            // Alone it is no database, so it needs what lies beside it.
+            return []
+        }
+    }
+
+    /// Drains the file and holds it; false if that cannot be done to it, so that the whole set must be set aside.
+    static func drain(_ file: DrainedFile) throws -> Bool {
+        let place = file.path
+        do {
+            try file.hold(read: { _ in })
+            return true
+        } catch let error as MoultError {
+            if error.outcome == .busy {
+                // Sidecars that SQLite neither reads nor removes look like another process.
+                let files = try [place] + Sidecars.of(place).paths
+                guard try !OpenFiles.isOpenHere(place), try OpenFiles.holders(of: files).isEmpty else {
+                    throw InUse.error(place, advice: Self.advice)
+                }
+                return false
+            }
+            // SQLite calls a database read-only, too, if the disk has no room for its `-shm`.
+            let isDenied = !Files.isWritable(place) || !Files.isWritable(Files.directory(of: place))
+            let closed: [ResultCode] = [.corrupt, .notADatabase] + (isDenied ? [.readOnly, .cannotOpen] : [])
+            guard error.sqlite.map({ closed.contains($0.resultCode.primary) }) ?? true else { throw error }
+            return false
+        }
+    }
+
+    private static let advice = "Stop that program, and try again: what it writes meanwhile would be set aside, too."
+
+    private func inUse() -> MoultError { InUse.error(place, advice: Self.advice) }
+
+    /// Where a link follows, a process that asked for the file meanwhile would go on writing to what is in quarantine.
+    func stage() throws {
+        if put == nil, let held, try !held.isWhole() { throw inUse() }
+    }
+
+    func finish() throws { try release() }
+
+    func release() throws {
+        lease = nil
+        drained.release()
+    }
+
+    // MARK: there
+
+    func perform() throws {
+        // In a copied store a file that is gone may be in quarantine already.
+        let isNothing = try freshDigest == nil ? original == 0 : recorded == 0
+        if isNothing, try Files.facts(place) == nil, try Sidecars.of(place).isEmpty { return }
+        try make(directory)
+        var record = record
+        let owner = try Files.facts(place).flatMap { $0.kind == .file ? QuarantineRecord.Owner($0) : nil }
+        record.owner = try owner ?? QuarantineRecord(in: directory)?.owner
+        try record.write(to: directory)
+        let there = try Files.facts(place)
+        if try isOriginalInPlace() {
+            // Each step on the disk before the next: a name in quarantine before the one beside the database goes, and
+            // that before the fresh file comes, which would be read with it.
+            if let there, there.kind == .file { _ = try giveName(place, kept("")) }
+            let left = try Self.suffixes.compactMap { suffix in try name(suffix).map { (place + suffix, $0) } }
+            try syncQuarantine()
+            for (sidecar, name) in left { try setAside(sidecar, name) }
+            if !left.isEmpty { try Files.syncDirectory(Files.directory(of: place)) }
+            if there != nil {
+                if try Files.facts(fresh) != nil {
+                    try exchange()
+                } else if try Files.facts(kept("")) == nil {
+                    // The link that follows would replace the only name.
+                    try Files.rename(place, to: kept(""))
+                }
+            }
+        }
+        try tidy()
+        for name in try Files.list(salvaged) { try Files.rename("\(salvaged)/\(name)", to: "\(directory)/\(name)") }
+        for changed in [directory, Files.directory(of: directory), Files.directory(of: place)] {
+            try Files.syncDirectory(changed)
+        }
+    }
+
+    private func exchange() throws {
+        // The app must be able to use the fresh file as it used the old one. What cannot be given is the operator's.
+        if try Files.facts(place)?.kind == .file, try Files.canGiveAttributes(of: place) == nil {
+            try Files.copyAttributes(from: place, to: fresh)
+        }
+        put = try Files.facts(fresh)
+        for _ in 0..<Self.mostAttempts {
+            try Files.exchange(fresh, place)
+            guard let held, try !held.isWhole() else {
+                wasInPlace = nil
+                // In a copied store the old file is known by its digest.
+                if freshDigest != nil { try release() }
+                return
+            }
+            // A process is about to open the old file, and would find the fresh one's sidecars beside it.
+            try Files.exchange(fresh, place)
+            // If it only reads, all of the content is still in the one file.
+            guard drained.lease != nil, try drained.holdAgain() else { break }
+        }
+        put = nil
+        throw inUse()
+    }
+
+    /// What came out of the exchange has its name in quarantine, or gets it now: a directory, or another user's file.
+    private func tidy() throws {
+        guard try isOriginalStaged() else { return }
+        if try Files.facts(kept("")) == nil {
+            try Files.rename(fresh, to: kept(""))
+        } else if try isSameContent(kept(""), fresh) {
+            try Files.remove(fresh)
+        } else {
+            // In a copied store the name in quarantine is a file of its own, and the other one may have been written to.
+            try Files.rename(fresh, to: freeName(""))
+        }
+    }
+
+    /// The directories that may have been made for this, up to the one that is always there.
+    private func syncQuarantine() throws {
+        var changed = directory
+        for _ in 0..<4 {
+            try Files.syncDirectory(changed)
+            changed = Files.directory(of: changed)
+        }
+    }
+
+    /// Gives a sidecar its name in quarantine; nil if there is none.
+    private func name(_ suffix: String) throws -> String? {
+        let sidecar = place + suffix
+        guard let facts = try Files.facts(sidecar) else { return nil }
+        // One of the same name may be there from before a crash, after which a process opened the database once more.
+        let name = try isSameContent(kept(suffix), sidecar) ? kept(suffix) : freeName(suffix)
+        if facts.kind == .file { _ = try giveName(sidecar, name) }
+        return name
+    }
+
+    private func freeName(_ suffix: String) throws -> String {
+        var name = kept(suffix)
+        var number = 2
+        while try Files.facts(name) != nil {
+            name = "\(kept(suffix)).\(number)"
+            number += 1
+        }
+        return name
+    }
+
+    /// Takes a sidecar away, whose name in quarantine is on the disk; what can have one name only is renamed.
+    private func setAside(_ sidecar: String, _ name: String) throws {
+        if try Files.facts(name) != nil { try Files.remove(sidecar) } else { try Files.rename(sidecar, to: name) }
+    }
+
+    /// A second name for a file; false where that cannot be, for instance because it is another user's file.
+    private func giveName(_ file: String, _ name: String) throws -> Bool {
+        if try Files.facts(name) != nil { return true }
+        return try Files.hardLinkIfPossible(file, at: name)
+    }
+
+    // MARK: and back
+
+    /// Brings the whole set back. What may be in its place by now is set aside in turn, and nothing is lost.
+    func revert() throws {
+        wasInPlace = nil
+        if freshDigest != nil { try release() }
+        try tidy()
+        if try Files.facts(directory) == nil { return try finish() }
+        if try !isOriginalInPlace(), try isOriginalKept() { try bringBack() }
+        try tidyUndone()
+        for suffix in Self.suffixes where try Files.facts(kept(suffix)) != nil && Files.facts(place + suffix) == nil {
+            try Files.rename(kept(suffix), to: place + suffix)
+        }
+        try Files.syncDirectory(Files.directory(of: place))
+        try removeIfEmpty()
+        try finish()
+    }
+
+    /// Whether quarantine has the file that is to come back.
+    private func isOriginalKept() throws -> Bool {
+        guard let facts = try Files.facts(kept("")) else { return false }
+        return try freshDigest != nil || facts.inode == original
+    }
+
+    private func bringBack() throws {
+        var new: DrainedFile?
+        if try !isUntouched() {
+            new = try keepNew()
+        } else if freshDigest != nil {
+            // In a copied store recovery knows the fresh file by where it waits.
+            try Files.rename(place, to: fresh)
+        }
+        // A process that opens it from now on waits until its sidecars are there, too. Without a lease of the kernel
+        // only the moment between two renames is left.
+        if held == nil { lease = try? WriteLease.take(kept("")) }
+        // What was put in place may be gone, or moved with its sidecars.
+        guard try Files.facts(place) != nil else { return try Files.rename(kept(""), to: place) }
+        try Files.exchange(kept(""), place)
+        guard let new, try !new.isHeld() else { return }
+        try Files.exchange(kept(""), place)
+        throw inUse()
+    }
+
+    /// What came out of the exchange has its name in a set of its own, or is as it was staged.
+    private func tidyUndone() throws {
+        let original = try original
+        guard freshDigest == nil, original != 0, try current() == original, let left = try Files.facts(kept("")),
+            left.kind == .file, left.inode != original
+        else { return }
+        if left.links > 1 {
+            try Files.remove(kept(""))
+        } else if try Files.facts(fresh) == nil {
+            try Files.rename(kept(""), to: fresh)
+        }
+    }
+
+    /// What is in place by now may have rows of an app: it becomes a set of its own. Gives the file while it is held; nil if
+    /// it was moved with its sidecars, because it could not be drained.
+    private func keepNew() throws -> DrainedFile? {
+        guard let facts = try Files.facts(place) else { return nil }
+        let new = DrainedFile(place)
+        let isDrained = try facts.kind == .file && Self.isReadable(place) && Self.drain(new)
+        let set = try freeDirectory()
+        try make(set)
+        var record = record
+        (record.reason, record.why) = (.undone, "an undo after a crash replaced it")
+        (record.owner, record.isPending) = (QuarantineRecord.Owner(facts), true)
+        try record.write(to: set)
+        let name = "\(set)/\(Files.name(of: place))"
+        let isLinked = try isDrained && freshDigest == nil && Files.hardLinkIfPossible(place, at: name)
+        if !isLinked {
+            for suffix in Self.suffixes + [""] where try Files.facts(place + suffix) != nil {
+                try Files.rename(place + suffix, to: name + suffix)
+            }
+        }
+        for changed in [set, Files.directory(of: set), Files.directory(of: place)] { try Files.syncDirectory(changed) }
+        return isLinked ? new : nil
+    }
+
+    private func freeDirectory() throws -> String {
+        let above = Files.directory(of: directory)
+        let stem = Files.name(of: directory).dropLast(record.database.count)
+        var number = 2
+        while try Files.facts("\(above)/\(stem)\(number)-\(record.database)") != nil { number += 1 }
+        return "\(above)/\(stem)\(number)-\(record.database)"
+    }
+
+    /// Whether the fresh file is in place as it was put there, and no process has opened it.
+    private func isUntouched() throws -> Bool {
+        guard let now = try Files.facts(place), try Sidecars.of(place).isEmpty else { return false }
+        if let put {
+            guard now.inode == put.inode, now.modified == put.modified else { return false }
+        } else {
+            guard let recordedFresh, MadeFile.mark(now) == recordedFresh else { return false }
+        }
+        // Without a lease it cannot be told.
+        return (try? WriteLease.take(place)).flatMap(\.self) != nil
+    }
+
+    /// What could not go back stays, with its record.
+    private func removeIfEmpty() throws {
+        for suffix in [""] + Self.suffixes {
+            if try isSameContent(kept(suffix), place + suffix) { try Files.remove(kept(suffix)) }
+        }
+        let ours = [QuarantineRecord.fileName, "\(QuarantineRecord.fileName).new", Self.salvagedName, Self.reportName]
+        if try Files.list(directory).allSatisfy(ours.contains) { try Files.removeTree(directory) }
+    }
+
+    private func kept(_ suffix: String) -> String { "\(directory)/\(Files.name(of: place))\(suffix)" }
+
+    private func make(_ directory: String) throws {
+        let above = Files.directory(of: directory)
+        try Files.ensureDirectory(Files.directory(of: above))
+        try Files.ensureDirectory(above)
+        try Files.ensureDirectory(directory, mode: 0o700)
+    }
+}

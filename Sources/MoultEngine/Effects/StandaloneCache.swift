@@ -1,0 +1,305 @@
+internal import CLinux
+internal import Glibc
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultSQLite
+internal import MoultStore
+internal import StepKit
+
+/// The cache of an app without releases: one database file that the app can fill again.
+///
+/// A kill at any moment leaves the old set of files or the new file. The fresh file is complete and synced before the old
+/// one goes, and one exchange of names replaces the main file. Sidecars that cannot be checkpointed are renamed first,
+/// because SQLite would read them with the fresh file. The new names contain the inode of their main file: if it is still
+/// in place, the next call knows that the set is incomplete.
+package struct StandaloneCache {
+    package enum Outcome: Equatable, Sendable {
+        case ready
+        /// With the reason.
+        case recreated(String)
+    }
+
+    /// What to do with a file that another process has open or locked.
+    package enum Policy: Sendable {
+        /// Replace it: that process keeps the old file, which has no name any more.
+        case replaceOpen
+        /// Replace closed regular files only, and nothing that belongs to a store.
+        case refuse
+    }
+
+    /// The schema that the app expects, and a way to make an empty database with it.
+    package struct Expected {
+        let shape: SchemaShape
+        let applicationID: Int32
+        let userVersion: Int32
+        /// Makes the database at a path.
+        let make: (String) throws -> Void
+
+        /// What SQL makes.
+        package init(sql: String) throws {
+            let connection = try Connection.inMemory()
+            do { try connection.execute(sql) } catch {
+                throw MoultError(
+                    .cacheSchema, .usage, what: "the schema of a cache cannot be made",
+                    why: (error as? MoultError)?.why ?? "\(error)", now: "Correct the SQL.", cause: error)
+            }
+            try self.init(Identity(of: connection)) { path in
+                let connection = try Connection(path: path, access: .readWriteCreate)
+                try connection.execute(sql)
+                try connection.close()
+            }
+            try connection.close()
+        }
+
+        /// A database that was built for this.
+        package init(template: String) throws {
+            let connection = try Connection(path: template, access: .immutable)
+            try self.init(Identity(of: connection)) { try Files.copy(template, to: $0, mode: 0o600) }
+            try connection.close()
+        }
+
+        private init(_ identity: Identity, make: @escaping (String) throws -> Void) throws {
+            (shape, applicationID, userVersion) = (identity.shape, identity.applicationID, identity.userVersion)
+            self.make = make
+        }
+
+        func difference(to found: Identity) -> String? {
+            if let difference = found.shape.diff(against: shape).first { return difference }
+            if applicationID != 0, applicationID != found.applicationID {
+                return "its application_id is \(found.applicationID), not \(applicationID)"
+            }
+            if userVersion != 0, userVersion != found.userVersion {
+                return "its user_version is \(found.userVersion), not \(userVersion)"
+            }
+            return nil
+        }
+    }
+
+    /// The path as the caller wrote it, for messages.
+    private let name: String
+    private let path: String
+    private let policy: Policy
+
+    private static let suffixes = ["-journal", "-wal", "-shm"]
+    /// How many seconds another process may take to make the same cache.
+    private static let patience = 30
+
+    package init(_ name: String, _ policy: Policy) throws {
+        (self.name, self.policy) = (name, policy)
+        path = try Files.absolute(name)
+    }
+
+    private var directory: String { Files.directory(of: path) }
+    /// Leftovers have fixed names, so that the next call finds them after a crash.
+    private var fresh: String { "\(directory)/.\(Files.name(of: path)).moult-new" }
+    private var oldName: String { ".\(Files.name(of: path)).moult-old" }
+    private func old(_ inode: UInt64, _ suffix: String) -> String { "\(directory)/\(oldName)-\(inode)\(suffix)" }
+
+    package func prepare(_ expected: Expected) throws -> Outcome {
+        if policy == .refuse { try refuseOthers() }
+        // A shared lock while the file is checked, because another process may be replacing it.
+        let isReady = try locked(.shared) {
+            try fault(expected) == nil && Files.facts(fresh) == nil
+        }
+        if isReady { return .ready }
+        return try locked(.exclusive) {
+            // Another process may have made it meanwhile.
+            let fault = try fault(expected)
+            if fault != nil { try replace(expected) }
+            try removeLeftovers()
+            return fault.map { .recreated($0) } ?? .ready
+        }
+    }
+
+    // MARK: checking
+
+    private func fault(_ expected: Expected) throws -> String? {
+        if let inode = try Files.facts(path)?.inode,
+            try Self.suffixes.contains(where: { try Files.facts(old(inode, $0)) != nil })
+        {
+            return "a process was killed while it replaced the file"
+        }
+        let pages: Fitness.Pages = policy == .refuse ? .quick : .ifLeftOpen
+        switch try Fitness.of(path, pages: pages, judge: { try expected.difference(to: Identity(of: $0)) }) {
+        case .fits: return nil
+        case .missing: return policy == .refuse ? "the file was missing" : "it was not there"
+        case .unfit(let why): return why
+        case .untold(let error):
+            // The state of a locked database is unknown, and a failing disk is no reason to write to it.
+            if policy == .refuse { throw error }
+            return error.why ?? error.what
+        }
+    }
+
+    private func refuseOthers() throws {
+        if let error = try StoreLayout.ownership(of: path, name) { throw error }
+        guard let facts = try Files.facts(path) else { return }
+        func refusal(_ why: String, _ now: String) -> MoultError {
+            MoultError(.notACache, .refused, what: "\(name) cannot be used as a cache", why: why, now: now)
+        }
+        guard facts.kind == .file else { throw refusal("it is not a regular file", Files.moveAway(name)) }
+        for suffix in Self.suffixes {
+            if let facts = try Files.facts(path + suffix), facts.kind != .file {
+                throw refusal("\(name)\(suffix) is not a regular file", Files.moveAway(name + suffix))
+            }
+        }
+        guard Files.isReadable(path) else {
+            throw refusal("this user may not read it", "Run the command as the owner of the file.")
+        }
+        if try Files.isMountPoint(path) {
+            throw refusal("it is a mount point, which cannot be replaced", "Mount its directory instead.")
+        }
+    }
+
+    // MARK: replacing
+
+    private func replace(_ expected: Expected) throws {
+        try removeFresh()
+        let held = policy == .refuse ? try hold() : nil
+        do {
+            try expected.make(fresh)
+            try giveAttributes()
+            try exchange(held)
+        } catch {
+            // The first error is the one to report; the next call removes what is left.
+            try? removeFresh()
+            throw error
+        }
+        try Files.syncDirectory(directory)
+    }
+
+    private func exchange(_ held: WriteLease?) throws {
+        // The sidecars go first: otherwise another process could read the fresh file with the rows of the old `-wal`.
+        let inode = try Files.facts(path)?.inode ?? 0
+        let sidecars = try Self.suffixes.filter { try Files.facts(path + $0) != nil }
+        do {
+            for suffix in sidecars { try Files.rename(path + suffix, to: old(inode, suffix)) }
+            if !sidecars.isEmpty { try Files.syncDirectory(directory) }
+            if try Files.renameIfFree(fresh, to: path) { return }
+            try Files.exchange(fresh, path)
+            guard let held, try !held.isWhole() else { return }
+            // A process is about to open the old file.
+            try Files.exchange(fresh, path)
+            throw inUse()
+        } catch {
+            for suffix in sidecars where try Files.facts(old(inode, suffix)) != nil {
+                try Files.rename(old(inode, suffix), to: path + suffix)
+            }
+            throw error
+        }
+    }
+
+    private func giveAttributes() throws {
+        guard policy == .refuse, let facts = try Files.facts(path), facts.kind == .file else {
+            return try Files.seal(fresh, mode: 0o644)
+        }
+        if let why = try Files.canGiveAttributes(of: facts) {
+            throw MoultError(
+                .notACache, .refused, what: "\(name) cannot be replaced: a new file would have another owner", why: why,
+                now: "Run the command as the owner of the file.")
+        }
+        try Files.copyAttributes(from: path, to: fresh)
+        try Files.syncFile(fresh)
+    }
+
+    /// Makes sure that no process has the file open; checkpoints it if SQLite can read it, so that it is one file.
+    private func hold() throws -> WriteLease? {
+        let files = [path] + Self.suffixes.map { path + $0 }
+        guard try OpenFiles.holders(of: files).isEmpty else { throw inUse() }
+        guard try Files.facts(path) != nil else { return nil }
+        let drained = DrainedFile(path)
+        if try SetAside.isReadable(path), try SetAside.drain(drained) { return drained.lease }
+        do {
+            guard let lease = try WriteLease.take(path) else { throw inUse() }
+            return lease
+        } catch let error as MoultError where error.code != .inUse {
+            // The kernel grants leases to the owner of a file only. Open files were looked for above.
+            return nil
+        }
+    }
+
+    private func inUse() -> MoultError { InUse.error(name, advice: "Close that program, then run the command again.") }
+
+    /// The fresh name goes last: it shows that there are leftovers.
+    private func removeLeftovers() throws {
+        for name in try Files.list(directory) where name.hasPrefix(oldName) {
+            try Files.removeTree("\(directory)/\(name)")
+        }
+        try removeFresh()
+    }
+
+    private func removeFresh() throws {
+        for suffix in Self.suffixes + [""] { try Files.removeTree(fresh + suffix) }
+    }
+
+    // MARK: locking
+
+    private func locked<R>(_ mode: FileLock.Mode, _ body: () throws -> R) throws -> R {
+        let lock = try lock(mode)
+        defer { withExtendedLifetime(lock) {} }
+        return try body()
+    }
+
+    /// Locks the directory, because the file itself is replaced.
+    private func lock(_ mode: FileLock.Mode) throws -> FileLock {
+        let until = Timestamp.now.seconds + Self.patience
+        while true {
+            if let lock = try FileLock.take(directory, mode, directory: true) { return lock }
+            if Timestamp.now.seconds >= until { break }
+            usleep(10_000)
+        }
+        let holders = try LockHolders.of(directory).map(\.description).joined(separator: ", ")
+        throw MoultError(
+            .locked, .busy, what: "the cache \(path) is being made",
+            why: "\(holders.isEmpty ? "another process" : holders) has the lock of \(directory)",
+            now: "Try again later.")
+    }
+}
+
+extension StoreLayout {
+    /// The error for a path that a store manages, with the command that does; nil for any other path.
+    fileprivate static func ownership(of path: String, _ name: String) throws -> MoultError? {
+        // The directory may be missing; whoever makes the file says so.
+        guard try Files.factsThroughLinks(Files.directory(of: path)) != nil else { return nil }
+        let directory = try Files.resolved(Files.directory(of: path))
+        let place = "\(directory == "/" ? "" : directory)/\(Files.name(of: path))"
+        var root = directory
+        while true {
+            let layout = try StoreLayout(root: root)
+            if try Files.facts(layout.settings) != nil, let command = try layout.command(for: place) {
+                return MoultError(
+                    .notACache, .refused, what: "\(name) belongs to the store \(root)",
+                    why: "a release of the store decides what is there",
+                    now: "Repair it with: \(shellLine(command + ["--store", root]))")
+            }
+            if root == "/" { return nil }
+            root = Files.directory(of: root)
+        }
+    }
+
+    private func command(for place: String) throws -> [String]? {
+        let apply = ["moult", "apply", "MANIFEST"]
+        if place.hasPrefix("\(hidden)/") || place == hidden || own.contains(place) || place == settings { return apply }
+        let store = StoreSnapshot(self)
+        guard let generation = try store.installed else { return nil }
+        let database = try generation.manifest.databases.first { database in
+            let file = try store.place(of: database)
+            let directory = Files.directory(of: file)
+            guard try Files.factsThroughLinks(directory) != nil else { return false }
+            return "\(try Files.resolved(directory))/\(Files.name(of: file))" == place
+        }
+        guard let database else { return nil }
+        switch database.kind {
+        case .reference: return apply
+        case .cache: return ["moult", "reset", database.name]
+        case .user, .shared: return ["moult", "reset", database.name, "--set-user-data-aside"]
+        }
+    }
+}
+
+extension MoultError.Code {
+    /// The SQL of an app's own cache is wrong.
+    static let cacheSchema = Self(821)
+    /// A path cannot be used for a cache without releases.
+    static let notACache = Self(822)
+}

@@ -1,0 +1,440 @@
+internal import Glibc
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultSQLite
+internal import MoultStore
+internal import MoultTrust
+internal import StepKit
+
+/// Takes the effects on writable databases through their stages: all of them are held before any is changed.
+final class WritableEffects {
+    private let transaction: Transaction
+    private let plan: Plan
+    private let release: Manifest
+    private let installed: Manifest?
+    /// What was recorded with the decision: inodes of staged files, and what the effects recorded.
+    var inodes: [String: UInt64] {
+        didSet { if inodes != oldValue, !isHeld { built = nil } }
+    }
+    /// In a copied store: the digests of staged files, because the inodes say nothing.
+    private let digests: [String: String]?
+    private var built: [any WritableEffect]?
+    private var isHeld = false
+    /// The databases whose WAL mode draining takes away.
+    private var wal: Set<String> = []
+    /// Whether something was committed that cannot be taken back: from then on there is only forward.
+    private(set) var isIrrevocable = false
+
+    init(
+        transaction: Transaction, plan: Plan, inodes: [String: UInt64], digests: [String: String]? = nil,
+        installed: Manifest?, release: Manifest
+    ) {
+        (self.transaction, self.plan, self.inodes, self.digests) = (transaction, plan, inodes, digests)
+        (self.installed, self.release) = (installed, release)
+    }
+
+    /// How long to try to hold all databases at once.
+    private static let patience: Duration = .seconds(10)
+
+    // MARK: the stages
+
+    /// Takes hold of every database; before the decision, or when an update is recovered.
+    func hold() throws {
+        // SQLite leaves a journal beside a file in which a power cut interrupts it, and recovery looks only where a
+        // transaction says that something was begun.
+        let effects = try effects().filter { try !isDone($0.effect) }
+        if !effects.isEmpty { try transaction.journal.sync() }
+        isHeld = true
+        for effect in effects where !(effect is SetAside) {
+            let path = effect.effect.drainedPath.map(place) ?? effect.place
+            try HardLinks(path, own: names(path)).separate()
+        }
+        // Before anything is drained: what is refused must not change even a journal mode.
+        for effect in effects where effect.effect.drainedPath != nil && !(effect is LiveReplacement) {
+            try proveFree(effect)
+        }
+        try noteModes(effects)
+        // Migrations wait long for the transactions of others, and nothing else may be locked meanwhile.
+        for effect in effects where effect.waitsForOthers { try effect.hold() }
+        try acquire(effects)
+        for effect in effects where !effect.waitsForOthers { try effect.hold() }
+    }
+
+    private func acquire(_ effects: [any WritableEffect]) throws {
+        let deadline = ContinuousClock.now + Self.patience
+        while true {
+            do { return try effects.forEach { try $0.acquire() } } catch let error as MoultError
+                where error.outcome == .busy && ContinuousClock.now < deadline
+            {
+                // Another process has one of them for a moment: all are released, so that it can end its transaction.
+                for effect in effects.reversed() where effect is LiveReplacement { try effect.release() }
+            }
+        }
+    }
+
+    private func proveFree(_ effect: any WritableEffect) throws {
+        if let adoption = effect as? Adoption, adoption.isLive { return }
+        guard let path = effect.effect.drainedPath.map(place), try Files.facts(path)?.kind == .file else { return }
+        let files = try [path] + Sidecars.of(path).paths
+        let deadline = ContinuousClock.now + .seconds(2)
+        while try OpenFiles.isOpenHere(path) || !OpenFiles.holders(of: files).isEmpty {
+            if ContinuousClock.now >= deadline { throw InUse.error(path, advice: "Stop that program, and try again.") }
+            usleep(20_000)
+        }
+    }
+
+    /// The names that this transaction itself, or an adoption, may have given to a database.
+    private func names(_ place: String) throws -> [String] {
+        var directories = try Generation.names(transaction.layout).filter { $0.hasPrefix(Generation.adopted) }
+            .map(transaction.layout.generation)
+        for root in Set([transaction.layout.quarantine] + plan.made.map { transaction.layout.quarantine(of: $0) }) {
+            directories += try Files.list(root).filter { $0.hasPrefix("\(transaction.id)-") }.map { "\(root)/\($0)" }
+        }
+        let files = try directories.flatMap { directory in try Files.list(directory).map { "\(directory)/\($0)" } }
+        return files + plan.made.map { transaction.waiting($0) }
+    }
+
+    private func noteModes(_ effects: [any WritableEffect]) throws {
+        for effect in effects {
+            guard let path = effect.effect.drainedPath, try Files.facts(place(path))?.kind == .file,
+                try (effect as? SetAside)?.isReadable() ?? true, try isWAL(place(path))
+            else { continue }
+            wal.insert(path)
+        }
+        if !wal.isEmpty { try transaction.journal.draining(wal: wal) }
+    }
+
+    private func isWAL(_ place: String) throws -> Bool {
+        // What this user may not read is set aside as it is.
+        do { return try Connection.header(ofFileAt: place).isWAL } catch let error as MoultError
+            where error.code == .databaseCorrupt || !Files.isReadable(place)
+        { return false }
+    }
+
+    /// What the decision records: facts for recovery, and which old content is expendable.
+    func facts() throws -> [String: UInt64] {
+        try effects().reduce(into: [:]) { $0.merge(try $1.facts) { $1 } }
+    }
+
+    /// The digests of staged files that carry no marker of their release, for recovery in a copied store: what a reset
+    /// puts back from quarantine. All others are known by their marker, or by the release's own digest.
+    func stagedDigests() throws -> [String: String] {
+        var digests: [String: String] = [:]
+        for effect in plan.effects {
+            guard case .quarantine(let path, _, _) = effect.change else { continue }
+            let waiting = transaction.waiting(path)
+            guard try Files.facts(waiting)?.kind == .file else { continue }
+            digests["waiting/\(path)"] = try SHA256.digest(ofFileAt: waiting).hex
+        }
+        return digests
+    }
+
+    func expendable() throws -> [String: Displacement.Proof] {
+        var proofs: [String: Displacement.Proof] = [:]
+        for effect in try effects() {
+            guard case .replace(let path, _, _, _, _, _, _) = effect.effect.change,
+                let proof = effect.displacement?.proof, proof != .kept
+            else { continue }
+            proofs[path] = proof
+        }
+        return proofs
+    }
+
+    /// What happened to the rows of each database.
+    func fates() throws -> [RowFate] {
+        try effects().flatMap { effect in
+            effect.fates.map {
+                var fate = $0
+                fate.database = effect.effect.database
+                return fate
+            }
+        }
+    }
+
+    func perform(_ effect: Effect) throws { try find(effect)?.perform() }
+    func revert(_ effect: Effect) throws { try find(effect)?.revert() }
+
+    /// Commits everything. Until the first commit everything that can fail for want of room or a lock has been tried.
+    func finish() throws {
+        let effects = try effects()
+        for effect in effects { try effect.stage() }
+        for effect in effects {
+            do { if try effect.commit() { isIrrevocable = true } } catch {
+                // Where not even that can be found out, forward is the only safe way.
+                isIrrevocable = isIrrevocable || ((try? effect.isCommitted()) ?? true)
+                throw error
+            }
+        }
+        for effect in effects { try effect.finish() }
+        try restoreModes(isInstalled: true)
+        try Displacement.settle(transaction, plan, isInstalled: true)
+        try syncNames(effects)
+    }
+
+    /// Releases everything, and leaves the app's files as an app would.
+    func rest() throws {
+        guard isHeld else { return }
+        for effect in try effects().reversed() { try effect.release() }
+        try restoreModes(isInstalled: false)
+        try Displacement.settle(transaction, plan, isInstalled: false)
+    }
+
+    private func restoreModes(isInstalled: Bool) throws {
+        try JournalModeRestore.restore(plan, transaction.layout, wal: wal, isInstalled: isInstalled)
+    }
+
+    /// SQLite removes its journal and does not sync that: after a power cut it could be there again, and be rolled back.
+    private func syncNames(_ effects: [any WritableEffect]) throws {
+        for directory in Set(effects.map { Files.directory(of: $0.place) }).sorted() {
+            try Files.syncDirectory(directory)
+        }
+    }
+
+    // MARK: recovery
+
+    /// Whether the effect was done already; recovery must not do it twice.
+    func isDone(_ effect: Effect) throws -> Bool {
+        switch effect.change {
+        case .replace(let path, _, _, _, _, _, _): try isReplaced(effect, path)
+        case .migrate(let path, _, _, let target, _): try Migration.isDone(place(path), target: target)
+        default: false
+        }
+    }
+
+    /// Whether the database has this release's content. Before the decision nothing is replaced, whatever a file's marker
+    /// says: a file that is taken over may have had the same content before.
+    private func isReplaced(_ effect: Effect, _ path: String) throws -> Bool {
+        guard let database = effect.database.flatMap(release.database), !inodes.isEmpty || digests != nil,
+            let facts = try Files.factsThroughLinks(place(path))
+        else { return false }
+        guard database.kind == .shared else {
+            // Without a marker: the staged file is in place, or in the place of the old one.
+            if digests == nil { return try Files.facts(place(path))?.inode == inodes["waiting/\(path)"] }
+            // The app may have written to it since, but nothing writes to the file that waits.
+            let waiting = transaction.waiting(path)
+            if try Files.facts(waiting) != nil { return try !Transaction.isPublished(waiting, database.sha256) }
+            return try Transaction.isPublished(place(path), database.sha256)
+        }
+        if let old = inodes[Exchange.oldKey(path)], old == facts.inode { return false }
+        guard try isDatabase(place(path)) else { return false }
+        let connection = try Connection(path: place(path), access: .readWrite)
+        let isThere =
+            try connection.int(ReleaseMarker.isThere) == 1
+            && connection.scalar(ReleaseMarker.digest) == .text(database.sha256)
+            && inodes[LiveReplacement.key(path)].map { try $0 != LiveReplacement.schemaVersion(connection) } ?? true
+        try connection.close()
+        return isThere
+    }
+
+    private func isDatabase(_ place: String) throws -> Bool {
+        do {
+            _ = try Look.into(place) { try $0.int("PRAGMA schema_version") }
+            return true
+        } catch let error as MoultError where error.code == .databaseCorrupt { return false }
+    }
+
+    /// Throws if something was committed that going back would leave behind: for an undo after a crash.
+    func proveRevocable() throws {
+        for effect in plan.effects {
+            let isCommitted =
+                switch effect.change {
+                case .migrate(let path, _, _, let target, _): try Migration.isDone(place(path), target: target)
+                case .replace(let path, _, _, .live, _, _, _): try isReplaced(effect, path)
+                case .restoreRows: try rowRestore(effect)?.isCommitted() ?? false
+                default: false
+                }
+            guard isCommitted else { continue }
+            throw MoultError(
+                .stuck, .refused, what: "the update to \(release.version) cannot be undone any more",
+                why: "it is done in \(effect.database ?? "a database") already, and apps may have written since",
+                now: "Finish it: moult recover. Then go back with: moult rollback")
+        }
+    }
+
+    // MARK: the effects of the plan
+
+    private func find(_ effect: Effect) throws -> (any WritableEffect)? {
+        try effects().first { $0.effect == effect }
+    }
+
+    /// In the order in which they are held: what only waits for transactions of other processes to end comes first, and
+    /// leases last, because they are for moments.
+    private func effects() throws -> [any WritableEffect] {
+        if let built { return built }
+        var exchanges: [String: Exchange] = [:]
+        var live: [LiveReplacement] = []
+        var adoptions: [String: Adoption] = [:]
+        let isLive = Set(
+            plan.effects.compactMap { effect -> String? in
+                guard case .replace(let path, _, _, .live, _, _, _) = effect.change else { return nil }
+                return path
+            })
+        for effect in plan.effects {
+            guard case .replace(let path, _, _, .exchange, _, _, _) = effect.change else { continue }
+            exchanges[path] = try exchange(effect, path)
+        }
+        for effect in plan.effects {
+            guard case .adopt(let path, let generation) = effect.change else { continue }
+            adoptions[path] = Adoption(
+                effect, path: path, generation: generation, transaction: transaction, product: plan.product,
+                exchange: exchanges[path], isLive: isLive.contains(path))
+        }
+        for effect in plan.effects {
+            guard case .replace(let path, _, _, .live, _, _, _) = effect.change else { continue }
+            let adoption = adoptions[path]
+            live.append(
+                LiveReplacement(
+                    effect, place: place(path), waiting: transaction.waiting(path),
+                    transfer: try transfer(effect, path), displacement: try displacement(effect, place(path)),
+                    adopt: { try adoption?.copy($0) },
+                    isDone: { [unowned self] in try isReplaced(effect, path) }))
+        }
+        var all: [any WritableEffect] = try plan.effects.compactMap { try migration($0) }
+        all += plan.effects.compactMap { rowRestore($0) }
+        all += live
+        all += try plan.effects.compactMap { try setAside($0) }
+        all += plan.effects.compactMap { exchanges[$0.exchangedPath ?? ""] }
+        all += plan.effects.compactMap { effect in
+            guard case .adopt(let path, _) = effect.change else { return nil }
+            return adoptions[path]
+        }
+        all += plan.effects.compactMap { effect in
+            guard case .move(let from, let path) = effect.change else { return nil }
+            return MoveFile(
+                effect, from: place(from), to: place(path), exchange: exchanges[path],
+                inode: inodes[MoveFile.key(place(from))])
+        }
+        built = all
+        return all
+    }
+
+    private func exchange(_ effect: Effect, _ path: String) throws -> Exchange {
+        let from = plan.movedFrom(path).map(place)
+        let held = try from.flatMap { try isMoved($0, to: place(path)) ? nil : $0 } ?? place(path)
+        return Exchange(
+            effect, place: place(path), held: held, waiting: transaction.waiting(path),
+            transfer: try transfer(effect, path),
+            displacement: try displacement(effect, held, at: from ?? held),
+            counter: inodes[Exchange.key(path)], replaced: inodes[Exchange.oldKey(path)],
+            isDone: { [unowned self] in try isReplaced(effect, path) })
+    }
+
+    /// Whether the file has its new path already. An app may have made another file at the old path after a crash.
+    private func isMoved(_ from: String, to path: String) throws -> Bool {
+        try MoveFile.isDone(from: from, to: path, inode: inodes[MoveFile.key(from)])
+    }
+
+    private func migration(_ effect: Effect) throws -> Migration? {
+        guard case .migrate(let path, let members, _, let target, _) = effect.change,
+            let database = effect.database.flatMap(release.database)
+        else { return nil }
+        if try Migration.isDone(place(path), target: target) { return nil }
+        var migrations = Migrations(
+            try database.migrations.filter { members.contains($0.member) }.map {
+                try .init(name: $0.member, number: $0.number, file: "\(transaction.unpacked)/\($0.member)")
+            })
+        migrations.mayShrink = { [release] in release.mayShrink(database.name, table: $0, from: $1, to: $2) }
+        return Migration(
+            effect, place: place(path), migrations: migrations, target: target,
+            copy: "\(transaction.directory)/held/\(path)", displacement: try displacement(effect, place(path)))
+    }
+
+    private func rowRestore(_ effect: Effect) -> RowRestore? {
+        guard case .restoreRows(let path, let table, _, _, let generations) = effect.change,
+            let member = effect.database.flatMap(release.database)?.member
+        else { return nil }
+        return RowRestore(
+            effect, place: place(path), table: table, source: Staging.restoredRows(in: transaction.directory),
+            shipped: generations.map { "\(transaction.layout.generation($0))/\(member)" })
+    }
+
+    private func setAside(_ effect: Effect) throws -> SetAside? {
+        guard case .quarantine(let path, _, _) = effect.change else { return nil }
+        return SetAside(
+            effect, place: place(path), directory: try shelf(effect, path), fresh: transaction.waiting(path),
+            record: try record(effect, place(path)), salvaged: "\(transaction.directory)/salvaged",
+            recorded: inodes[SetAside.key(path)], recordedFresh: inodes[MadeFile.key(path)],
+            freshDigest: digests.map {
+                $0["waiting/\(path)"] ?? effect.database.flatMap(release.database)?.sha256 ?? ""
+            }, fits: { [layout = transaction.layout] in try Self.fits(path, in: layout) })
+    }
+
+    /// Whether a database that is installed has what the release says; of any other nobody can tell.
+    private static func fits(_ path: String, in layout: StoreLayout) throws -> Bool {
+        let store = StoreSnapshot(layout)
+        guard let generation = try store.installed,
+            let database = try generation.manifest.databases.first(where: {
+                try !$0.kind.isSealed && store.place(of: $0) == layout.file(path)
+            })
+        else { return true }
+        return try Assessment(of: generation, in: store).finding(of: database, .deep).fault == nil
+    }
+
+    /// `path` is where apps know the file, which the update may have moved already.
+    private func displacement(_ effect: Effect, _ held: String, at path: String? = nil) throws -> Displacement {
+        Displacement(place: held, directory: try shelf(effect, held), record: try record(effect, path ?? held))
+    }
+
+    private func shelf(_ effect: Effect, _ path: String) throws -> String {
+        let path = path.hasPrefix(transaction.layout.root + "/") ? Files.name(of: path) : path
+        return transaction.layout.quarantined(effect.database ?? Files.name(of: path), path: path, by: transaction.id)
+    }
+
+    private func record(_ effect: Effect, _ held: String) throws -> QuarantineRecord {
+        guard let database = effect.database.flatMap(release.database) else {
+            throw MoultError(.stuck, what: "the plan names a database that the release does not have", why: effect.text)
+        }
+        let (why, reason): (String, KeptReason) =
+            switch effect.change {
+            case .quarantine(_, let why, let reason): (why, reason)
+            case .replace(_, _, _, _, _, let reason, _):
+                (
+                    reason == .rolledBack
+                        ? "rolled back to \(release.version)" : "release \(release.version) replaced it", reason
+                )
+            case .migrate(_, _, let from, let to, _): ("from user_version \(from) to \(to)", .migrated)
+            default: (effect.text, .replaced)
+            }
+        let before = installed?.databases.first { $0.name == database.name }
+        return QuarantineRecord(
+            database: database.name, kind: before?.kind ?? database.kind, path: held, why: why, reason: reason,
+            release: before == nil ? "" : plan.from?.version.description ?? "")
+    }
+
+    /// How the content of the database at a path is transferred.
+    func transfer(_ effect: Effect, _ path: String) throws -> ContentTransfer {
+        guard case .replace(_, _, _, _, _, let reason, _) = effect.change,
+            let database = effect.database.flatMap(release.database)
+        else {
+            throw MoultError(.stuck, what: "the plan names a database that the release does not have", why: effect.text)
+        }
+        // A file from before moult is not the installed database of the same name, which is at another path.
+        let before =
+            plan.adopts(path) ? nil : installed?.databases.first { $0.name == database.name && $0.kind == .shared }
+        let old: ContentTransfer.Old
+        if reason == .takenOver {
+            old = .takenOver
+        } else if let before, let from = plan.from {
+            old = .shipped("\(transaction.layout.generation(from.generation))/\(before.member)")
+        } else if plan.adopts(path) {
+            old = .foreign
+        } else {
+            old = .takenOver
+        }
+        let isBack = database.kind != .shared
+        return ContentTransfer(
+            database: database, release: release.version, old: old,
+            rules: isBack
+                ? [] : Preservation(from: before, to: database, isRollback: plan.purpose == .rollback).rules,
+            acceptsUnpreserved: plan.request.acceptUnpreserved || database.unpreserved == .keep
+                || plan.purpose == .rollback || isBack)
+    }
+
+    private func place(_ path: String) -> String { transaction.layout.file(path) }
+}
+
+extension Effect {
+    fileprivate var exchangedPath: String? {
+        if case .replace(let path, _, _, .exchange, _, _, _) = change { path } else { nil }
+    }
+}

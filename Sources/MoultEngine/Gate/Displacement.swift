@@ -1,0 +1,177 @@
+package import MoultBasics
+internal import MoultFiles
+internal import MoultSQLite
+internal import MoultStore
+internal import StepKit
+
+/// The one gate through which the content of a writable database is replaced, migrated or removed.
+///
+/// It asks for a proof that the old content is expendable, computed while the database is held. Content without such a
+/// proof is put into quarantine before the update decides. What an update leaves in its directory afterwards is removed
+/// through the gate as well, because after an exchange the old file lies there.
+final class Displacement {
+    /// Why old content may go.
+    enum Proof: String, Sendable {
+        /// Rows and schema equal what a release shipped.
+        case shipped
+        /// Every difference from what was shipped is in the new content, or in the reject table.
+        case accounted
+        /// The file that was there before moult: the same update keeps all of it as a generation.
+        case adopted
+        /// The complete content is in quarantine.
+        case kept
+    }
+
+    /// The set's directory in quarantine.
+    private(set) var directory: String
+    /// Where the file is while it is held; the record has the path at which apps know it.
+    private let place: String
+    private var record: QuarantineRecord
+    private(set) var proof: Proof?
+    /// What happened to the rows, by table.
+    private(set) var fates: [RowFate] = []
+
+    init(place: String, directory: String, record: QuarantineRecord) {
+        (self.place, self.directory, self.record) = (place, directory, record)
+    }
+
+    // MARK: proving
+
+    /// Takes the verdict over the old content; `hasContentLeft` if any of it is neither shipped nor in the new content.
+    func prove(_ fates: [RowFate], isShipped: Bool, hasContentLeft: Bool) {
+        self.fates = fates.filter { !$0.isEmpty }
+        proof = hasContentLeft ? .kept : isShipped ? .shipped : .accounted
+        record.rows = Dictionary(fates.filter { $0.kept > 0 }.map { ($0.table, $0.kept) }) { $0 + $1 }
+    }
+
+    /// The old file becomes a generation of its own by the same update.
+    func proveAdopted(_ fates: [RowFate]) { (self.fates, proof) = (fates.filter { !$0.isEmpty }, .adopted) }
+
+    /// An undo after a crash replaces content that an app may have written to.
+    func proveUndone() {
+        (proof, record.reason, record.why) = (.kept, .undone, "an undo after a crash replaced it")
+    }
+
+    var isKept: Bool { proof == .kept }
+
+    // MARK: keeping
+
+    /// Gives the complete file, which has no sidecars, a second name in quarantine.
+    func keepFile() throws {
+        try begin(FileFacts.of(place))
+        if try !Files.hardLinkIfPossible(place, at: file) { throw cannotKeep() }
+        try sync()
+    }
+
+    /// Copies the database as the connection sees it into quarantine.
+    func keepCopy(of connection: Connection) throws {
+        try begin(Files.factsThroughLinks(place))
+        let copy = try Connection(path: file, access: .readWriteCreate)
+        try connection.backup(to: copy)
+        try copy.close()
+        try Files.seal(file, mode: 0o600)
+        try sync()
+    }
+
+    /// Moves a copy that was made while the database was held into quarantine.
+    func keep(copy: String) throws {
+        try begin(Files.factsThroughLinks(place))
+        try Files.seal(copy, mode: 0o600)
+        try Files.rename(copy, to: file)
+        try sync()
+    }
+
+    private var file: String { "\(directory)/\(Files.name(of: record.path))" }
+
+    private func begin(_ facts: FileFacts?) throws {
+        let above = Files.directory(of: directory)
+        try Files.ensureDirectory(Files.directory(of: above))
+        try Files.ensureDirectory(above)
+        // A set from before a crash, for the same update: the content is taken again as it is now.
+        try Removable(pending: directory, live: [place])?.remove()
+        try findFreeName(in: above)
+        try Files.makeDirectory(directory, mode: 0o700)
+        record.owner = facts.map { QuarantineRecord.Owner($0) }
+        record.isPending = true
+        try record.write(to: directory)
+    }
+
+    /// A set that has other content must stay. Then this one gets another name, which ends with the database's, too.
+    private func findFreeName(in above: String) throws {
+        guard try Files.facts(directory) != nil else { return }
+        let name = Files.name(of: directory)
+        let stem = name.hasSuffix("-\(record.database)") ? String(name.dropLast(record.database.count)) : "\(name)-"
+        var number = 2
+        while try Files.facts(directory) != nil {
+            directory = "\(above)/\(stem)\(number)-\(record.database)"
+            number += 1
+        }
+    }
+
+    private func sync() throws {
+        var changed = directory
+        for _ in 0..<3 {
+            try Files.syncDirectory(changed)
+            changed = Files.directory(of: changed)
+        }
+    }
+
+    private func cannotKeep() -> MoultError {
+        MoultError(
+            .quarantine, .refused, what: "the old content of \(place) cannot be kept",
+            why: "the file system or the owner of the file does not allow a second name for it",
+            now: "Let the release replace it live: \"replace\": \"live\".")
+    }
+
+    // MARK: the end of the update
+
+    /// The new content is in place: what is kept stays for good.
+    func commit() throws { try Self.settle(directory, live: [place], isInstalled: true) }
+
+    /// The update ended without replacing anything.
+    func abandon() throws { try Self.settle(directory, live: [place], isInstalled: false) }
+
+    /// Ends all that a transaction put into quarantine; also after a crash.
+    static func settle(_ transaction: Transaction, _ plan: Plan, isInstalled: Bool) throws {
+        let roots = Set([transaction.layout.quarantine] + plan.made.map { transaction.layout.quarantine(of: $0) })
+        for root in roots.sorted() {
+            for name in try Files.list(root) where name.hasPrefix("\(transaction.id)-") {
+                let directory = "\(root)/\(name)"
+                let live = try QuarantineRecord(in: directory).map { plan.places(of: $0.database, transaction.layout) }
+                try settle(directory, live: live ?? [], isInstalled: isInstalled)
+            }
+        }
+    }
+
+    private static func settle(_ directory: String, live: [String], isInstalled: Bool) throws {
+        guard var record = try QuarantineRecord(in: directory) else {
+            // A crash came before the record was written, and so before any content.
+            try Removable(pending: directory, live: live)?.remove()
+            return
+        }
+        guard record.isPending else {
+            // The update was undone after its end: a set that is only another name of the file in place goes.
+            if !isInstalled { try Removable(second: directory, live: live)?.remove() }
+            return
+        }
+        if !isInstalled, let removable = try Removable(pending: directory, live: live) { return try removable.remove() }
+        record.isPending = false
+        try record.write(to: directory)
+    }
+}
+
+extension FileFacts {
+    fileprivate static func of(_ path: String) throws -> FileFacts? { try Files.facts(path) }
+}
+
+extension Plan {
+    /// Where the file of a database may be, however far the update came.
+    fileprivate func places(of database: String, _ layout: StoreLayout) -> [String] {
+        effects.filter { $0.database == database }.flatMap(\.writtenPaths).map(layout.file)
+    }
+}
+
+extension MoultError.Code {
+    /// Content of a writable database cannot be put into quarantine.
+    package static let quarantine = Self(632)
+}

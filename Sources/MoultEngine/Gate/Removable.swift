@@ -1,0 +1,185 @@
+internal import MoultBasics
+internal import MoultFiles
+package import MoultStore
+internal import MoultTrust
+internal import StepKit
+
+/// A path that may be removed although the content of a writable database could be there.
+///
+/// Only this file makes one. Code that cleans up after an update, collects generations or empties quarantine asks for
+/// one, and has no other way to remove a tree of the store.
+package struct Removable {
+    private let path: String
+
+    private init(_ path: String) { self.path = path }
+
+    func remove() throws { try Files.removeTree(path) }
+
+    /// Removes a set in quarantine: out of sight in one step, so that a crash leaves no half of it.
+    package func removeSet() throws {
+        let trash = "\(Files.directory(of: path))/\(Self.trashPrefix)\(Files.name(of: path))"
+        try Files.removeTree(trash)
+        try Files.rename(path, to: trash)
+        try Files.removeTree(trash)
+    }
+
+    private static let trashPrefix = ".removed-"
+
+    /// Removes what commands left in a quarantine directory when they were killed: half removed sets, directories in which
+    /// nothing was put yet, and records that were not in place yet. Sets of unfinished updates stay.
+    static func sweep(quarantine root: String, except unfinished: [String]) throws {
+        for name in try Files.list(root) {
+            let set = "\(root)/\(name)"
+            if name.hasPrefix(trashPrefix) {
+                try Files.removeTree(set)
+                continue
+            }
+            guard try Files.facts(set)?.kind == .directory, !unfinished.contains(where: { name.hasPrefix("\($0)-") })
+            else { continue }
+            try Files.remove("\(set)/\(QuarantineRecord.fileName).new")
+            if try Files.list(set).isEmpty { try Files.removeTree(set) }
+        }
+    }
+
+    /// A set in quarantine whose update has not ended: nil unless its content is still at one of the paths at which the
+    /// database may be. The record's own path proves nothing: the update may have moved the file.
+    init?(pending directory: String, live: [String]) throws {
+        guard let record = try QuarantineRecord(in: directory), record.isPending else {
+            // Without a record it is a directory that was made just before a crash.
+            let unwritten = try Files.list(directory).allSatisfy { $0.hasPrefix(QuarantineRecord.fileName) }
+            guard unwritten, try Files.facts(directory) != nil,
+                try Files.facts("\(directory)/\(QuarantineRecord.fileName)") == nil
+            else { return nil }
+            self.init(directory)
+            return
+        }
+        let facts = try live.compactMap { try Files.factsThroughLinks($0) }
+        // A second name of the very file that is in place, or a copy of a file that was not touched.
+        if let kept = try Self.kept(record, in: directory) {
+            let isCopy = kept.links == 1 && !facts.isEmpty && ![.reset, .undone].contains(record.reason)
+            let file = "\(directory)/\(Files.name(of: record.path))"
+            guard try isCopy || kept.isSame(asAnyOf: facts) || live.contains(where: { try Self.isEqual(file, $0) })
+            else { return nil }
+        }
+        self.init(directory)
+    }
+
+    /// Whether two files have the same bytes: the database may have got a file of its own since, because `cp -al` had
+    /// given the other one to two stores.
+    private static func isEqual(_ kept: String, _ live: String) throws -> Bool {
+        guard let one = try Files.facts(kept), let other = try Files.factsThroughLinks(live), one.kind == .file,
+            other.kind == .file, one.size == other.size
+        else { return false }
+        return try SHA256.digest(ofFileAt: kept) == SHA256.digest(ofFileAt: live)
+    }
+
+    /// A set in quarantine that is only another name of a file that is in place.
+    init?(second directory: String, live: [String]) throws {
+        let live = try live.compactMap { try Files.factsThroughLinks($0) }
+        guard let record = try QuarantineRecord(in: directory), let kept = try Self.kept(record, in: directory),
+            kept.isSame(asAnyOf: live)
+        else { return nil }
+        self.init(directory)
+    }
+
+    private static func kept(_ record: QuarantineRecord, in directory: String) throws -> FileFacts? {
+        try Files.facts("\(directory)/\(Files.name(of: record.path))")
+    }
+
+    /// What a transaction staged. Old content that an exchange put there is moved to quarantine first, unless the
+    /// update's decision says that it is expendable.
+    init(staging transaction: Transaction, _ state: Journal.State) throws {
+        for path in state.plan?.exchanged ?? [] { try Self.secure(path, transaction, state) }
+        self.init(transaction.directory)
+    }
+
+    /// A staged copy of a database, and its sidecars, which recovery makes again.
+    init?(staged path: String, suffix: String, _ transaction: Transaction, _ state: Journal.State) throws {
+        try Self.secure(path, transaction, state)
+        guard try Files.facts(transaction.waiting(path) + suffix) != nil else { return nil }
+        self.init(transaction.waiting(path) + suffix)
+    }
+
+    /// Old content where a file was staged is moved to quarantine, unless the decision says that it is expendable.
+    private static func secure(_ path: String, _ transaction: Transaction, _ state: Journal.State) throws {
+        let waiting = transaction.waiting(path)
+        guard let facts = try Files.facts(waiting) else { return }
+        if state.expendable[path] != nil { return }
+        guard let decided = state.decided else { return }
+        let isStaged =
+            try state.isCopied
+            ? isStagedContent(path, transaction, state.plan) : decided["waiting/\(path)"] == facts.inode
+        if !isStaged { try shelve(waiting, path, transaction, facts) }
+    }
+
+    /// In a copied store, where inodes say nothing: whether the file that waits has the content of the release, and the one
+    /// in place does not. Where that cannot be told it counts as old content, which is kept.
+    private static func isStagedContent(_ path: String, _ transaction: Transaction, _ plan: Plan?) throws -> Bool {
+        let waiting = transaction.waiting(path)
+        let effect = plan?.effects.first {
+            if case .replace(path, _, _, _, _, _, _) = $0.change { true } else { false }
+        }
+        guard let plan, let database = try effect?.database.flatMap({ try transaction.release(of: plan)?.database($0) })
+        else { return false }
+        if database.kind != .shared { return try Transaction.isPublished(waiting, database.sha256) }
+        let view = RecordingView(store: StoreSnapshot(transaction.layout))
+        return try view.marker(waiting) == database.sha256 && view.marker(path) != database.sha256
+    }
+
+    private static func shelve(_ waiting: String, _ path: String, _ transaction: Transaction, _ facts: FileFacts) throws
+    {
+        let name = Files.name(of: path)
+        let root = transaction.layout.quarantine(of: path)
+        // The content may have its name in quarantine already.
+        for set in try Files.list(root) where set.hasPrefix("\(transaction.id)-") {
+            for file in try Files.list("\(root)/\(set)") {
+                let kept = try Files.facts("\(root)/\(set)/\(file)")
+                if (kept?.device, kept?.inode) == (facts.device, facts.inode) { return }
+                // A copy of the store may have made two files of one.
+                let path = "\(root)/\(set)/\(file)"
+                if kept?.kind == .file, kept?.size == facts.size,
+                    try SHA256.digest(ofFileAt: path) == SHA256.digest(ofFileAt: waiting)
+                {
+                    return
+                }
+            }
+        }
+        var directory = "\(root)/\(transaction.id)-\(name)"
+        while try Files.facts("\(directory)/\(name)") != nil { directory += ".2" }
+        try Files.ensureDirectory(root)
+        try Files.ensureDirectory(directory, mode: 0o700)
+        try QuarantineRecord(
+            database: name, kind: .user, path: transaction.layout.file(path),
+            why: "an interrupted update left it behind", reason: .replaced, release: ""
+        ).write(to: directory)
+        try Files.rename(waiting, to: "\(directory)/\(name)")
+        try Files.syncDirectory(directory)
+        try Files.syncDirectory(root)
+    }
+
+    /// A generation that the collector chose. Files from before moult are never collected.
+    init?(generation: String, in layout: StoreLayout) {
+        guard !generation.hasPrefix(Generation.adopted) else { return nil }
+        self.init(layout.generation(generation))
+    }
+
+    /// Moves the tree out of sight in one step first.
+    func remove(by trash: Transaction) throws {
+        try Files.removeTree(trash.directory)
+        try Files.setMode(path, 0o700)
+        try Files.rename(path, to: trash.directory)
+        try Files.removeTree(trash.directory)
+    }
+
+    /// A set in quarantine: caches by the operator's limits, anything else only if the operator named it.
+    package init?(_ set: QuarantineShelf.Set, isNamed: Bool) {
+        guard set.isCache || isNamed else { return nil }
+        self.init(set.directory)
+    }
+}
+
+extension FileFacts {
+    fileprivate func isSame(asAnyOf others: [FileFacts]) -> Bool {
+        others.contains { $0.inode == inode && $0.device == device }
+    }
+}

@@ -1,0 +1,127 @@
+internal import MoultBasics
+package import MoultStore
+package import StepKit
+
+/// The visible pass: the plan's effects one after the other, or all of them back.
+package struct Applier {
+    let transaction: Transaction
+    let plan: Plan
+    let steps: StepSet
+    let context: PlanContext
+    let performer: Performer
+    let tell: @Sendable (Event) -> Void
+    let stopwatch: Stopwatch
+
+    package init(
+        transaction: Transaction, plan: Plan, steps: StepSet, context: PlanContext, performer: Performer,
+        tell: @escaping @Sendable (Event) -> Void, stopwatch: Stopwatch = Stopwatch()
+    ) {
+        (self.transaction, self.plan, self.steps, self.context) = (transaction, plan, steps, context)
+        (self.performer, self.tell, self.stopwatch) = (performer, tell, stopwatch)
+    }
+
+    private var apply: ApplyContext {
+        ApplyContext(
+            plan: context, staging: transaction.directory, changes: performer,
+            intents: JournaledIntents(journal: transaction.journal))
+    }
+
+    /// Goes forward; throws at the first effect that fails.
+    func forward(begun: (Effect) -> Void = { _ in }) throws {
+        // Before the first effect, so that the release that a rollback leaves is never without its hold.
+        try plan.placeHold(transaction.layout)
+        var phase: Phase?
+        for effect in plan.effects {
+            if effect.phase != phase {
+                phase = effect.phase
+                tell(.phase(.apply, effect.phase))
+            }
+            begun(effect)
+            stopwatch.begin(.apply, effect.step)
+            try step(of: effect).apply(effect, apply)
+            tell(.done(.apply, effect))
+        }
+    }
+
+    /// Goes back over the effects, the last one first.
+    func back(_ effects: [Effect]) throws {
+        for effect in effects.reversed() {
+            try step(of: effect).undo(effect, apply)
+            if effect.changesStore { tell(.done(.undo, effect)) }
+        }
+        try plan.withdrawHold(transaction.layout)
+    }
+
+    /// Lets the steps that are not built in tidy up; gives what went wrong.
+    package func clean(_ ending: Ending) -> [String] {
+        steps.others(of: plan).compactMap { step in
+            do { try step.clean(ending, apply) } catch { return "\(error)" }
+            return nil
+        }
+    }
+
+    /// Goes forward, and exactly back if something fails: nobody else could have changed the store meanwhile.
+    func applyOrUndo() throws {
+        var begun: [Effect] = []
+        do {
+            try forward { begun.append($0) }
+            stopwatch.begin(.apply, "finish")
+            try performer.finish()
+        } catch {
+            if performer.isIrrevocable { throw Self.halfway(plan, error) }
+            try undo(begun, because: error)
+            throw Self.undone(plan, error)
+        }
+    }
+
+    private func undo(_ begun: [Effect], because reason: any Error) throws {
+        stopwatch.begin(.undo, "undo")
+        do {
+            try transaction.journal.undoing("\(reason)")
+            try back(begun)
+            try performer.rest()
+        } catch { throw Self.stuck(plan, undoing: reason, failed: error) }
+    }
+
+    private func step(of effect: Effect) throws -> any Step {
+        if let step = steps.named(effect.step) { return step }
+        throw MoultError(
+            .stuck, .stuck, what: "the step \(effect.step) is not there", why: "the update in flight needs it",
+            now: "Run this with the moult that has it: moult recover")
+    }
+
+    static func undone(_ plan: Plan, _ reason: any Error) -> MoultError {
+        let parts = reason as? MoultError
+        return MoultError(
+            // Whoever is told that a file is in use tries again later.
+            .undone, parts?.outcome == .busy ? .busy : .undone,
+            what:
+                "the \(plan.title) failed and was undone: \(plan.from.map { "\($0.version) is" } ?? "nothing is") in place as before",
+            why: parts.map { [$0.what, $0.why].compactMap(\.self).joined(separator: ": ") } ?? "\(reason)",
+            now: parts?.now,
+            cause: reason)
+    }
+
+    /// Part of it is committed: what is left is done by the next command, and nothing is taken back.
+    static func halfway(_ plan: Plan, _ reason: any Error) -> MoultError {
+        MoultError(
+            .stuck, .stuck, what: "the \(plan.title) is not finished, and cannot be taken back any more",
+            why: "\(reason)", now: "Mend that, then run: moult recover", cause: reason)
+    }
+
+    static func stuck(_ plan: Plan, undoing reason: any Error, failed: any Error) -> MoultError {
+        MoultError(
+            .stuck, .stuck, what: "the \(plan.title) failed and could not be undone", why: "\(failed)",
+            now: "Mend that, then run: moult recover", cause: reason)
+    }
+}
+
+/// What steps note in the journal of the update.
+private struct JournaledIntents: Intents {
+    let journal: Journal
+
+    func add(_ intent: JSON, for effect: Effect) throws { try journal.intend(intent, for: effect) }
+    func all(for effect: Effect) throws -> [JSON] {
+        try journal.read().intents.filter { $0.effect == effect }.map(\.intent)
+    }
+}

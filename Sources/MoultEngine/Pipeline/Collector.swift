@@ -1,0 +1,99 @@
+internal import MoultBasics
+internal import MoultFiles
+package import MoultStore
+internal import StepKit
+
+/// Removes generations that nobody needs any more.
+package struct Collector {
+    let layout: StoreLayout
+    let settings: Settings
+
+    package init(layout: StoreLayout, settings: Settings) { (self.layout, self.settings) = (layout, settings) }
+
+    /// A generation that stays although it is beyond what is kept, and why.
+    package struct Kept: Sendable, Equatable {
+        package let generation: String
+        package let why: String
+    }
+    package struct Report: Sendable, Equatable {
+        package var removed: [String] = []
+        /// The bytes of what was removed.
+        package var freed = 0
+        package var kept: [Kept] = []
+
+        package init() {}
+    }
+
+    /// Removes generations over `keep`, oldest first; needs the store's lock. `dry` only says what it would do.
+    package func collect(keep: Int? = nil, dry: Bool = false) throws -> Report {
+        var report = Report()
+        let current = try Generation.currentName(layout)
+        let keep = max(1, keep ?? settings.keep)
+        let left = try leavingTimes()
+        var candidates: [(name: String, since: Int)] = []
+        for name in try Generation.names(layout) where name != current && !name.hasPrefix(Generation.adopted) {
+            guard let facts = try Files.facts(layout.generation(name)) else { continue }
+            candidates.append((name, facts.modified.seconds))
+        }
+        // The one that was in service before the current one is what a rollback wants; then the newest.
+        let before = try current.flatMap { current in
+            try HistoryReader(layout).first { $0.to == current && $0.from != current && $0.outcome != .failed }?.from
+        }
+        candidates.sort { ($0.name == before ? Int.max : $0.since) > ($1.name == before ? Int.max : $1.since) }
+        // Nobody can go back to one whose manifest is damaged.
+        let (sound, broken) = try split(candidates)
+        for candidate in sound.dropFirst(keep - 1) + broken {
+            let directory = layout.generation(candidate.name)
+            // Readers without a lease may be about to open what was in service a moment ago.
+            let age = Timestamp.now.seconds - max(candidate.since, left[candidate.name] ?? 0)
+            if age < settings.minimumAge, !broken.contains(where: { $0.name == candidate.name }) {
+                report.kept.append(
+                    Kept(generation: candidate.name, why: "in service less than \(settings.minimumAge) s ago"))
+            } else if let lease = try FileLock.take(directory, .exclusive, directory: true) {
+                report.freed += try Generation.size(candidate.name, layout)
+                if !dry { try remove(candidate.name, holding: lease) }
+                report.removed.append(candidate.name)
+            } else {
+                let holders = try LockHolders.of(directory).map(\.description).joined(separator: ", ")
+                report.kept.append(
+                    Kept(generation: candidate.name, why: "in use by \(holders.isEmpty ? "somebody" : holders)"))
+            }
+        }
+        return report
+    }
+
+    private typealias Candidates = [(name: String, since: Int)]
+
+    private func split(_ candidates: Candidates) throws -> (sound: Candidates, broken: Candidates) {
+        var (sound, broken): (Candidates, Candidates) = ([], [])
+        for candidate in candidates {
+            do {
+                _ = try Generation.load(candidate.name, in: layout)
+                sound.append(candidate)
+            } catch {
+                if Files.isDenied(error) { throw error }
+                broken.append(candidate)
+            }
+        }
+        return (sound, broken)
+    }
+
+    /// When generations left service within the last `minimumAge` seconds, by name.
+    private func leavingTimes() throws -> [String: Int] {
+        var times: [String: Int] = [:]
+        let history = try HistoryReader(layout)
+        let earliest = Timestamp.now.seconds - settings.minimumAge
+        while let entry = try history.next(), entry.time.seconds >= earliest {
+            guard let from = entry.from, from != entry.to, [.done, .finished].contains(entry.outcome) else { continue }
+            times[from] = max(times[from] ?? 0, entry.time.seconds)
+        }
+        return times
+    }
+
+    /// Out of sight in one step, then gone: a crash in between leaves rubbish among the transactions, not half a generation.
+    private func remove(_ name: String, holding lease: FileLock) throws {
+        try Removable(generation: name, in: layout)?.remove(by: .trash(name, layout))
+        try LinkedFiles(layout).refresh()
+        withExtendedLifetime(lease) {}
+    }
+}

@@ -1,0 +1,83 @@
+internal import MoultArchive
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultStore
+internal import MoultTrust
+internal import StepKit
+internal import Synchronization
+
+/// Unpacks a bundle of ours on every core: each frame is decoded, proven and written at its place, in any order.
+///
+/// What counts is the digest of every frame's content, which the manifest has: together they cover each byte once, so
+/// the digests of the bundle and of its members, which only one core could compute, would say nothing more.
+struct FrameUnpacking {
+    let bundle: String
+    let frames: Manifest.Frames
+    let members: [String: Unpacker.Expected]
+    /// What shall be written; everything else is only proven.
+    let wanted: [String]
+    let place: @Sendable (String) throws -> String
+    let progress: @Sendable (PrepareContext.Progress) throws -> Void
+
+    func unpack() throws {
+        let file = try Descriptor(bundle, .read)
+        guard let layout = try BundleLayout.find(in: file)?.layout else {
+            throw notSealed("it is not made of frames, as the manifest says")
+        }
+        try layout.check(declared: members.mapValues(\.size), of: bundle)
+        let targets = try layout.members.map { member in
+            wanted.contains(member.name) ? Target(try Descriptor(place(member.name), .create, mode: 0o600)) : nil
+        }
+        let declared = zip(frames.packed, frames.content).map { Frame(packedSize: $0, contentSize: $1) }
+        let digests = Array(frames.sha256.utf8)
+        let gauge = Gauge("unpack", total: members.reduce(0) { $0 + $1.value.size }, tell: progress)
+        try BundleReader(file, layout: layout, frames: declared).read(threads: Threads.cores) { piece in
+            let member = layout.members[piece.member]
+            let digest = try SHA256.digest(of: piece.bytes).hex
+            // What fills no more than one frame has two digests in the manifest, which must agree.
+            guard digest.utf8.elementsEqual(digests[64 * piece.frame..<64 * (piece.frame + 1)]),
+                member.frames.count > 1 || digest == members[member.name]?.sha256
+            else { throw notSealed("\(member.name) in it differs at byte \(piece.offset) or behind") }
+            try targets[piece.member]?.write(piece)
+            try gauge.add(piece.bytes.count)
+        }
+    }
+
+    private func notSealed(_ why: String) -> MoultError {
+        MoultError(
+            .digest, what: "the bundle \(bundle) is not the one that was sealed", why: why,
+            now: "Get manifest and bundle of the same release.")
+    }
+}
+
+/// The file of one member, which several threads write at different places.
+private final class Target: Sendable {
+    private let file: Descriptor
+
+    init(_ file: consuming Descriptor) { self.file = file }
+
+    /// The disk begins at once, so that the sync at the end is short.
+    func write(_ piece: BundleReader.Piece) throws {
+        try file.write(piece.bytes, at: piece.offset)
+        try file.startWriteback(at: piece.offset, count: piece.bytes.count)
+    }
+}
+
+/// How far it is, told by one thread at a time.
+final class Gauge: Sendable {
+    private let done = Mutex(0)
+    private let what: String
+    private let total: Int
+    private let tell: @Sendable (PrepareContext.Progress) throws -> Void
+
+    init(_ what: String, total: Int, tell: @escaping @Sendable (PrepareContext.Progress) throws -> Void) {
+        (self.what, self.total, self.tell) = (what, total, tell)
+    }
+
+    func add(_ count: Int) throws {
+        try done.withLock { done in
+            done += count
+            try tell(.init(what, done: done, total: total))
+        }
+    }
+}

@@ -1,0 +1,43 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultStore
+internal import MoultTrust
+internal import StepKit
+
+/// Completes the staged generation: the manifest as it was signed, and the record by which its files are known again.
+struct GenerationSealer {
+    let transaction: Transaction
+    let manifest: Manifest
+    let bytes: [UInt8]
+    /// The serial of the feed by which it came.
+    let feedSerial: Int?
+    /// The databases that steps were to change after they had been unpacked and proven.
+    let changed: Set<String>
+
+    func finish() throws {
+        let directory = transaction.generation
+        var entries: [Seal.Entry] = []
+        // What another generation has, too, is sealed already; it has got its last name now.
+        let linked = try Set(LinkedFiles(transaction.layout).records().map(\.inode))
+        try LinkedFiles(transaction.layout).refresh()
+        for database in manifest.databases {
+            let path = "\(directory)/\(database.member)"
+            // After all checks, so that the disk has written most of it meanwhile, and before its time is recorded.
+            let isLinked = try Files.facts(path).map { linked.contains($0.inode) } ?? false
+            if database.place == .generation, !isLinked { try Files.seal(path, mode: 0o444) }
+            guard let facts = try Files.factsThroughLinks(path) else {
+                throw MoultError(
+                    .generation, what: "\(path) was not staged", why: "no step made it", now: "Report this.")
+            }
+            let isPublished = !changed.contains(database.name) || database.place == .inPlace
+            let digest = try isPublished ? database.sha256 : SHA256.digest(ofFileAt: path).hex
+            entries.append(Seal.Entry(member: database.member, sha256: digest, facts: facts))
+        }
+        try Files.writeNew(bytes, to: "\(directory)/\(Generation.manifestName)", mode: 0o444)
+        var seal = Seal(entries: entries, feedSerial: feedSerial)
+        (seal.manifest, seal.transaction) = (try SHA256.digest(of: bytes).hex, transaction.id)
+        try Files.writeNew(Array(seal.json.line.utf8), to: "\(directory)/\(Seal.fileName)", mode: 0o444)
+        // The names in it, for a power cut after the flip: the files' content is synced by whoever wrote it.
+        try Files.syncDirectory(directory)
+    }
+}

@@ -1,0 +1,206 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultStore
+internal import StepKit
+
+/// The record that makes an update finish or undo itself after a crash: JSON Lines in the transaction's directory.
+///
+///     begin {plan}   releasing {consumer} …   draining {wal}   decided {inodes, digests, at}
+///     intent {effect, intent} …   attempt …   undoing {why}   undone   committed
+package struct Journal {
+    let path: String
+
+    private static let largest = 1 << 26
+    private static let page = 4096
+
+    init(in directory: String) { path = "\(directory)/\(Transaction.journalName)" }
+
+    /// What the records say.
+    package struct State {
+        var plan: Plan?
+        /// The inodes of what the transaction staged, by their path in its directory; nil before the decision.
+        package var decided: [String: UInt64]?
+        /// The digests of staged files that have no other mark, by the same names.
+        var digests: [String: String] = [:]
+        /// Whether the transaction was decided in another directory, of which this one is a copy. Then its inodes say
+        /// nothing, because a copy may use the same numbers for other files: digests and markers decide.
+        var isCopied = false
+        /// The paths whose old content may be removed, and the proof of the gate that says so.
+        var expendable: [String: Displacement.Proof] = [:]
+        /// The consumers that were told to let go.
+        var released: [String] = []
+        var attempts = 0
+        /// The living files whose WAL mode is taken away for an exchange, and given back at the end.
+        var wal: Set<String> = []
+        var undoing: String?
+        /// What steps noted before they did it, for which effect.
+        var intents: [(effect: Effect, intent: JSON)] = []
+        var isOver = false
+    }
+
+    func begin(_ plan: Plan) throws {
+        // Not synced: until the decision a crash may lose all of this, and then there is nothing to settle.
+        let file = try Descriptor(path, .create, mode: 0o600)
+        try file.write(Array((JSON.object([.init("record", "begin"), .init("plan", plan.json)]).line + "\n").utf8))
+        try file.close()
+    }
+
+    /// All that was written so far, with its names: before anything is touched that settling may have to put right.
+    func sync() throws {
+        try syncNames()
+        let file = try Descriptor(path, .read)
+        try file.sync()
+        try file.close()
+    }
+
+    /// Synced before the first file is drained, because a crash must not change the mode that an app has chosen.
+    func draining(wal: Set<String>) throws {
+        try append(["record": "draining", "wal": .array(wal.sorted().map { .string($0) })])
+    }
+
+    /// The decision: from here on the update goes forward, also after a crash.
+    func decide(
+        inodes: [String: UInt64], digests: [String: String] = [:], expendable: [String: Displacement.Proof] = [:],
+        isCopied: Bool = false
+    ) throws {
+        let members = inodes.sorted { $0.key < $1.key }.map {
+            JSON.Member($0.key, .integer(Int64(bitPattern: $0.value)))
+        }
+        // A plan of several pages may be torn where the decision behind it is whole, and then nothing could be told.
+        if try (Files.facts(path)?.size ?? 0) > Self.page { try sync() } else { try syncNames() }
+        let proofs = expendable.sorted { $0.key < $1.key }.map { JSON.Member($0.key, .string($0.value.rawValue)) }
+        try append(
+            .compact([
+                "record": "decided", "inodes": .object(members),
+                "digests": digests.isEmpty
+                    ? nil : .object(digests.sorted { $0.key < $1.key }.map { .init($0.key, .string($0.value)) }),
+                "at": try isCopied ? JSON.array([]) : place(),
+                "expendable": proofs.isEmpty ? nil : .object(proofs),
+            ]))
+    }
+
+    /// What tells the transaction's directory from a copy of it: device, inode, and the time of its creation where the file
+    /// system knows that. With that time the device does not count, because its number may differ after a restart.
+    ///
+    /// The directory and not the journal itself, because `cp -al` gives the copy the same journal under a second name.
+    private func place() throws -> JSON? {
+        let directory = Files.directory(of: path)
+        guard let facts = try Files.facts(directory) else { return nil }
+        let inode = JSON.integer(Int64(bitPattern: facts.inode))
+        guard let birth = try Files.birth(directory) else {
+            return [.integer(Int64(bitPattern: facts.device)), inode]
+        }
+        return [inode, .size(birth.seconds), .size(birth.nanoseconds)]
+    }
+
+    /// The names of the journal and of what was staged. Before a record that counts, and not after it: it may be there
+    /// after a power cut as soon as it is written, and must not be there without them.
+    private func syncNames() throws {
+        let directory = Files.directory(of: path)
+        try Files.syncDirectory(directory)
+        try Files.syncDirectory(Files.directory(of: directory))
+    }
+
+    /// Not synced, and before the consumer is told: who may have let go is told to reload after a crash.
+    func releasing(_ consumer: String) throws {
+        try append(["record": "releasing", "consumer": .string(consumer)], sync: false)
+    }
+
+    /// Synced before the step may act on it.
+    func intend(_ intent: JSON, for effect: Effect) throws {
+        try append(["record": "intent", "effect": effect.json, "intent": intent])
+    }
+
+    /// Synced, so that a settling that kills the machine is counted.
+    func attempt() throws { try append(["record": "attempt"]) }
+
+    /// Synced before the first effect is taken back: a crash in between must not go forward again.
+    func undoing(_ why: String) throws { try append(["record": "undoing", "why": .string(why)]) }
+
+    /// Not synced: if a power cut loses it, the effects are looked at again and found to be done.
+    package func end(_ record: String) throws { try append(["record": .string(record)], sync: false) }
+
+    private func append(_ record: JSON, sync: Bool = true) throws {
+        // In a store that was copied with `cp -al` the original has the same file.
+        try Files.detach(path)
+        let file = try Descriptor(path, .append, mode: 0o600)
+        try dropTornLine(file)
+        try file.write(Array((record.line + "\n").utf8))
+        if sync { try file.sync() }
+        try file.close()
+    }
+
+    /// What comes after a line that a crash or a full disk tore must not become a part of it.
+    private func dropTornLine(_ file: borrowing Descriptor) throws {
+        let size = try file.facts().size
+        var last: UInt8 = 0
+        if size > 0 { _ = try withUnsafeMutableBytes(of: &last) { try file.read(into: $0, at: size - 1) } }
+        if size == 0 || last == UInt8(ascii: "\n") { return }
+        let bytes = try Files.read(path, limit: Self.largest) ?? []
+        try file.truncate(to: bytes.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0)
+    }
+
+    /// Reads what is there; a line that a crash tore, and what comes after it, counts as not written.
+    package func read() throws -> State {
+        var state = State()
+        guard let bytes = try Files.read(path, limit: Self.largest) else { return state }
+        var lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: true)[...]
+        while let line = lines.popFirst() {
+            let json: JSON
+            do { json = try JSON(parsing: Array(line), source: path) } catch {
+                // The disk writes pages in any order, so that a power cut may leave a later line and not an earlier one;
+                // but when a line was synced, all before it were.
+                if lines.allSatisfy({ !isSynced($0) }) { break }
+                throw error
+            }
+            try apply(json, to: &state)
+        }
+        return state
+    }
+
+    /// Whether a line is a record that was synced before anything was done on the strength of it.
+    private func isSynced(_ line: ArraySlice<UInt8>) -> Bool {
+        // What is no JSON is no record.
+        guard let record = try? JSON(parsing: Array(line), source: path)["record"]?.string else { return false }
+        return ["draining", "decided", "intent", "attempt", "undoing"].contains(record)
+    }
+
+    /// Change counters, schema versions and times, but not inodes.
+    private static func meansTheSameInACopy(_ name: String) -> Bool {
+        [Exchange.key(""), LiveReplacement.key(""), MadeFile.key("")].contains { name.hasPrefix($0) }
+    }
+
+    private func apply(_ json: JSON, to state: inout State) throws {
+        switch json["record"]?.string {
+        case "begin": if let plan = json["plan"] { state.plan = try Plan(json: plan, source: path) }
+        case "decided":
+            state.decided = [:]
+            // Journals of earlier versions do not say where they were written.
+            state.isCopied = try json["at"].map { try $0 != place() } ?? false
+            state.digests = (json["digests"]?.members ?? []).reduce(into: [:]) { $0[$1.name] = $1.value.string }
+            for member in json["inodes"]?.members ?? [] {
+                let number = member.value.integer.map { UInt64(bitPattern: $0) }
+                // 0 is for no file, in a copy, too.
+                if state.isCopied, number != 0, !Self.meansTheSameInACopy(member.name) { continue }
+                state.decided?[member.name] = number
+            }
+            state.expendable = [:]
+            for member in json["expendable"]?.members ?? [] {
+                state.expendable[member.name] = member.value.string.flatMap { Displacement.Proof(rawValue: $0) }
+            }
+        case "draining": state.wal.formUnion(json["wal"]?.array?.compactMap(\.string) ?? [])
+        case "attempt": state.attempts += 1
+        case "intent":
+            if let effect = json["effect"], let intent = json["intent"] {
+                state.intents.append((try Effect(json: effect, source: path), intent))
+            }
+        case "releasing": state.released += [json["consumer"]?.string ?? ""]
+        case "undoing": state.undoing = json["why"]?.string ?? ""
+        case "undone", "committed": state.isOver = true
+        default:
+            throw MoultError(
+                .stuck, .stuck, what: "\(path) has a record that this moult does not know",
+                why: "it was written by another version", now: "Settle it with that version: moult recover")
+        }
+    }
+}

@@ -1,0 +1,92 @@
+internal import MoultArchive
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultStore
+internal import MoultTrust
+internal import StepKit
+
+/// Brings the members that a plan needs into the transaction's own directory: of what the store has, by patches, and the
+/// rest from the bundle. Nothing is used before its digest fits.
+struct MemberStaging {
+    let transaction: Transaction
+    let plan: Plan
+    let release: Manifest
+    let progress: @Sendable (PrepareContext.Progress) throws -> Void
+
+    func stage() throws {
+        for reuse in plan.reuse { try stage(reuse) }
+        guard let bundle = plan.bundle else { return }
+        try Unpacker(
+            place: transaction.place(of:), release: release, bundle: bundle.path, members: plan.bundled,
+            progress: progress
+        )
+        .unpack()
+    }
+
+    private func stage(_ reuse: Plan.Reuse) throws {
+        let target = try transaction.place(of: reuse.member)
+        let base = reuse.base.map { "\(transaction.layout.generation($0.generation))/\($0.member)" }
+        do {
+            if let base, reuse.patches.isEmpty { return try take(base, for: reuse, to: target) }
+            if let base, let place = reuse.base { try prove(base, place) }
+            try patch(reuse, base, to: target)
+        } catch let error as MoultError where PatchFault.isOfFiles(error) {
+            // What has failed in another way next time will be found then.
+            let names = reuse.patches.isEmpty ? reuse.base.map { [$0.description] } ?? [] : reuse.patches.map(\.file)
+            throw PatchFault(Set(names), error)
+        }
+    }
+
+    /// The same content: under a second name, or with shared blocks; what is small is copied.
+    private func take(_ base: String, for reuse: Plan.Reuse, to target: String) throws {
+        guard let content = release.content(of: reuse.member) else { return }
+        if reuse.isLinked(in: release) {
+            return try LinkedFiles(transaction.layout).take(base, sha256: content.sha256, to: target)
+        }
+        try Files.copy(base, to: target, mode: 0o600)
+        try prove(target, content, "\(base)")
+    }
+
+    /// The base is confirmed by its facts, or has the digest that its manifest says.
+    private func prove(_ path: String, _ base: Plan.Reuse.Base) throws {
+        let store = StoreSnapshot(transaction.layout)
+        let generation = try store.generation(base.generation)
+        guard let content = generation.manifest.content(of: base.member) else { return }
+        if try store.seal(of: generation).entry(base.member)?.standing(of: path) == .confirmed { return }
+        try prove(path, content, path)
+    }
+
+    private func prove(_ path: String, _ content: Manifest.Content, _ name: String) throws {
+        let digest = try SHA256.digest(ofFileAt: path).hex
+        if digest != content.sha256 { throw unfit(name, digest, content) }
+    }
+
+    private func patch(_ reuse: Plan.Reuse, _ base: String?, to target: String) throws {
+        var base = base
+        for (index, patch) in reuse.patches.enumerated() {
+            let isLast = index == reuse.patches.count - 1
+            let result = isLast ? target : "\(transaction.directory)/step-\(index)"
+            try prove(patch.path, .init(size: patch.size, sha256: patch.sha256), patch.path)
+            let gauge = Gauge("patch", total: patch.result.size, tell: progress)
+            let file = PatchedFile(try Descriptor(result, .create, mode: 0o600))
+            try PatchReader(
+                Descriptor(patch.path, .read), base: base.map { try Descriptor($0, .read) },
+                resultSize: patch.result.size
+            ).read(threads: Threads.cores) { index, offset, bytes in
+                try file.add(bytes, piece: index, at: offset)
+                try gauge.add(bytes.count)
+            }
+            let digest = try file.finish()
+            if digest != patch.result.sha256 { throw unfit("what \(patch.path) makes", digest, patch.result) }
+            if index > 0, let base { try Files.remove(base) }
+            base = result
+        }
+    }
+
+    private func unfit(_ name: String, _ digest: String, _ content: Manifest.Content) -> MoultError {
+        MoultError(
+            .digest, what: "\(name) is not what the manifest says",
+            why: "its SHA-256 is \(digest.prefix(8))…, and the manifest says \(content.sha256.prefix(8))…",
+            now: "Get manifest and files of the same release.")
+    }
+}

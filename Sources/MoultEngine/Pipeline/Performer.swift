@@ -1,0 +1,243 @@
+internal import MoultBasics
+internal import MoultFiles
+package import MoultStore
+package import StepKit
+
+/// Does the changes of the closed list, and takes them back. Each can be done again after a crash.
+package final class Performer: Changes, @unchecked Sendable {
+    // Unchecked: an update runs on one thread; the class is only shared with the steps that it calls.
+    let transaction: Transaction
+    let plan: Plan
+    /// What the transaction staged, as recorded with the decision.
+    var inodes: [String: UInt64] { didSet { writable.inodes = inodes } }
+    /// The release that was installed before, whose links an undo must leave or bring back.
+    let installed: Manifest?
+    /// The databases that apps write to.
+    private let writable: WritableEffects
+
+    /// In a copied store: the digests of staged files, because the inodes say nothing.
+    private let digests: [String: String]?
+    private let release: Manifest
+
+    /// `digests` only where an update is recovered in a copied store.
+    package init(
+        transaction: Transaction, plan: Plan, inodes: [String: UInt64], digests: [String: String]? = nil,
+        installed: Manifest?, release: Manifest
+    ) {
+        self.transaction = transaction
+        self.plan = plan
+        self.inodes = inodes
+        self.installed = installed
+        (self.digests, self.release) = (digests, release)
+        writable = WritableEffects(
+            transaction: transaction, plan: plan, inodes: inodes, digests: digests, installed: installed,
+            release: release)
+    }
+
+    private var layout: StoreLayout { transaction.layout }
+
+    package func perform(_ effect: Effect) throws {
+        guard plan.effects.contains(effect) else {
+            throw MoultError(
+                .refused, what: "the step \(effect.step) wants to do what is not in the plan", why: effect.text,
+                now: "Tell the step's author.")
+        }
+        switch effect.change {
+        case .confirm, .retire, .seal, .stock, .refer, .restore, .keep, .postpone, .attach, .prove: break
+        case .unlink(let path): try unlink(path)
+        case .seat(let generation): try seat(generation)
+        case .point(let to, _): try point(to)
+        case .link(let path, let member): try link(path, member)
+        case .create(let path, _): try create(path)
+        case .adopt, .move, .quarantine, .replace, .migrate, .restoreRows: try writable.perform(effect)
+        case .custom(let name, _, _): throw customIsTheSteps(effect, name)
+        }
+    }
+
+    /// What must come directly before the decision, because it keeps other processes out: locks, leases, rows to carry.
+    func hold() throws { try writable.hold() }
+    func facts() throws -> [String: UInt64] {
+        var facts = try writable.facts()
+        for effect in plan.effects {
+            guard case .create(let path, _) = effect.change else { continue }
+            facts[MadeFile.key(path)] = try Files.facts(transaction.waiting(path)).map(MadeFile.mark)
+        }
+        return facts
+    }
+    func stagedDigests() throws -> [String: String] { try writable.stagedDigests() }
+    func expendable() throws -> [String: Displacement.Proof] { try writable.expendable() }
+    func fates() throws -> [RowFate] { try writable.fates() }
+    func isDone(_ effect: Effect) throws -> Bool { try writable.isDone(effect) }
+
+    /// Releases the writable databases and leaves them as an app would, after a failure or a crash.
+    func rest() throws { try writable.rest() }
+
+    var isIrrevocable: Bool { writable.isIrrevocable }
+    func proveRevocable() throws { try writable.proveRevocable() }
+
+    /// What must come last, because it cannot be undone: SQLite's own commits. After it the update is done.
+    func finish() throws { try writable.finish() }
+
+    package func revert(_ effect: Effect) throws {
+        switch effect.change {
+        case .confirm, .retire, .seal, .stock, .refer, .restore, .keep, .postpone, .attach, .prove: break
+        case .unlink(let path): try relink(path)
+        case .seat(let generation): try unseat(generation)
+        case .point(_, let from): try unpoint(from)
+        case .link(let path, let member): try undoLink(path, member)
+        case .create(let path, _): try uncreate(path, effect.database)
+        case .adopt, .move, .quarantine, .replace, .migrate, .restoreRows: try writable.revert(effect)
+        case .custom(let name, _, _): throw customIsTheSteps(effect, name)
+        }
+    }
+
+    private func customIsTheSteps(_ effect: Effect, _ name: String) -> MoultError {
+        MoultError(
+            .refused, what: "the step \(effect.step) does not do its own change \(name)", why: "the core cannot do it",
+            now: "Tell the step's author.")
+    }
+
+    // MARK: the generation
+
+    private func seat(_ generation: String) throws {
+        let place = layout.generation(generation)
+        let staged = transaction.generation
+        try Files.ensureDirectory(layout.generations)
+        if try Files.facts(staged) != nil, try !transaction.made(place, inodes) {
+            // Something of this name is there only if it was found damaged: it goes where the staged one was.
+            if try !Files.renameIfFree(staged, to: place) {
+                try Files.setMode(place, Self.movable)
+                try Files.exchange(staged, place)
+            }
+        }
+        try Files.setMode(place, 0o555)
+        try Files.syncDirectory(layout.generations)
+    }
+
+    private func unseat(_ generation: String) throws {
+        let place = layout.generation(generation)
+        guard try Files.facts(place) != nil else { return }
+        var isGone = false
+        if try transaction.made(place, inodes) {
+            try Files.setMode(place, Self.movable)
+            isGone = try Files.renameIfFree(place, to: transaction.generation)
+            if !isGone { try Files.exchange(transaction.generation, place) }
+        }
+        // What was found damaged is there again, or still.
+        if !isGone { try Files.setMode(place, 0o555) }
+        try Files.syncDirectory(layout.generations)
+    }
+
+    /// A directory that its owner may not write to cannot be moved to another one; those who read it go on.
+    private static let movable: UInt32 = 0o755
+
+    // MARK: the pointer
+
+    private func point(_ to: String) throws {
+        let target = StoreLayout.target(of: to)
+        if try Files.target(ofLink: layout.current) != target {
+            try replaceLink(layout.current, with: target)
+        }
+        // For a power cut after an app has read the new release: it must not find the old one again.
+        try Files.syncDirectory(layout.hidden)
+    }
+
+    private func unpoint(_ from: String?) throws {
+        if let from { return try point(from) }
+        try Files.remove(layout.current)
+        try Files.syncDirectory(layout.hidden)
+    }
+
+    // MARK: links
+
+    private func link(_ path: String, _ member: String) throws {
+        let place = layout.file(path)
+        let target = StoreLayout.link(to: member)
+        if try Files.target(ofLink: place) != target { try replaceLink(place, with: target) }
+        try Files.syncDirectory(layout.root)
+    }
+
+    private func undoLink(_ path: String, _ member: String) throws {
+        let place = layout.file(path)
+        if let before = installed?.databases.first(where: { $0.kind.isSealed && $0.path == path }) {
+            try replaceLink(place, with: StoreLayout.link(to: before.member))
+        } else if try Files.target(ofLink: place) == StoreLayout.link(to: member), !plan.adopts(path) {
+            try Files.remove(place)
+        }
+        try Files.syncDirectory(layout.root)
+    }
+
+    private func unlink(_ path: String) throws {
+        // A living file of this name is nobody's link.
+        if try Files.target(ofLink: layout.file(path)) != nil { try Files.remove(layout.file(path)) }
+        try Files.syncDirectory(layout.root)
+    }
+
+    private func relink(_ path: String) throws {
+        guard let before = installed?.databases.first(where: { $0.path == path }) else { return }
+        if try Files.facts(layout.file(path)) == nil {
+            try Files.symlink(to: StoreLayout.link(to: before.member), at: layout.file(path))
+        }
+        try Files.syncDirectory(layout.root)
+    }
+
+    /// Puts a link at a path in one step, whatever was there.
+    private func replaceLink(_ path: String, with target: String) throws {
+        let temporary = "\(transaction.directory)/link"
+        try Files.remove(temporary)
+        try Files.symlink(to: target, at: temporary)
+        try Files.rename(temporary, to: path)
+    }
+
+    // MARK: living files
+
+    private func create(_ path: String) throws {
+        // If the app has made the file meanwhile, it is the user's, and stays.
+        let waiting = transaction.waiting(path)
+        if try Files.facts(waiting) != nil {
+            _ = try Files.renameIfFree(waiting, to: layout.file(path))
+        } else if try Files.facts(layout.file(path)) == nil {
+            throw MoultError(
+                .stuck, what: "\(layout.file(path)) was not made", why: "what was staged for it is gone",
+                now: "Apply the release again.")
+        }
+        try Files.syncDirectory(Files.directory(of: layout.file(path)))
+    }
+
+    private func uncreate(_ path: String, _ name: String?) throws {
+        let place = layout.file(path)
+        guard let facts = try Files.facts(place) else { return }
+        // What an app has written to since a crash is the user's, and stays.
+        if let digests {
+            let digest = digests["waiting/\(path)"] ?? name.flatMap(release.database)?.sha256
+            guard let digest, try Transaction.isPublished(place, digest) else { return }
+        } else if facts.inode != inodes["waiting/\(path)"] || inodes[MadeFile.key(path)] != MadeFile.mark(facts) {
+            return
+        }
+        // A process that has it open may be writing to it.
+        guard try WriteLease.take(place) != nil, try Files.facts("\(place)-wal") == nil,
+            try Files.facts("\(place)-journal") == nil
+        else { return }
+        _ = try Files.renameIfFree(place, to: transaction.waiting(path))
+        try Files.syncDirectory(Files.directory(of: place))
+    }
+}
+
+/// Tells a file that moult made from one that an app has written to since: every write changes the time of modification.
+enum MadeFile {
+    /// The name under which the decision records it.
+    static func key(_ path: String) -> String { "made/\(path)" }
+
+    static func mark(_ facts: FileFacts) -> UInt64 {
+        UInt64(truncatingIfNeeded: facts.modified.seconds) &* 1_000_000_000
+            &+ UInt64(truncatingIfNeeded: facts.modified.nanoseconds)
+    }
+}
+
+extension Plan {
+    var adoptsAny: Bool { effects.contains { if case .adopt = $0.change { true } else { false } } }
+
+    func adopts(_ path: String) -> Bool {
+        effects.contains { if case .adopt(path, _) = $0.change { true } else { false } }
+    }
+}

@@ -1,0 +1,121 @@
+internal import MoultBasics
+internal import MoultFiles
+package import MoultStore
+package import StepKit
+
+/// Takes one plan through its two passes: everything is staged and proven, then decided, then done.
+package struct Pipeline {
+    let transaction: Transaction
+    let steps: StepSet
+    let watcher: Watcher
+    let made: Planner.Made
+    let consumers: ConsumerCalls
+    let stopwatch: Stopwatch
+
+    package init(
+        transaction: Transaction, steps: StepSet, watcher: Watcher, made: Planner.Made, consumers: ConsumerCalls,
+        stopwatch: Stopwatch
+    ) {
+        (self.transaction, self.steps, self.watcher) = (transaction, steps, watcher)
+        (self.made, self.consumers, self.stopwatch) = (made, consumers, stopwatch)
+    }
+
+    var plan: Plan { made.plan }
+    private var release: Manifest { made.context.release }
+
+    /// Executes the plan; on an error everything is as it was before, or the error's outcome is `stuck`. What was staged
+    /// is left for whoever called, because consumers are told first, and must not find our locks.
+    ///
+    /// Gives what happened to the rows of each database.
+    package func run() throws -> [RowFate] {
+        let performer = Performer(
+            transaction: transaction, plan: plan, inodes: [:], installed: made.context.installed, release: release)
+        do {
+            try transaction.create(plan)
+            // For the steps of others, which are told the end of this, too, if it is a crash.
+            if !steps.others(of: plan).isEmpty { try Files.writeNew(made.bytes, to: transaction.manifest) }
+            try prepare()
+            try watcher.stopIfAsked()
+            // All that can be refused has been: a bad release disturbs nobody, and they let go for moments only.
+            stopwatch.begin(.prepare, "consumers")
+            consumers.look(from: made.context.installed, to: release)
+            try consumers.release()
+            stopwatch.begin(.prepare, "decide")
+            try performer.hold()
+            try decide(performer)
+        } catch {
+            // Nothing visible has changed, so removing what was staged will undo all of it.
+            do { try performer.rest() } catch let second { throw Unrested(reason: error, second: second) }
+            throw error
+        }
+        watcher.tell(.decided)
+        try Applier(
+            transaction: transaction, plan: plan, steps: steps, context: made.context, performer: performer,
+            tell: watcher.tell, stopwatch: stopwatch
+        )
+        .applyOrUndo()
+        return try performer.fates()
+    }
+
+    /// Why it failed before the decision, and why the living files could not be brought to rest after that: the next
+    /// command does it, and needs what was staged for that.
+    package struct Unrested: Error {
+        package let reason: any Error
+        package let second: any Error
+    }
+
+    private func prepare() throws {
+        let context = PrepareContext(
+            plan: made.context, staging: transaction.directory, stagedGeneration: transaction.generation,
+            progress: { [watcher] progress in
+                try watcher.stopIfAsked()
+                watcher.tell(.progress(progress))
+            },
+            warn: { [watcher] in watcher.tell(.warning($0)) })
+        for phase in Phase.allCases {
+            try watcher.stopIfAsked()
+            watcher.tell(.phase(.prepare, phase))
+            for step in steps.steps(of: phase, for: release, plan.purpose) {
+                stopwatch.begin(.prepare, step.name)
+                try step.prepare(plan.effects.filter { $0.phase == phase && $0.step == step.name }, context)
+            }
+            if phase == .check, !plan.members.isEmpty {
+                stopwatch.begin(.prepare, "unpack")
+                try MemberStaging(
+                    transaction: transaction, plan: plan, release: release, progress: context.progress
+                )
+                .stage()
+            }
+            if phase == .check { try examine(context) }
+        }
+        if plan.effects.contains(where: { if case .seat = $0.change { true } else { false } }) {
+            stopwatch.begin(.prepare, "seal")
+            try context.progress(.init("seal", done: 0, total: 0))
+            try GenerationSealer(
+                transaction: transaction, manifest: release, bytes: made.bytes, feedSerial: plan.origin?.serial,
+                changed: Set(plan.effects.filter(\.isCustom).compactMap(\.database))
+            )
+            .finish()
+        }
+    }
+
+    /// Everything that came in is proven before anything of it is copied, changed or attached.
+    private func examine(_ context: PrepareContext) throws {
+        for phase in Phase.allCases {
+            for step in steps.steps(of: phase, for: release, plan.purpose) {
+                stopwatch.begin(.prepare, step.name)
+                try step.examine(plan.effects.filter { $0.phase == phase && $0.step == step.name }, context)
+            }
+        }
+    }
+
+    private func decide(_ performer: Performer) throws {
+        // The names of what waits, for a power cut after the decision: their content is synced already.
+        for directory in Set(plan.made.map { Files.directory(of: transaction.waiting($0)) }).sorted() {
+            try Files.syncDirectory(directory)
+        }
+        performer.inodes = try transaction.inodes(of: plan).merging(performer.facts()) { $1 }
+        try transaction.journal.decide(
+            inodes: performer.inodes, digests: performer.stagedDigests(), expendable: performer.expendable())
+    }
+}

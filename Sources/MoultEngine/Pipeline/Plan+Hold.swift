@@ -1,0 +1,22 @@
+internal import MoultStore
+
+extension Plan {
+    /// Puts the release that a rollback leaves on hold; doing it twice is the same as once.
+    func placeHold(_ layout: StoreLayout) throws {
+        guard var hold else { return }
+        hold.transaction = id
+        try Holds.change(layout) { holds in
+            if holds.hold(on: hold.release) != hold { holds.place(hold) }
+        }
+    }
+
+    /// Takes back the hold of a rollback that is undone, and no other.
+    func withdrawHold(_ layout: StoreLayout) throws {
+        guard hold != nil else { return }
+        try Holds.change(layout) { holds in
+            guard holds.all.contains(where: { $0.transaction == id }) else { return }
+            holds.remove { $0.transaction == id }
+            if let replacedHold { holds.place(replacedHold) }
+        }
+    }
+}

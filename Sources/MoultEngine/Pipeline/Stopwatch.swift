@@ -1,0 +1,61 @@
+package import MoultStore
+internal import Synchronization
+
+/// Takes the time of each part of an update, for the history.
+///
+/// Sendable without a promise: all that changes is inside of a mutex.
+package final class Stopwatch: Sendable {
+    private let start = ContinuousClock.now
+    private let state = Mutex(State())
+
+    private struct State {
+        var parts: [History.Part] = []
+        var open: (pass: Event.Pass, name: String, start: ContinuousClock.Instant)?
+    }
+
+    package init() {}
+
+    /// A part begins, and the one before it ends.
+    package func begin(_ pass: Event.Pass, _ name: String) {
+        state.withLock { state in
+            if let open = state.open, open.pass == pass, open.name == name { return }
+            Self.close(&state)
+            state.open = (pass, name, .now)
+        }
+    }
+
+    /// The part that is open ends, and none begins.
+    package func pause() { state.withLock { Self.close(&$0) } }
+
+    /// All the time since the beginning.
+    package var elapsed: Duration { ContinuousClock.now - start }
+
+    /// What was taken until now, in the order in which it began.
+    package var parts: [History.Part] {
+        state.withLock { state in
+            Self.close(&state)
+            return state.parts
+        }
+    }
+
+    /// A step that comes again in the same pass goes on with its own time.
+    private static func close(_ state: inout State) {
+        guard let open = state.open else { return }
+        state.open = nil
+        let took = ContinuousClock.now - open.start
+        let same = state.parts.firstIndex { $0.pass == open.pass.rawValue && $0.name == open.name }
+        if let same {
+            state.parts[same].microseconds += took.microseconds
+        } else {
+            state.parts.append(
+                History.Part(pass: open.pass.rawValue, name: open.name, microseconds: took.microseconds))
+        }
+    }
+}
+
+extension Duration {
+    /// Whole microseconds.
+    package var microseconds: Int {
+        Int(components.seconds) * 1_000_000 + Int(components.attoseconds / 1_000_000_000_000)
+    }
+}

@@ -1,0 +1,105 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultStore
+internal import MoultTrust
+internal import StepKit
+
+/// What an update in flight stages, and its journal.
+extension Transaction {
+    package var journal: Journal { Journal(in: directory) }
+    /// Where the core unpacks.
+    var unpacked: String { "\(directory)/unpacked" }
+    /// Where a member is staged; the names of migrations have directories.
+    func place(of member: String) throws -> String {
+        var directory = unpacked
+        for part in member.split(separator: "/").dropLast() {
+            directory += "/\(part)"
+            try Files.ensureDirectory(directory, mode: 0o700)
+        }
+        return "\(unpacked)/\(member)"
+    }
+
+    /// Where future living files wait, if they will live in the store.
+    var waiting: String { "\(directory)/waiting" }
+    /// Where the future living file of a path waits.
+    func waiting(_ path: String) -> String { Staging.waiting(path, in: directory) }
+    /// The generation that is made ready.
+    var generation: String { "\(directory)/generation" }
+    /// The release's manifest, where steps of others take part.
+    var manifest: String { "\(directory)/manifest.json" }
+    /// A generation of adopted files, made ready.
+    var adopted: String { "\(directory)/adopted" }
+
+    /// Makes the directories, which must not be there; only the store's owner may look into them, because what is in
+    /// them is not proven yet.
+    func create(_ plan: Plan) throws {
+        try Files.makeDirectory(directory, mode: 0o700)
+        for path in [unpacked, waiting, generation] { try Files.makeDirectory(path, mode: 0o700) }
+        try journal.begin(plan)
+        for path in plan.made.filter({ $0.hasPrefix("/") }) { try makeApart(path) }
+    }
+
+    /// Caches may live on another file system, and what can be made again says so to backup tools.
+    private func makeApart(_ path: String) throws {
+        guard let apart = Staging.apart(path, directory) else { return }
+        let root = Files.directory(of: path)
+        try Files.ensureDirectory(root)
+        try CacheTag.put(in: root)
+        for directory in ["\(root)/.moult", "\(root)/.moult/staging", apart] {
+            try Files.ensureDirectory(directory, mode: 0o700)
+        }
+    }
+
+    /// Removes all of it; the journal first, so that what a crash leaves is rubbish and no unfinished update.
+    package func remove() throws {
+        // A journal that cannot be read might tell of content that was exchanged: then nothing is removed.
+        let state = try journal.read()
+        let staged = try Removable(staging: self, state)
+        for path in state.plan?.made ?? [] {
+            if let apart = Staging.apart(path, directory) { try Files.removeTree(apart) }
+        }
+        try Files.remove(journal.path)
+        try staged.remove()
+        try LinkedFiles(layout).refresh()
+    }
+
+    /// Whether a generation's directory was made by this transaction: its seal says so, also in a copied store.
+    ///
+    /// Seals of earlier versions do not say it; then the inode that the decision recorded tells.
+    func made(_ directory: String, _ inodes: [String: UInt64]) throws -> Bool {
+        guard let facts = try Files.facts(directory), facts.kind == .directory else { return false }
+        let path = "\(directory)/\(Seal.fileName)"
+        let seal: Seal?
+        do { seal = try Files.read(path, limit: 1 << 24).map { try Seal(parsing: $0, source: path) } } catch {
+            // A seal that cannot be read belongs to a damaged generation, which this transaction replaces.
+            if (error as? MoultError)?.cause is Errno { throw error }
+            return false
+        }
+        return seal?.transaction.map { $0 == id } ?? (facts.inode == inodes["generation"])
+    }
+
+    /// The manifest of the release that a plan installs: in its place, or still staged.
+    func release(of plan: Plan) throws -> Manifest? {
+        for directory in [layout.generation(plan.to.generation), generation] {
+            let path = "\(directory)/\(Generation.manifestName)"
+            guard let bytes = try Files.read(path, limit: Manifest.largest) else { continue }
+            return try Manifest(parsing: bytes, as: .sealed, source: path)
+        }
+        return nil
+    }
+
+    /// Whether a file is the database as it was published; for files that have no marker, in a copied store.
+    static func isPublished(_ path: String, _ digest: String) throws -> Bool {
+        guard try Files.facts(path)?.kind == .file else { return false }
+        return try SHA256.digest(ofFileAt: path).hex == digest
+    }
+
+    /// The inodes of what is staged, by which a settling tells done from not done.
+    func inodes(of plan: Plan) throws -> [String: UInt64] {
+        var inodes: [String: UInt64] = [:]
+        inodes["generation"] = try Files.facts(generation)?.inode
+        inodes["adopted"] = try Files.facts(adopted)?.inode
+        for path in plan.made { inodes["waiting/\(path)"] = try Files.facts(waiting(path))?.inode }
+        return inodes
+    }
+}

@@ -1,0 +1,80 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultSQLite
+package import MoultStore
+package import StepKit
+
+/// Counts for a deep plan what exactly happens to the rows of shared databases: their content is carried into a copy of
+/// the release's file, by the code that the update uses.
+package struct ContentForecast {
+    let layout: StoreLayout
+    let release: Manifest
+    let installed: Manifest?
+
+    package init(layout: StoreLayout, release: Manifest, installed: Manifest?) {
+        (self.layout, self.release, self.installed) = (layout, release, installed)
+    }
+
+    package func fill(_ plan: inout Plan) throws {
+        for index in plan.effects.indices {
+            guard
+                case .replace(let path, let member, let size, let way, let why, let reason, _) =
+                    plan.effects[index].change
+            else { continue }
+            let effect = plan.effects[index]
+            let rows = try Files.withScratchDirectory { scratch -> [RowFate]? in
+                guard let file = try unpack(member, plan, scratch) else { return nil }
+                return try count(effect, path, plan, file)
+            }
+            guard let rows else { continue }
+            plan.effects[index].change = .replace(
+                path: path, member: member, size: size, way: way, why: why, reason: reason, rows: rows)
+        }
+    }
+
+    /// A copy of the release's file; nil if it is not at hand.
+    private func unpack(_ member: String, _ plan: Plan, _ scratch: String) throws -> String? {
+        let file = "\(scratch)/new.db"
+        let kept = "\(layout.generation(plan.to.generation))/\(member)"
+        if try Files.facts(kept) != nil {
+            try Files.copy(kept, to: file, mode: 0o600)
+        } else if let bundle = plan.bundle, bundle.missing == 0 {
+            try Unpacker(
+                place: { name in name == member ? file : "\(scratch)/other" }, release: release, bundle: bundle.path,
+                members: [member], progress: { _ in }
+            ).unpack()
+        } else {
+            return nil
+        }
+        return file
+    }
+
+    private func count(_ effect: Effect, _ path: String, _ plan: Plan, _ file: String) throws -> [RowFate] {
+        let transaction = Transaction(layout: layout, id: plan.id)
+        let effects = WritableEffects(
+            transaction: transaction, plan: plan, inodes: [:], installed: installed, release: release)
+        let displacement = Displacement(
+            place: file, directory: "",
+            record: QuarantineRecord(
+                database: effect.database ?? "", kind: .shared, path: path, why: "", reason: .replaced, release: ""))
+        let transfer = try effects.transfer(effect, path)
+        try Look.into(layout.file(plan.movedFrom(path) ?? path)) { live in
+            let new = try Connection(path: file, access: .readWrite)
+            try new.execute("PRAGMA synchronous = OFF; BEGIN IMMEDIATE")
+            try transfer.run(from: live, to: new, displacement)
+            try new.execute("ROLLBACK")
+            try new.close()
+        }
+        return displacement.fates
+    }
+}
+
+extension Plan {
+    /// The path from which the same update moves the database.
+    func movedFrom(_ path: String) -> String? {
+        for effect in effects {
+            if case .move(let from, path) = effect.change { return from }
+        }
+        return nil
+    }
+}

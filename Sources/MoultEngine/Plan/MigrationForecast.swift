@@ -1,0 +1,68 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultSQLite
+internal import MoultSandbox
+package import MoultStore
+package import StepKit
+
+/// Counts for a plan what its migrations will change or drop: they are tried on a copy of the user's database.
+package struct MigrationForecast {
+    let layout: StoreLayout
+    let release: Manifest
+    /// Whether it may take as long as reading the bundle and the databases.
+    let isDeep: Bool
+
+    package init(layout: StoreLayout, release: Manifest, isDeep: Bool) {
+        (self.layout, self.release, self.isDeep) = (layout, release, isDeep)
+    }
+
+    /// A larger bundle or database is left to `--deep` and to the update itself.
+    static let largest = 32 << 20
+
+    package func fill(_ plan: inout Plan) throws {
+        guard let bundle = plan.bundle, bundle.missing == 0, isDeep || bundle.size <= Self.largest else { return }
+        for index in plan.effects.indices {
+            guard case .migrate(let path, let members, let from, let to, _) = plan.effects[index].change,
+                let database = plan.effects[index].database.flatMap(release.database)
+            else { continue }
+            let size = try Files.factsThroughLinks(layout.file(path))?.size ?? 0
+            guard isDeep || size <= Self.largest else { continue }
+            let rows = try Files.withScratchDirectory { try count(database, path, members, bundle.path, $0) }
+            plan.effects[index].change = .migrate(path: path, members: members, from: from, to: to, rows: rows)
+        }
+    }
+
+    private func count(
+        _ database: Database, _ path: String, _ members: [String], _ bundle: String, _ scratch: String
+    ) throws -> [RowFate] {
+        let place: @Sendable (String) throws -> String = { member in
+            var directory = "\(scratch)/unpacked"
+            try Files.ensureDirectory(directory, mode: 0o700)
+            for part in member.split(separator: "/").dropLast() {
+                directory += "/\(part)"
+                try Files.ensureDirectory(directory, mode: 0o700)
+            }
+            return "\(scratch)/unpacked/\(member)"
+        }
+        try Unpacker(
+            place: place, release: release, bundle: bundle, members: members + [database.member], progress: { _ in }
+        ).unpack()
+        try Files.makeDirectory("\(scratch)/trial", mode: 0o700)
+        let copy = "\(scratch)/trial/\(Files.name(of: path))"
+        try Look.copy(layout.file(path), to: copy)
+        var trial = Trial(
+            name: database.name, place: layout.file(path), copy: copy, template: try place(database.member),
+            scripts: try database.migrations.filter { members.contains($0.member) }.map {
+                .init(name: $0.member, number: $0.number, file: try place($0.member))
+            }, depth: .quick)
+        trial.countsLosses = true
+        let report = try Examiner.present().try(trial, scratch: "\(scratch)/exam") {}
+        // What fails is refused when the release is applied, with its reason; a plan tells it now.
+        if let failure = report.failure { throw failure }
+        let wanted = database.identity
+        if let fault = report.fault(userVersion: wanted.userVersion, applicationID: wanted.applicationID) {
+            throw release.migrationMisfit(fault, of: database)
+        }
+        return report.losses.sorted { $0.key < $1.key }.map { RowFate(table: $0.key, kept: $0.value) }
+    }
+}

@@ -1,0 +1,384 @@
+internal import MoultBasics
+internal import MoultFiles
+package import MoultStore
+internal import MoultTrust
+package import StepKit
+
+/// What somebody asks for: a release by its manifest, and how it may be taken.
+package struct UpdateRequest: Sendable {
+    package var manifest: String
+    package var follow: Policy.Follow?
+    package var allowDowngrade: Bool
+    package var app: Version?
+    package var consent: Consent
+
+    package init(
+        manifest: String, follow: Policy.Follow? = nil, allowDowngrade: Bool = false, app: Version? = nil,
+        consent: Consent = Consent()
+    ) {
+        self.manifest = manifest
+        self.follow = follow
+        self.allowDowngrade = allowDowngrade
+        self.app = app
+        self.consent = consent
+    }
+}
+
+/// What the operator accepts that a release alone may not do to the app's data.
+package struct Consent: Sendable, Equatable {
+    /// The databases whose files the release may take over from another kind.
+    package var takeOver: Set<String>
+    /// Whether rows that the installed release preserves may stay behind in quarantine.
+    package var acceptsUnpreserved: Bool
+
+    package init(takeOver: Set<String> = [], acceptsUnpreserved: Bool = false) {
+        (self.takeOver, self.acceptsUnpreserved) = (takeOver, acceptsUnpreserved)
+    }
+}
+
+/// Makes plans: asks the steps, phase by phase, what they would do. Writes nothing.
+package struct Planner {
+    package let store: StoreSnapshot
+    let steps: StepSet
+    /// The consumers of the app itself, beside those of the settings.
+    let inProcess: [Consumer]
+    /// Whether whoever has a database open is made to let go, besides consumers.
+    let forcesRelease: Bool
+    /// Patches and bases that were found unfit.
+    package var avoided: Set<String> = []
+    /// Whether it plans under the store's lock, and may record facts of files that it had to read.
+    private var isLocked = false
+
+    package init(store: StoreSnapshot, steps: StepSet, inProcess: [Consumer], forcesRelease: Bool) {
+        (self.store, self.steps) = (store, steps)
+        (self.inProcess, self.forcesRelease) = (inProcess, forcesRelease)
+    }
+
+    package var layout: StoreLayout { store.layout }
+
+    /// The same planner under the store's lock, with what the store is like now.
+    package func locked(_ store: StoreSnapshot) -> Planner {
+        var planner = Planner(store: store, steps: steps, inProcess: inProcess, forcesRelease: forcesRelease)
+        (planner.avoided, planner.isLocked) = (avoided, true)
+        return planner
+    }
+
+    /// A plan with all that is needed to execute it.
+    package struct Made {
+        package var plan: Plan
+        /// What the store was like when the plan was made.
+        package let store: StoreSnapshot
+        package let context: PlanContext
+        /// The manifest, as it was read once and proven.
+        let incoming: Incoming
+        var bytes: [UInt8] { incoming.bytes }
+    }
+
+    /// A manifest that has come in, proven but not understood.
+    package struct Incoming {
+        package let bytes: [UInt8]
+        /// What it is called in errors.
+        package let name: String
+        /// Where it lies; nil if it was only read.
+        package let path: String?
+        let provenance: Provenance
+        /// The feed that it came by.
+        var origin: Plan.Origin?
+        /// The patches that the feed keeps.
+        var patches: Set<String>
+
+        package init(
+            bytes: [UInt8], name: String, path: String?, provenance: Provenance, origin: Plan.Origin? = nil,
+            patches: Set<String> = []
+        ) {
+            (self.bytes, self.name, self.path, self.provenance) = (bytes, name, path, provenance)
+            (self.origin, self.patches) = (origin, patches)
+        }
+    }
+
+    package func update(_ request: UpdateRequest) throws -> Made {
+        let path = try Files.absolute(request.manifest)
+        let bytes = try Self.manifestBytes(path)
+        // Before anything of it is read: what nobody stands for is not even parsed.
+        let provenance = try Provenance(of: bytes, at: path, keys: trustedKeys(store.settings))
+        return try update(
+            Incoming(bytes: bytes, name: request.manifest, path: path, provenance: provenance), request)
+    }
+
+    /// The keys that count now: a publisher may have put others in the place of the pinned ones.
+    private func trustedKeys(_ settings: Settings) throws -> TrustedKeys? {
+        try settings.keys.map { try KeyChain(pinned: $0, product: settings.product, in: layout).keys }
+    }
+
+    package func update(_ incoming: Incoming, _ request: UpdateRequest) throws -> Made {
+        let settings = try store.settings
+        let manifest = try Manifest(parsing: incoming.bytes, as: .sealed, source: incoming.name)
+        guard manifest.product == settings.product else {
+            throw MoultError(
+                .refused, .refused, what: "\(incoming.name) is a release of \(manifest.product)",
+                why: "the store \(layout.root) holds \(settings.product)", now: "Use the store of that product.")
+        }
+        try prove(request.consent, manifest)
+        let generation = try Generation.name(of: manifest, bytes: incoming.bytes)
+        // What is installed already may be repaired.
+        if try generation != store.installedName, let refusal = try store.holds.refusal(of: manifest.version) {
+            throw refusal
+        }
+        let policy = policy(request, settings)
+        try refuseReplay(manifest, incoming.bytes, policy)
+        return try make(.update, manifest, incoming, generation: generation, policy)
+    }
+
+    /// A misspelled name would look as if it had been accepted.
+    private func prove(_ consent: Consent, _ manifest: Manifest) throws {
+        let names = manifest.databases.map(\.name)
+        guard let wrong = consent.takeOver.sorted().first(where: { !names.contains($0) }) else { return }
+        throw MoultError(
+            .refused, .refused, what: "release \(manifest.version) has no database \"\(wrong)\" to take over",
+            why: "it has \(names.joined(separator: ", "))", now: didYouMean(wrong, among: names))
+    }
+
+    package func policy(_ request: UpdateRequest, _ settings: Settings) -> Policy {
+        var policy = Policy(
+            follow: request.follow ?? settings.follow, allowDowngrade: request.allowDowngrade,
+            appVersion: request.app ?? settings.app, moultVersion: moultVersion, cacheRoot: settings.cacheRoot)
+        (policy.takeOver, policy.acceptUnpreserved) = (request.consent.takeOver, request.consent.acceptsUnpreserved)
+        return policy
+    }
+
+    /// An old release must not come back after a rollback as if it were new.
+    private func refuseReplay(_ manifest: Manifest, _ bytes: [UInt8], _ policy: Policy) throws {
+        guard policy.follow == .newer, !policy.allowDowngrade else { return }
+        let seen = try Seen.read(layout).sequence
+        if manifest.sequence >= seen { return }
+        guard let installed = try store.installed(orAs: bytes, manifest)?.manifest,
+            installed.version.precedes(manifest.version), installed.sequence < manifest.sequence
+        else { return }
+        throw MoultError(
+            .refused, .refused, what: "release \(manifest.version) has sequence \(manifest.sequence)",
+            why: "a release with sequence \(seen) was installed here already",
+            now: "Take a later one, or say --allow-downgrade.")
+    }
+
+    /// The manifest of a kept generation, which was proven when it came.
+    package func kept(_ generation: Generation) throws -> Incoming { try kept(generation, store.settings) }
+
+    private func kept(_ generation: Generation, _ settings: Settings) -> Incoming {
+        Incoming(
+            bytes: generation.bytes, name: generation.name, path: nil,
+            provenance: settings.keys == nil ? .unsigned : .kept)
+    }
+
+    /// `force` allows a release that is on hold, if it is named.
+    package func rollback(
+        to wanted: String?, reason: String, force: Bool = false, consent: Consent = Consent()
+    ) throws -> Made {
+        let settings = try store.settings
+        guard let current = try store.installed else {
+            throw MoultError(
+                .refused, .refused, what: "nothing is installed in \(layout.root)",
+                why: "there is nothing to roll back from",
+                now: "Install a release first: moult apply MANIFEST")
+        }
+        let holds = try store.holds
+        let name = try RollbackTarget(layout: layout, current: current, holds: holds).choose(wanted, force: force)
+        let target = try store.generation(name)
+        var policy = Self.policy(settings)
+        (policy.takeOver, policy.acceptUnpreserved) = (consent.takeOver, true)
+        var made = try make(.rollback, target.manifest, kept(target, settings), generation: name, policy)
+        let version = current.manifest.version.description
+        let before = holds.hold(on: version)
+        made.plan.hold = Hold(
+            release: version, reason: reason.isEmpty ? before?.reason ?? Hold.rolledBack : reason, since: .now)
+        made.plan.replacedHold = before
+        made.plan.request.force = force
+        return made
+    }
+
+    /// One database of the installed release is set aside and made anew from the file that is kept in its generation.
+    package func reset(_ name: String, why: String, setsUserDataAside: Bool) throws -> Made {
+        let settings = try store.settings
+        guard let current = try store.installed else {
+            throw MoultError(
+                .refused, .refused, what: "nothing is installed in \(layout.root)", why: "there is nothing to reset",
+                now: "Install a release first: moult apply MANIFEST")
+        }
+        try ResetTarget(release: current.manifest, name: name).prove(setsUserDataAside: setsUserDataAside)
+        return try make(
+            .reset, only: name, because: why, current.manifest, kept(current, settings), generation: current.name,
+            Self.policy(settings))
+    }
+
+    /// One database gets content from quarantine; what is in its place is set aside.
+    package func restore(_ name: String, from file: String, why: String, table: RestoredTable? = nil) throws -> Made {
+        let settings = try store.settings
+        guard let current = try store.installed else {
+            throw MoultError(.refused, .refused, what: "nothing is installed in \(layout.root)")
+        }
+        return try make(
+            .reset, only: name, because: why, restoring: file, table: table, current.manifest,
+            kept(current, settings), generation: current.name, Self.policy(settings))
+    }
+
+    private static func policy(_ settings: Settings) -> Policy {
+        Policy(
+            follow: .match, allowDowngrade: true, appVersion: settings.app, moultVersion: moultVersion,
+            cacheRoot: settings.cacheRoot)
+    }
+
+    package static func manifestBytes(_ path: String) throws -> [UInt8] {
+        if let bytes = try Files.read(path, limit: Manifest.largest) { return bytes }
+        throw MoultError(
+            .manifest, what: "there is no manifest at \(path)", why: "no such file",
+            now: "Name the sealed manifest of a release, such as releases/app-1.0.0.json.")
+    }
+
+    private func make(
+        _ purpose: PlanContext.Purpose, only: String? = nil, because reason: String = "", restoring: String? = nil,
+        table: RestoredTable? = nil, _ manifest: Manifest, _ incoming: Incoming, generation: String, _ policy: Policy
+    ) throws -> Made {
+        try NotBuilt.refuse(manifest)
+        if purpose != .reset { try steps.prove(manifest) }
+        let view = RecordingView(
+            store: store, renews: isLocked, incoming: purpose == .update ? (generation, incoming.bytes) : nil)
+        let installed = try store.installed(orAs: incoming.bytes, manifest)
+        view.note(try .read(layout.current, "target"))
+        view.note(try .read(layout.settings, "content"))
+        view.note(try .read(layout.holds, "content"))
+        if let path = incoming.path { view.note(try .read(path, "content")) }
+        var context = PlanContext(
+            purpose: purpose, only: only, because: reason, release: manifest, generation: generation,
+            installed: installed?.manifest,
+            installedGeneration: installed?.name,
+            resources: incoming.path.map(Files.directory(of:)) ?? layout.generation(generation), policy: policy,
+            store: view)
+        (context.restoring, context.restoringTable) = (restoring, table)
+        var plan = Plan(
+            id: Self.newID(), created: policy.now, purpose: purpose, store: layout.root, product: manifest.product,
+            from: installed.map { Generation.Reference(version: $0.manifest.version, generation: $0.name) },
+            to: Generation.Reference(version: manifest.version, generation: generation), manifestPath: incoming.path,
+            origin: incoming.origin, bundle: nil, trust: incoming.provenance.words,
+            request: Plan.Request(
+                follow: policy.follow, allowDowngrade: policy.allowDowngrade, app: policy.appVersion,
+                cacheRoot: policy.cacheRoot, takeOver: policy.takeOver, acceptUnpreserved: policy.acceptUnpreserved),
+            effects: [], needs: 0, facts: [], warnings: manifest.warnings, hold: nil)
+        let notes = Notes()
+        context.note = { notes.add($0, $1) }
+        let consumers = try store.settings.consumers
+        context.isReleased = { [forcesRelease, inProcess] name in
+            forcesRelease || (consumers + inProcess).contains { $0.isConcerned(with: name) }
+        }
+        for phase in Phase.allCases {
+            for step in steps.steps(of: phase, for: manifest, purpose) {
+                plan.effects += try step.plan(context)
+                context.planned = plan.effects
+            }
+        }
+        if generation == installed?.name { plan.effects = Self.withoutRepetition(plan.effects) }
+        plan.steps = notes.all
+        plan.calls = plan.calls(of: consumers + inProcess, from: installed?.manifest, to: manifest)
+        plan.warnings += try Warnings.of(manifest, in: context)
+        plan.warnings += Warnings.of(consumers, manifest, installed?.manifest)
+        try addSources(to: &plan, manifest, incoming, view)
+        plan.facts = view.facts
+        try Space.need(for: &plan, manifest, bytes: incoming.bytes.count, in: layout)
+        return Made(plan: plan, store: store, context: context, incoming: incoming)
+    }
+
+    /// What is installed as it must be had its steps when it came: they are not for a release that changes nothing.
+    private static func withoutRepetition(_ effects: [Effect]) -> [Effect] {
+        guard !effects.contains(where: { $0.changesStore && !$0.isCustom }) else { return effects }
+        return effects.map { effect in
+            guard effect.isCustom else { return effect }
+            var kept = effect
+            kept.change = .keep(why: "done when it was installed")
+            return kept
+        }
+    }
+
+    /// Finds what the release's files are made of: by patches, of what is there, or from the bundle.
+    private func addSources(
+        to plan: inout Plan, _ manifest: Manifest, _ incoming: Incoming, _ view: RecordingView
+    ) throws {
+        guard !plan.members.isEmpty, let bundle = manifest.bundle else { return }
+        let downloads = Downloads(layout)
+        let isFed = plan.origin != nil
+        let directory = plan.manifestPath.map(Files.directory(of:))
+        let sourcing = Sourcing(store: store, manifest: manifest, avoided: avoided) { patch in
+            guard let result = manifest.result(of: patch) else { return nil }
+            var (path, missing) = ("", 0)
+            if let directory {
+                path = "\(directory)/\(patch.file)"
+                guard try Files.factsThroughLinks(path)?.size == patch.size else { return nil }
+            } else {
+                guard isFed, incoming.patches.contains(patch.file) else { return nil }
+                let place = downloads.place(of: patch)
+                (path, missing) = (place.path, try place.missing())
+            }
+            return Plan.PatchFile(
+                file: patch.file, path: path, size: patch.size, sha256: patch.sha256, missing: missing, result: result)
+        }
+        // A file that a step will change must be this release's own, and not the one of a kept generation by another name.
+        let isChanged = plan.effects.contains { $0.isCustom && $0.database != nil }
+        plan.reuse = try isChanged ? [] : sourcing.reuse(for: plan.members, bundle: cost(of: bundle, plan))
+        for patch in plan.patches where directory != nil { view.note(try .read(patch.path, "size")) }
+        if !plan.bundled.isEmpty { try addBundle(bundle, to: &plan, view) }
+    }
+
+    /// How many bytes of the bundle must be fetched and read; nil if it cannot be had.
+    private func cost(of bundle: Manifest.Bundle, _ plan: Plan) throws -> (missing: Int, size: Int)? {
+        if let path = plan.manifestPath {
+            let facts = try Files.factsThroughLinks("\(Files.directory(of: path))/\(bundle.file)")
+            return facts?.size == bundle.size ? (0, bundle.size) : nil
+        }
+        return plan.origin == nil ? nil : (try Downloads(layout).place(of: bundle).missing(), bundle.size)
+    }
+
+    /// Finds the bundle; its size is known before a byte of it is read.
+    private func addBundle(_ bundle: Manifest.Bundle, to plan: inout Plan, _ view: RecordingView) throws {
+        if plan.manifestPath == nil, plan.origin != nil {
+            let place = Downloads(layout).place(of: bundle)
+            plan.bundle = Plan.Bundle(path: place.path, size: bundle.size, missing: try place.missing())
+            return
+        }
+        guard let manifestPath = plan.manifestPath else {
+            throw MoultError(
+                .refused, .refused, what: "\(plan.bundled.joined(separator: ", ")) is not there any more",
+                why: "a kept generation has the databases as they came and nothing else, and the bundle is not at hand",
+                now: "Bring the release in from its manifest: moult apply MANIFEST")
+        }
+        let path = "\(Files.directory(of: manifestPath))/\(bundle.file)"
+        guard let facts = try Files.factsThroughLinks(path) else {
+            throw MoultError(
+                .refused, what: "the bundle \(path) is missing", why: "the manifest names it, and no file is there",
+                now: "Put the bundle beside its manifest.")
+        }
+        if facts.size != bundle.size {
+            throw MoultError(
+                .refused, what: "the bundle \(path) is not the one that was sealed",
+                why: "it has \(facts.size) bytes, and the manifest says \(bundle.size)",
+                now: facts.size < bundle.size
+                    ? "Copy or download it again: it may be cut off." : "Get the bundle of this very release.")
+        }
+        plan.bundle = Plan.Bundle(path: path, size: bundle.size)
+        view.note(try .read(path, "size"))
+        view.note(try .read(path, "modified"))
+    }
+
+    /// What steps tell while they plan; on the one thread that plans.
+    private final class Notes: @unchecked Sendable {
+        // Unchecked: a step plans on the thread that asked it.
+        private(set) var all: [Plan.Enforcement] = []
+        func add(_ step: String, _ text: String) {
+            let note = Plan.Enforcement(step: step, text: text)
+            if !all.contains(note) { all.append(note) }
+        }
+    }
+
+    /// Sortable by time, and unlike any other.
+    package static func newID() -> String {
+        let stamp = Timestamp.now.description.filter { $0.isNumber }
+        let random = String(UInt32.random(in: .min ... .max), radix: 16)
+        return "\(stamp)-\(String(repeating: "0", count: 8 - random.count))\(random)"
+    }
+}

@@ -1,0 +1,106 @@
+internal import Glibc
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultSQLite
+internal import MoultStore
+internal import StepKit
+
+/// The steps' view of a store, which notes whatever they look at: so a saved plan knows exactly what it relies on.
+final class RecordingView: StoreView, @unchecked Sendable {
+    // Unchecked: planning runs on one thread, and the notes are read when it has ended.
+    private let store: StoreSnapshot
+    private var layout: StoreLayout { store.layout }
+    private(set) var facts: [Plan.Fact] = []
+
+    /// Whether the facts of files that had to be read are recorded: only under the store's lock.
+    private let renews: Bool
+    /// The manifest that is being applied; nil where the store's own manifest is read.
+    private let incoming: (generation: String, bytes: [UInt8])?
+
+    init(store: StoreSnapshot, renews: Bool = false, incoming: (generation: String, bytes: [UInt8])? = nil) {
+        (self.store, self.renews, self.incoming) = (store, renews, incoming)
+    }
+
+    var root: String { layout.root }
+
+    func look(_ path: String) throws -> Found {
+        let found = try Found(at: layout.file(path))
+        note(Plan.Fact(path: layout.file(path), field: "kind", value: found.description))
+        return found
+    }
+
+    func marker(_ path: String) throws -> String? {
+        guard try Files.factsThroughLinks(layout.file(path))?.kind == .file else { return nil }
+        do {
+            return try Look.into(layout.file(path)) { connection in
+                guard try connection.int(ReleaseMarker.isThere) == 1,
+                    case .text(let digest)? = try connection.scalar(ReleaseMarker.digest)
+                else { return nil }
+                return digest
+            }
+        } catch let error as MoultError where error.code == .databaseCorrupt { return nil }
+    }
+
+    func leads(_ path: String) throws -> Bool { try Files.factsThroughLinks(layout.file(path)) != nil }
+
+    func path(ofMember member: String, in generation: String) -> String { "\(layout.generation(generation))/\(member)" }
+
+    func proveSeal(of generation: String) throws {
+        let release = incoming.flatMap { $0.generation == generation ? $0.bytes : nil }
+        try store.prove(store.generation(generation), renewing: renews, as: release)
+    }
+
+    func note(_ fact: Plan.Fact) {
+        if !facts.contains(fact) { facts.append(fact) }
+    }
+}
+
+extension Found {
+    init(at path: String) throws {
+        guard let facts = try Files.facts(path) else {
+            self = .nothing
+            return
+        }
+        switch facts.kind {
+        case .file: self = .file(size: facts.size)
+        case .directory: self = .directory
+        case .link: self = .link(to: try Files.target(ofLink: path) ?? "")
+        case .other: self = .other
+        }
+    }
+
+    /// For a living file the size changes as people use it; that is no reason to call a plan stale.
+    var description: String {
+        switch self {
+        case .nothing: "nothing"
+        case .file: "file"
+        case .link(let target): "link to \(target)"
+        case .directory: "directory"
+        case .other: "special file"
+        }
+    }
+}
+
+extension Plan.Fact {
+    /// What a fact's field says now.
+    static func read(_ path: String, _ field: String) throws -> Plan.Fact {
+        let value: String
+        switch field {
+        case "kind": value = try Found(at: path).description
+        case "target": value = try Files.target(ofLink: path) ?? "nothing"
+        case "size": value = try Files.factsThroughLinks(path).map { String($0.size) } ?? "nothing"
+        case "modified":
+            value =
+                try Files.factsThroughLinks(path).map { "\($0.modified.seconds).\($0.modified.nanoseconds)" }
+                ?? "nothing"
+        case "content":
+            if let kind = try Files.factsThroughLinks(path)?.kind, kind != .file {
+                value = "\(kind)"
+                break
+            }
+            value = try Files.read(path, limit: Manifest.largest).map { try Generation.digest(of: $0) } ?? "nothing"
+        default: value = "unknown"
+        }
+        return Plan.Fact(path: path, field: field, value: value)
+    }
+}

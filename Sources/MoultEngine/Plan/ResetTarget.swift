@@ -1,0 +1,30 @@
+internal import MoultBasics
+internal import MoultStore
+internal import StepKit
+
+/// Which database may be reset, and on whose word.
+struct ResetTarget {
+    let release: Manifest
+    let name: String
+
+    func prove(setsUserDataAside: Bool) throws {
+        guard let database = release.database(name) else {
+            let names = release.databases.filter { !$0.kind.isSealed }.map(\.name)
+            throw MoultError(
+                .refused, .refused, what: "release \(release.version) has no database \"\(name)\"",
+                why: names.isEmpty ? "it has sealed ones only" : "it has \(names.joined(separator: ", "))",
+                now: didYouMean(name, among: names))
+        }
+        if database.kind.isSealed {
+            throw MoultError(
+                .refused, .refused, what: "\(name) is no database to reset",
+                why: "nobody but its publisher writes to it", now: "Repair it from its release: moult apply MANIFEST")
+        }
+        if database.kind != .cache, !setsUserDataAside {
+            throw MoultError(
+                .refused, .refused, what: "\(name) has what people wrote",
+                why: "a reset sets all of it aside and begins with an empty one",
+                now: "If you mean that: moult reset \(name) --set-user-data-aside")
+        }
+    }
+}

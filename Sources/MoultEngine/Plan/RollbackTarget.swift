@@ -1,0 +1,81 @@
+internal import MoultBasics
+internal import MoultStore
+internal import StepKit
+
+/// The kept generation that a rollback goes to: the named one, else the newest older release that is not on hold.
+struct RollbackTarget {
+    let layout: StoreLayout
+    let current: Generation
+    let holds: Holds
+
+    /// A generation by its name, which has the version: one that cannot be read must not prevent going to another.
+    private struct Kept {
+        let name: String
+        let version: Version
+
+        init?(_ name: String) {
+            guard let version = Version(RollbackTarget.version(of: name)) else { return nil }
+            (self.name, self.version) = (name, version)
+        }
+    }
+
+    private static func version(of name: String) -> String {
+        name.hasPrefix(Generation.adopted) ? "0.0.0" : Generation.version(of: name)
+    }
+
+    func choose(_ wanted: String?, force: Bool) throws -> String {
+        let all = try Generation.names(layout).filter { $0 != current.name }
+        if let wanted, !all.isEmpty { return try named(wanted, among: all, force: force) }
+        // Files from before moult come back only if the operator names them.
+        let kept = all.filter { !$0.hasPrefix(Generation.adopted) }.compactMap { Kept($0) }
+        guard !kept.isEmpty else { throw nothingKept(all) }
+        let older = kept.filter { $0.version.precedes(current.manifest.version) }
+            .sorted { $1.version.precedes($0.version) }
+        guard !older.isEmpty else {
+            throw MoultError(
+                .refused, .refused, what: "no kept release is older than \(current.manifest.version)",
+                why: "the kept ones are \(kept.map(\.name).joined(separator: ", "))",
+                now: "Name the one you want: moult rollback --to GENERATION")
+        }
+        if let target = older.first(where: { holds.rollbackRefusal(of: $0.version) == nil }) { return target.name }
+        if holds.fault != nil, let refusal = holds.refusal(of: older[0].version) { throw refusal }
+        throw MoultError(
+            .refused, .refused, what: "every kept release older than \(current.manifest.version) is on hold",
+            why: older.map { "\($0.version): \(holds.obstacle(to: $0.version) ?? "")" }.joined(separator: "; "),
+            now: "To go to one nevertheless: moult rollback --to \(older[0].version) --force")
+    }
+
+    private func nothingKept(_ all: [String]) -> MoultError {
+        if !all.isEmpty {
+            return MoultError(
+                .refused, .refused, what: "there is no release to roll back to",
+                why: "only the files from before moult are kept: \(all.joined(separator: ", "))",
+                now: "To bring those back: moult rollback --to \(all[0])")
+        }
+        return MoultError(
+            .refused, .refused, what: "there is nothing to roll back to",
+            why: "\(current.name) is the only generation of \(layout.root)",
+            now: "Install an older release: moult apply MANIFEST --allow-downgrade")
+    }
+
+    private func named(_ wanted: String, among all: [String], force: Bool) throws -> String {
+        let matching = all.contains(wanted) ? [wanted] : all.filter { Self.version(of: $0) == wanted }
+        guard matching.count == 1, let name = matching.first else {
+            throw MoultError(
+                .refused, .refused,
+                what: matching.isEmpty
+                    ? "there is no kept generation \(wanted)" : "several generations are of version \(wanted)",
+                why: "those kept are \(all.joined(separator: ", "))",
+                now: "Name one of them: moult rollback --to GENERATION")
+        }
+        if !force, let version = Kept(name)?.version,
+            var refusal = holds.rollbackRefusal(of: version)
+        {
+            if holds.fault == nil {
+                refusal.now = "To go to it nevertheless: moult rollback --to \(wanted) --force"
+            }
+            throw refusal
+        }
+        return name
+    }
+}

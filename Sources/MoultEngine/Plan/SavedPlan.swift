@@ -1,0 +1,50 @@
+internal import MoultBasics
+package import MoultStore
+internal import StepKit
+
+/// A plan that was saved: it may be executed once, and only while all that it relies on is as it was.
+package struct SavedPlan {
+    let plan: Plan
+    let layout: StoreLayout
+
+    package init(plan: Plan, layout: StoreLayout) { (self.plan, self.layout) = (plan, layout) }
+
+    package func proveFresh() throws {
+        guard plan.store == layout.root else {
+            throw stale("it was made for the store \(plan.store), and this is \(layout.root)")
+        }
+        let used = try HistoryReader(layout).first {
+            $0.transaction == plan.id && $0.outcome != .cleaned || $0.isLongBefore(plan)
+        }
+        if used?.transaction == plan.id { throw stale("it was used already") }
+        for fact in plan.facts {
+            let now = try Plan.Fact.read(fact.path, fact.field)
+            if now.value != fact.value {
+                throw stale("\(fact.path): \(fact.field) was \(short(fact.value)), is \(short(now.value))")
+            }
+        }
+    }
+
+    /// The facts are the same, so the steps must come to the same effects; unless moult itself is another one.
+    package func proveSame(_ made: Plan) throws {
+        let (now, before) = (made.effects.map(\.withoutRows), plan.effects.map(\.withoutRows))
+        guard now == before else {
+            let difference = zip(now, before).first { $0 != $1 }
+            throw stale(
+                difference.map { "\"\($1.text)\" would now be \"\($0.text)\"" } ?? "other effects would be needed now")
+        }
+    }
+
+    private func short(_ value: String) -> String { value.utf8.count == 64 ? String(value.prefix(8)) : value }
+
+    private func stale(_ why: String) -> MoultError {
+        MoultError(
+            .stale, .stale, what: "the plan \(plan.id) does not fit any more", why: why,
+            now: "Make a new one with: moult plan --out FILE MANIFEST")
+    }
+}
+
+extension History.Entry {
+    /// Whether it was written before a plan was made, whatever the clock has done since: what is older has nothing of it.
+    func isLongBefore(_ plan: Plan) -> Bool { time.seconds < plan.created.seconds - 24 * 3600 }
+}

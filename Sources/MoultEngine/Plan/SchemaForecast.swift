@@ -1,0 +1,71 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultSQLite
+package import MoultStore
+package import StepKit
+
+/// Refuses in a plan what the update would refuse: a user's database that stays and does not have the release's schema.
+package struct SchemaForecast {
+    let layout: StoreLayout
+    let context: PlanContext
+    /// Whether it may take as long as reading the bundle.
+    let isDeep: Bool
+
+    package init(layout: StoreLayout, context: PlanContext, isDeep: Bool) {
+        (self.layout, self.context, self.isDeep) = (layout, context, isDeep)
+    }
+
+    package func prove(_ plan: Plan) throws {
+        guard context.purpose == .update else { return }
+        for database in context.release.databases where try isKept(database, plan) {
+            try Files.withScratchDirectory { scratch in
+                guard let template = try template(database, plan, scratch) else { return }
+                try prove(database, plan, template)
+            }
+        }
+    }
+
+    /// A file with the release's schema; nil if it is not at hand.
+    private func template(_ database: Database, _ plan: Plan, _ scratch: String) throws -> String? {
+        if let reuse = plan.reuse.first(where: { $0.member == database.member }) {
+            guard let base = reuse.base, reuse.patches.isEmpty else { return nil }
+            return "\(layout.generation(base.generation))/\(base.member)"
+        }
+        guard let bundle = plan.bundle, bundle.missing == 0, isDeep || bundle.size <= MigrationForecast.largest else {
+            return nil
+        }
+        let template = "\(scratch)/template.db"
+        try Unpacker(
+            place: { $0 == database.member ? template : "\(scratch)/other" }, release: context.release,
+            bundle: bundle.path, members: [database.member], progress: { _ in }
+        ).unpack()
+        return template
+    }
+
+    /// Whether a user's database stays as it is, and its template comes with the release.
+    private func isKept(_ database: Database, _ plan: Plan) throws -> Bool {
+        guard database.kind == .user, database.schema == .release, plan.members.contains(database.member) else {
+            return false
+        }
+        let isKept = plan.effects.contains { effect in
+            if effect.database == database.name, case .keep = effect.change { true } else { false }
+        }
+        return try isKept && Files.factsThroughLinks(place(database, plan))?.kind == .file
+    }
+
+    private func place(_ database: Database, _ plan: Plan) -> String {
+        layout.file(plan.movedFrom(database.path) ?? database.path)
+    }
+
+    private func prove(_ database: Database, _ plan: Plan, _ template: String) throws {
+        let place = place(database, plan)
+        let expected = try SchemaShape(of: Connection(path: template, access: .immutable))
+        do {
+            if let lack = try Look.into(place, { try SchemaShape(of: $0) }).lacks(of: expected).first {
+                throw context.schemaMisfit(lack, at: place)
+            }
+        } catch let error as MoultError where error.outcome == .busy {
+            // The app that has it locked works with it.
+        }
+    }
+}

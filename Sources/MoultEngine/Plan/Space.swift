@@ -1,0 +1,35 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultStore
+internal import StepKit
+
+/// Room on the store's file system, counted before anything is begun.
+enum Space {
+    /// For directories, the journal and the file system's own blocks.
+    private static let overhead = 256 << 10
+
+    static func need(for plan: inout Plan, _ manifest: Manifest, bytes: Int, in layout: StoreLayout) throws {
+        guard plan.changesStore else { return }
+        plan.needs = try plan.effects.reduce(0) { try $0 + $1.stagedBytes + migrated($1, layout) } + bytes
+        plan.needs += plan.missing
+        for reuse in plan.reuse {
+            // A second name, or shared blocks, need no room; what lies on the way to a result is there for a while.
+            if reuse.isLinked(in: manifest) { plan.needs -= manifest.content(of: reuse.member)?.size ?? 0 }
+            plan.needs += reuse.patches.dropLast().reduce(0) { $0 + $1.result.size }
+        }
+        let free = try Files.freeSpace(layout.root)
+        if plan.needs + overhead > free {
+            throw MoultError(
+                .space, .refused, what: "there is not enough room in \(layout.root)",
+                why: "the update needs \(ByteCount(plan.needs + overhead)), and \(ByteCount(free)) is free",
+                now: "Free some space, or remove kept generations with: moult clean --keep 1")
+        }
+    }
+
+    /// A migration is tried on a copy, what it changes is kept in another, and in the file itself it may write every page.
+    private static func migrated(_ effect: Effect, _ layout: StoreLayout) throws -> Int {
+        guard case .migrate(let path, _, _, _, _) = effect.change else { return 0 }
+        let sizes = try [path, "\(path)-wal"].map { try Files.factsThroughLinks(layout.file($0))?.size ?? 0 }
+        return 3 * sizes.reduce(0, +)
+    }
+}

@@ -1,0 +1,118 @@
+internal import MoultBasics
+package import MoultStore
+package import StepKit
+
+/// The steps that a command or an app has: one built in for each phase, and others by name.
+package struct StepSet: Sendable {
+    private let builtIn: [Phase: any Step]
+    private var others: [any Step]
+    /// What the operator has decided about them.
+    private var settings: [StepSettings] = []
+    /// Makes the step of a program that the settings name.
+    package var external: (@Sendable (StepSettings) -> any Step)?
+
+    package init(
+        check: any Step, delete: any Step, copy: any Step, attach: any Step, verify: any Step, others: [any Step] = []
+    ) {
+        builtIn = [.check: check, .delete: delete, .copy: copy, .attach: attach, .verify: verify]
+        self.others = others
+    }
+
+    package func adding(_ steps: [any Step]) -> StepSet {
+        var set = self
+        set.others += steps
+        return set
+    }
+
+    /// These steps and those of a store's settings.
+    package func adding(_ settings: [StepSettings]) throws -> StepSet {
+        if settings.isEmpty { return self }
+        var set = self
+        set.settings = settings
+        for step in settings where step.executable != nil {
+            if named(step.name) != nil {
+                throw MoultError(
+                    .settings, what: "steps.\(step.name) in moult.json names a step that is there already",
+                    why: "this command brings it", now: "Take another name, or leave \"executable\" out.")
+            }
+            if let external { set.others.append(external(step)) }
+        }
+        return set
+    }
+
+    package func builtIn(_ phase: Phase) -> (any Step)? { builtIn[phase] }
+
+    package func named(_ name: String) -> (any Step)? {
+        others.first { $0.name == name } ?? builtIn.values.first { $0.name == name }
+    }
+
+    /// Those that come with moult, in the order of their phases, then the others.
+    package var listed: [(step: any Step, phase: Phase?)] {
+        Phase.allCases.compactMap { phase in builtIn[phase].map { ($0, phase) } } + others.map { ($0, nil) }
+    }
+
+    /// The steps of a phase for a release, in order: others before, the built-in one, others after.
+    ///
+    /// A reset is about one database that the built-in steps know how to make: others have no say in it.
+    package func steps(
+        of phase: Phase, for manifest: Manifest, _ purpose: PlanContext.Purpose
+    ) -> [any Step] {
+        if purpose == .reset { return builtIn[phase].map { [$0] } ?? [] }
+        let uses = uses(for: manifest).filter { $0.phase == phase }
+        func steps(_ when: Manifest.StepUse.When) -> [any Step] {
+            uses.filter { $0.when == when }.compactMap { use in
+                let step = others.first { $0.name == use.step }
+                return (step as? any PlacedStep)?.placed(by: use) ?? step
+            }
+        }
+        return steps(.before) + (builtIn[phase].map { [$0] } ?? []) + steps(.after)
+    }
+
+    /// Where steps come in: as the operator says, else as the manifest does; the operator's parameters count more.
+    package func uses(for manifest: Manifest) -> [Manifest.StepUse] {
+        let placed = settings.compactMap(\.use)
+        let named = manifest.steps.filter { use in !placed.contains { $0.step == use.step } }
+        return (named + placed).map { use in
+            var use = use
+            for member in settings.first(where: { $0.name == use.step })?.with ?? [] {
+                use.with = use.with.setting(member.name, to: member.value)
+            }
+            return use
+        }
+    }
+
+    /// The steps with effects in a plan that are not built in.
+    func others(of plan: Plan) -> [any Step] {
+        others.filter { step in plan.effects.contains { $0.step == step.name } }
+    }
+
+    /// Throws unless the release uses what it must use, and nothing that it must not, or that is not there.
+    func prove(_ manifest: Manifest) throws {
+        let uses = uses(for: manifest)
+        for step in settings {
+            let isUsed = uses.contains { $0.step == step.name }
+            if step.isForbidden, isUsed {
+                throw MoultError(
+                    .refused, .refused, what: "release \(manifest.version) uses the step \(step.name)",
+                    why: "moult.json forbids it", now: "Take a release without it.")
+            }
+            if step.isRequired, !isUsed {
+                throw MoultError(
+                    .refused, .refused, what: "release \(manifest.version) does not use the step \(step.name)",
+                    why: "moult.json requires it",
+                    now: "Take a release that uses it, or say where it comes in: \"after\": \"copy\" in moult.json.")
+            }
+        }
+        guard let use = uses.first(where: { use in !others.contains { $0.name == use.step } }) else { return }
+        throw MoultError(
+            .notBuilt, .refused, what: "the release needs the step \(use.step)", why: "this moult does not have it",
+            now: didYouMean(use.step, among: names) ?? "See which there are with: moult steps")
+    }
+
+    package var names: [String] { listed.map(\.step.name) }
+}
+
+/// A step that must know where it comes in, and with which parameters.
+package protocol PlacedStep: Step {
+    func placed(by use: Manifest.StepUse) -> any Step
+}

@@ -1,0 +1,211 @@
+package import MoultBasics
+internal import MoultFiles
+internal import MoultSQLite
+package import StepKit
+
+/// Whether the databases of a generation are what they must be. Every command asks here, and none has a rule of its own.
+package struct Assessment {
+    /// How much is read.
+    package enum Depth: String, Sendable {
+        /// The file's facts, its header, its schema and its marker; nothing at all if the file is as it was last time.
+        case glance
+        /// Also each page, by SQLite's quick_check.
+        case check
+        /// Also that tables and indexes agree, by integrity_check.
+        case deep
+    }
+
+    /// What helps a database that is not what it must be.
+    package enum Remedy: Sendable {
+        /// The release has all that is needed.
+        case apply
+        /// Only the operator can let what is there go out of service.
+        case reset
+        /// The app, or a release with a migration.
+        case migrate
+
+        /// The command, without the store; nil if none helps.
+        package func command(for database: Database) -> [String]? {
+            switch self {
+            case .apply: ["moult", "apply"]
+            case .reset: ["moult", "reset", database.name, "--set-user-data-aside"]
+            case .migrate: nil
+            }
+        }
+    }
+
+    /// What was found about one database.
+    package struct Finding: Sendable {
+        /// What is wrong; nil if nothing was found.
+        package var fault: String?
+        /// What helps; nil if nothing is wrong.
+        package var remedy: Remedy?
+        /// Whether nothing is at the path.
+        package var isMissing = false
+        /// What could not be looked at, each with the reason.
+        package var notChecked: [String] = []
+        /// How much is known about the file as it is now.
+        package var depth: Depth
+        /// When that was found out.
+        package var time: Timestamp?
+    }
+
+    private let store: StoreSnapshot
+    private let generation: Generation
+    private let seal: Seal?
+
+    package init(of generation: Generation, in store: StoreSnapshot) throws {
+        (self.store, self.generation) = (store, generation)
+        seal = try store.sealIfSound(of: generation)
+    }
+
+    // MARK: the generation's own files
+
+    /// What is known, without reading it, of the file that a generation has of a database.
+    package struct SealedFile {
+        /// Whether it is the file that was installed.
+        package let standing: Seal.Standing
+        /// What is wrong with the link to it, where apps read it.
+        package let linkFault: String?
+        let entry: Seal.Entry?
+    }
+
+    /// Compares the generation's file of a database, and the link to it, with the records.
+    package func sealedFile(of database: Database) throws -> SealedFile {
+        let entry = seal?.entry(database.member)
+        let standing: Seal.Standing =
+            if let entry {
+                try entry.standing(of: generation.path(database.member))
+            } else if seal == nil {
+                .damaged("cannot be compared: the record of the generation's files is missing or damaged")
+            } else {
+                .damaged("is not in the record of the generation's files")
+            }
+        return SealedFile(standing: standing, linkFault: try linkFault(of: database), entry: entry)
+    }
+
+    private func linkFault(of database: Database) throws -> String? {
+        let path = try store.place(of: database)
+        guard database.kind.isSealed, try Files.target(ofLink: path) != StoreLayout.link(to: database.member)
+        else { return nil }
+        return "\(path) is not a symlink through .moult/current"
+    }
+
+    // MARK: writable databases
+
+    /// Looks at a database that apps write to, and changes nothing.
+    package func finding(of database: Database, _ depth: Depth) throws -> Finding {
+        let place = try store.place(of: database)
+        let own = generation.path(database.member)
+        if case .damaged(let why)? = try seal?.entry(database.member)?.standing(of: own) {
+            return Finding(fault: "the release's own file \(own) \(why)", remedy: .apply, depth: depth)
+        }
+        // Whoever asks for more than a glance wants the file to be read now.
+        if depth == .glance, let known = try store.checks.known(database, at: place, generation.name) {
+            return Finding(depth: known.depth, time: known.time)
+        }
+        if try Files.factsThroughLinks(place) != nil, !Files.isReadable(place) {
+            return Finding(notChecked: ["this user may not read \(place)"], depth: .glance)
+        }
+        let template: SchemaShape
+        do {
+            template = try SchemaShape(of: Connection(path: own, access: .immutable))
+        } catch let error as MoultError {
+            return Finding(
+                fault: "the release's own file \(own) cannot be read: \(error.why ?? error.what)", remedy: .apply,
+                depth: depth)
+        }
+        let pages: Fitness.Pages = depth == .glance ? .none : depth == .check ? .quick : .full
+        var remedy: Remedy?
+        let fitness = try Fitness.of(place, deadline: 600, pages: pages) {
+            try fault($0, database, template, &remedy)
+        }
+        switch fitness {
+        case .fits(let notChecked): return Finding(notChecked: notChecked, depth: depth)
+        case .missing:
+            return Finding(
+                fault: "there is no file at \(place)", remedy: database.kind == .cache ? .apply : .reset,
+                isMissing: true, depth: depth)
+        case .unfit(let why): return Finding(fault: why, remedy: remedy ?? unfit(database), depth: depth)
+        case .untold(let error):
+            // Whoever has it locked could open it.
+            if error.outcome == .busy {
+                return Finding(notChecked: ["\(error.what): \(error.why ?? "it is locked")"], depth: .glance)
+            }
+            return Finding(fault: error.why ?? error.what, remedy: unfit(database), depth: depth)
+        }
+    }
+
+    private func unfit(_ database: Database) -> Remedy { database.kind == .cache ? .apply : .reset }
+
+    private func fault(
+        _ connection: Connection, _ database: Database, _ template: SchemaShape, _ remedy: inout Remedy?
+    ) throws -> String? {
+        // A file from before moult has no release that could say what is in it.
+        if generation.name.hasPrefix(Generation.adopted) { return nil }
+        let shape = try SchemaShape(of: connection, ignoring: database.kind == .shared ? ReleaseMarker.tables : [])
+        switch database.kind {
+        case .reference: return nil
+        case .cache:
+            if let difference = shape.diff(against: template).first { return difference }
+            return database.compatible?.fault(
+                applicationID: Int(try connection.int("PRAGMA application_id")),
+                userVersion: Int(try connection.int("PRAGMA user_version")))
+        case .user:
+            remedy = .migrate
+            return database.schema == .app ? nil : shape.lacks(of: template).first
+        case .shared:
+            remedy = .apply
+            if let fault = try markerFault(connection, database) { return fault }
+            remedy = .reset
+            return shape.lacks(of: template).first
+        }
+    }
+
+    private func markerFault(_ connection: Connection, _ database: Database) throws -> String? {
+        guard database.marker else { return nil }
+        guard try connection.int(ReleaseMarker.isThere) == 1 else {
+            return "it has no table \(ReleaseMarker.table), so its content is of no release"
+        }
+        guard try connection.scalar(ReleaseMarker.digest) != .text(database.sha256) else { return nil }
+        guard case .text(let release)? = try connection.scalar("SELECT release FROM \(ReleaseMarker.table)") else {
+            return "its table \(ReleaseMarker.table) is empty, so its content is of no release"
+        }
+        return "its content is of release \(release)"
+    }
+
+    // MARK: remembering
+
+    /// Whether a database has changed since it was last looked at.
+    package func isOutdated() throws -> Bool {
+        try generation.manifest.databases.contains {
+            try !$0.kind.isSealed && store.checks.known($0, at: store.place(of: $0), generation.name) == nil
+        }
+    }
+
+    /// Looks again at what has changed since, and remembers what was found; for commands that write.
+    package func remember(checked: Set<String> = []) throws {
+        let checks = try store.checks
+        var record = checks
+        for database in generation.manifest.databases where !database.kind.isSealed {
+            let place = try store.place(of: database)
+            let facts = try CheckRecord.facts(of: place)
+            let known = try checks.known(database, at: place, generation.name)
+            if known != nil, !checked.contains(database.name) { continue }
+            let found = try finding(of: database, .glance)
+            // It must be the file that was looked at.
+            guard found.fault == nil, found.notChecked.isEmpty, let facts, try CheckRecord.facts(of: place) == facts
+            else {
+                record.forget(database, at: place)
+                continue
+            }
+            // Pages that were read under another release are the same ones.
+            let read = checks.entries.first { $0.path == place && $0.facts == facts && $0.depth != .glance }
+            let isRead = checked.contains(database.name)
+            record.note(
+                database, at: place, generation.name, facts, isRead ? .check : read?.depth ?? found.depth,
+                since: isRead ? .now : read?.time ?? .now)
+        }
+        try record.write()
+    }
+}

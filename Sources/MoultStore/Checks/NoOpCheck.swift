@@ -1,0 +1,54 @@
+internal import MoultFiles
+internal import StepKit
+
+/// Whether a release is installed already, found out without writing: by a handful of small system calls, and a look into
+/// databases that have changed since they were last looked at.
+package struct NoOpCheck {
+    let store: StoreSnapshot
+
+    package init(_ store: StoreSnapshot) { self.store = store }
+
+    /// True if `bytes` is the installed manifest, no update is unfinished, and every database is where it must be: one
+    /// that is used in place, beside the manifest.
+    ///
+    /// A store that was copied is not current until a command that writes has verified it. With `reading` it is verified
+    /// now: for a store that cannot be written to.
+    package func isCurrent(_ bytes: [UInt8], of manifest: String, reading: Bool = false) throws -> Bool {
+        guard let generation = try installed(), generation.bytes == bytes, try Transaction.all(store.layout).isEmpty
+        else { return false }
+        let directory = try Files.absolute(Files.directory(of: manifest))
+        for database in generation.manifest.databases where database.place == .inPlace {
+            let target = try Files.target(ofLink: generation.path(database.member))
+            if target != "\(directory)/\(database.member)" { return false }
+        }
+        return try isWhole(generation, reading: reading)
+    }
+
+    /// The installed generation; one with a damaged manifest is not current.
+    private func installed() throws -> Generation? {
+        guard let name = try store.installedName else { return nil }
+        do { return try store.generation(name) } catch {
+            if Files.isDenied(error) { throw error }
+            return nil
+        }
+    }
+
+    /// Whether every path of a generation is there, and its files are the ones that were proven.
+    package func isWhole(_ generation: Generation, reading: Bool = false) throws -> Bool {
+        let assessment = try Assessment(of: generation, in: store)
+        for database in generation.manifest.databases {
+            let file = try assessment.sealedFile(of: database)
+            switch file.standing {
+            case .confirmed: break
+            case .damaged: return false
+            case .unconfirmed:
+                guard reading, try file.entry?.verifiedFacts(of: generation.path(database.member)) != nil else {
+                    return false
+                }
+            }
+            if file.linkFault != nil { return false }
+            if !database.kind.isSealed, try assessment.finding(of: database, .glance).fault != nil { return false }
+        }
+        return true
+    }
+}

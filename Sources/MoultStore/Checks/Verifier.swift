@@ -1,0 +1,148 @@
+package import MoultBasics
+internal import MoultFiles
+internal import MoultSandbox
+internal import MoultTrust
+internal import StepKit
+
+/// Looks whether a store is what its records say; changes nothing.
+package struct Verifier {
+    private let store: StoreSnapshot
+
+    package init(_ store: StoreSnapshot) { self.store = store }
+
+    package struct Check: Sendable, Equatable {
+        package let subject: String
+        package let method: String
+        /// What is wrong; nil if it is sound.
+        package let finding: String?
+        /// What could not be checked, with the reason.
+        package var notChecked: [String] = []
+        /// The command that helps, without the store.
+        package var remedy: [String]?
+        /// How it was checked, where that is not the usual way.
+        package var note: String?
+
+        package var json: JSON {
+            .compact([
+                "subject": .string(subject), "method": .string(method), "sound": .bool(finding == nil),
+                "finding": .optional(finding),
+                "note": .optional(note),
+                "remedy": remedy.map { .string(shellLine($0)) },
+                "notChecked": notChecked.isEmpty ? nil : .array(notChecked.map { .string($0) }),
+            ])
+        }
+    }
+
+    /// Checks the pointer, every path and seal, and that living databases load; `deep` also reads every sealed file: digest and integrity.
+    package func verify(_ names: [String] = [], deep: Bool) throws -> [Check] {
+        guard let generation = try store.installed else {
+            return [Check(subject: "store", method: "current", finding: "nothing is installed")]
+        }
+        for name in names { _ = try generation.database(name) }
+        var checks: [Check] = []
+        for transaction in try Transaction.unfinished(store.layout) {
+            checks.append(
+                Check(
+                    subject: transaction.id, method: "finished", finding: "an update is unfinished",
+                    remedy: ["moult", "recover"]))
+        }
+        let assessment = try Assessment(of: generation, in: store)
+        for database in generation.manifest.databases where names.isEmpty || names.contains(database.name) {
+            checks +=
+                try database.kind.isSealed
+                ? sealed(database, generation, assessment, deep: deep) : living(database, assessment, deep: deep)
+        }
+        return checks
+    }
+
+    private func sealed(
+        _ database: Database, _ generation: Generation, _ assessment: Assessment, deep: Bool
+    ) throws -> [Check] {
+        let path = try store.place(of: database)
+        let sealed = try assessment.sealedFile(of: database)
+        let file = generation.path(database.member)
+        let facts = try Files.factsThroughLinks(file)
+        var checks = [
+            Check(subject: database.name, method: "path", finding: sealed.linkFault),
+            try seal(database, sealed, file, deep: deep),
+        ]
+        if deep, facts?.kind == .file { checks += try read(database, file, sealed: sealed.entry?.sha256) }
+        for index in checks.indices where checks[index].finding != nil { checks[index].remedy = ["moult", "apply"] }
+        let stray = try sidecar(path, file)
+        var sidecars = Check(
+            subject: database.name, method: "sidecars",
+            finding: stray.map { "\($0) lies beside it and would change what is read" })
+        sidecars.remedy = stray.map { ["mv", $0, "\($0).old"] }
+        checks.insert(sidecars, at: 2)
+        return checks
+    }
+
+    /// Where the facts do not confirm the file, as in a copied store, its digest decides; `deep` reads it anyway.
+    private func seal(
+        _ database: Database, _ sealed: Assessment.SealedFile, _ file: String, deep: Bool
+    ) throws -> Check {
+        var check = Check(subject: database.name, method: "seal", finding: nil)
+        switch sealed.standing {
+        case .confirmed: break
+        case .damaged(let why):
+            return Check(subject: check.subject, method: check.method, finding: "\(file) \(why)")
+        case .unconfirmed:
+            if !deep, try sealed.entry?.verifiedFacts(of: file) == nil {
+                return Check(
+                    subject: check.subject, method: check.method,
+                    finding: "\(file) has another SHA-256 than the release")
+            }
+            check.note = deep ? "copied; see digest" : "copied; its SHA-256 matches"
+        }
+        return check
+    }
+
+    private func sidecar(_ path: String, _ file: String) throws -> String? {
+        let beside = try Files.target(ofLink: file) ?? file
+        for name in [path, beside] {
+            for suffix in ["-wal", "-shm", "-journal"] where try Files.facts(name + suffix) != nil {
+                return name + suffix
+            }
+        }
+        return nil
+    }
+
+    /// What a step changed before it was sealed has the digest of the seal, and not that of the manifest.
+    private func read(_ database: Database, _ file: String, sealed: String?) throws -> [Check] {
+        let digest = try SHA256.digest(ofFileAt: file).hex
+        let expected = sealed ?? database.sha256
+        let source = expected == database.sha256 ? "the manifest" : "the seal"
+        return [
+            Check(
+                subject: database.name, method: "digest",
+                finding: digest == expected ? nil : "SHA-256 is \(digest), and \(source) says \(expected)"),
+            Check(subject: database.name, method: "integrity_check", finding: integrity(database, file)),
+        ]
+    }
+
+    /// A file that cannot even be opened is a finding like any other.
+    private func integrity(_ database: Database, _ file: String) -> String? {
+        do {
+            var exam = Exam(name: database.member, path: file, depth: .full, deadline: 3600)
+            exam.mostFindings = 1
+            let report = try Files.withScratchDirectory { scratch in
+                try Examiner.present().examine([exam], scratch: "\(scratch)/exam").first
+            }
+            if let failure = report?.failure { return "\(failure)" }
+            return report?.isWAL == true ? "it is in WAL mode" : report?.findings?.first
+        } catch { return "\(error)" }
+    }
+
+    private func living(_ database: Database, _ assessment: Assessment, deep: Bool) throws -> [Check] {
+        let path = try store.place(of: database)
+        let found = try assessment.finding(of: database, deep ? .deep : .check)
+        var place = Check(subject: database.name, method: "path", finding: found.isMissing ? found.fault : nil)
+        place.remedy = found.isMissing ? found.remedy?.command(for: database) : nil
+        if found.isMissing { return [place] }
+        var check = Check(
+            subject: database.name, method: deep ? "integrity_check" : "quick_check",
+            finding: found.fault.map { "\(path): \($0)" }, notChecked: found.notChecked)
+        check.remedy = found.remedy?.command(for: database)
+        return [place, check]
+    }
+}

@@ -1,0 +1,32 @@
+/// Who has databases of a store open and is told: to let go before they change, and to open them again after.
+package struct Consumer: Sendable, Equatable {
+    /// What plans and errors call it.
+    package var name: String
+    /// The databases that it is concerned with; nil for all of them.
+    package var databases: [String]?
+    /// The seconds that it has for each call.
+    package var timeout: Int
+    /// Whether a release that it cannot reload goes out of service again.
+    package var isFatal: Bool
+    package var means: Means
+
+    /// How it is told.
+    package enum Means: Sendable, Equatable {
+        case command(CommandConsumer)
+        case signal(SignalConsumer)
+        case unit(UnitConsumer)
+        /// It is part of the app that makes the update.
+        case app(AppConsumer)
+    }
+
+    package static let defaultTimeout = 10
+
+    package init(
+        name: String, databases: [String]? = nil, timeout: Int = defaultTimeout, isFatal: Bool = false, means: Means
+    ) {
+        (self.name, self.databases, self.timeout) = (name, databases, timeout)
+        (self.isFatal, self.means) = (isFatal, means)
+    }
+
+    package func isConcerned(with database: String) -> Bool { databases?.contains(database) ?? true }
+}

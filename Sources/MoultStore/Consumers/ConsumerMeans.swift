@@ -1,0 +1,52 @@
+/// A consumer that is told by programs. They run without a shell, get the message as JSON on their standard input and in
+/// short in their environment, and say by their exit status whether it is done.
+package struct CommandConsumer: Sendable, Equatable {
+    package var release: [String]?
+    package var reload: [String]?
+
+    package init(release: [String]? = nil, reload: [String]? = nil) { (self.release, self.reload) = (release, reload) }
+}
+
+/// A consumer that is told by signals, and found by the number in its pid file.
+package struct SignalConsumer: Sendable, Equatable {
+    package enum Signal: String, CaseIterable, Sendable {
+        case hangup = "HUP"
+        case interrupt = "INT"
+        case quit = "QUIT"
+        case terminate = "TERM"
+        case user1 = "USR1"
+        case user2 = "USR2"
+        case window = "WINCH"
+    }
+
+    package var pidFile: String
+    /// What makes it let go; nil if nothing does.
+    package var release: Signal?
+    package var reload: Signal
+
+    package init(pidFile: String, release: Signal? = nil, reload: Signal = .hangup) {
+        (self.pidFile, self.release, self.reload) = (pidFile, release, reload)
+    }
+}
+
+/// A consumer that is a unit of systemd: stopped while a living database is replaced, reloaded for anything else.
+package struct UnitConsumer: Sendable, Equatable {
+    package var unit: String
+
+    package init(unit: String) { self.unit = unit }
+}
+
+/// A consumer that is part of this very process.
+package final class AppConsumer: Sendable, Equatable {
+    package let releasing: @Sendable (ConsumerMessage) async throws -> Void
+    package let reloading: @Sendable (ConsumerMessage) async throws -> Void
+
+    package init(
+        release: @escaping @Sendable (ConsumerMessage) async throws -> Void,
+        reload: @escaping @Sendable (ConsumerMessage) async throws -> Void
+    ) {
+        (releasing, reloading) = (release, reload)
+    }
+
+    package static func == (a: AppConsumer, b: AppConsumer) -> Bool { a === b }
+}

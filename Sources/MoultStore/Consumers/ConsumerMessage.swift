@@ -1,0 +1,78 @@
+package import MoultBasics
+internal import StepKit
+
+/// What a consumer is told: which databases, and which release is in service.
+package struct ConsumerMessage: Sendable, Equatable {
+    package enum Kind: String, Sendable {
+        /// Let go of the databases: they are about to be replaced.
+        case release
+        /// Open them again.
+        case reload
+    }
+
+    /// What has become of the update, for a reload.
+    package enum Outcome: String, Sendable {
+        case installed
+        /// It failed, and everything is as it was before.
+        case undone
+    }
+
+    package struct Database: Sendable, Equatable {
+        package var name: String
+        package var kind: String
+        /// Where it is: the stable path, the same over all releases.
+        package var path: String
+        /// The tables whose rows or columns are others; nil if that was not looked at, and all may be.
+        package var tables: [String]?
+
+        package init(name: String, kind: String, path: String, tables: [String]?) {
+            (self.name, self.kind, self.path, self.tables) = (name, kind, path, tables)
+        }
+    }
+
+    package var kind: Kind
+    package var store: String
+    package var product: String
+    /// What is in service now; nil if nothing is.
+    package var current: Generation.Reference?
+    /// The release that comes, for a release; the one that was there before, for a reload.
+    package var other: Generation.Reference?
+    package var outcome: Outcome?
+    package var databases: [Database]
+
+    package init(
+        kind: Kind, store: String, product: String, current: Generation.Reference?, other: Generation.Reference?,
+        outcome: Outcome?, databases: [Database]
+    ) {
+        (self.kind, self.store, self.product) = (kind, store, product)
+        (self.current, self.other, self.outcome, self.databases) = (current, other, outcome, databases)
+    }
+
+    package var json: JSON {
+        .compact([
+            "format": 1, "call": .string(kind.rawValue), "store": .string(store), "product": .string(product),
+            "generation": .optional(current?.generation), "version": .optional(current?.version.description),
+            kind == .release ? "next" : "previous": .optional(other?.generation),
+            "outcome": .optional(outcome?.rawValue),
+            "databases": .array(
+                databases.map { database in
+                    .compact([
+                        "name": .string(database.name), "kind": .string(database.kind), "path": .string(database.path),
+                        "tables": database.tables.map { .array($0.map { .string($0) }) },
+                    ])
+                }),
+        ])
+    }
+
+    /// The same in short for programs that read no JSON.
+    package var environment: [String: String] {
+        var environment = [
+            "MOULT_CALL": kind.rawValue, "MOULT_STORE": store,
+            "MOULT_CHANGED": databases.map(\.name).joined(separator: " "),
+        ]
+        environment["MOULT_GENERATION"] = current?.generation ?? ""
+        environment["MOULT_VERSION"] = current?.version.description ?? ""
+        environment["MOULT_OUTCOME"] = outcome?.rawValue
+        return environment
+    }
+}

@@ -1,0 +1,34 @@
+internal import MoultFiles
+package import StepKit
+
+/// The store's directory of fetched bundles and patches: whole ones under their digests, and what was cut off, to be gone on with.
+package struct Downloads {
+    package let layout: StoreLayout
+
+    package init(_ layout: StoreLayout) { self.layout = layout }
+
+    /// Where one bundle or patch is, or will be.
+    package struct Place {
+        /// What it is called beside its manifest.
+        package let name: String
+        /// Its name ends as the file's own does, by which its format is known.
+        package let path: String
+        package let size: Int
+        package let sha256: String
+        package var partial: String { "\(path).part" }
+
+        /// How many bytes have to be fetched.
+        package func missing() throws -> Int {
+            if let facts = try Files.facts(path), facts.size == size { return 0 }
+            return size - min(size, try Files.facts(partial)?.size ?? 0)
+        }
+    }
+
+    package func place(of bundle: Manifest.Bundle) -> Place { place(bundle.file, bundle.size, bundle.sha256) }
+    package func place(of patch: Manifest.Patch) -> Place { place(patch.file, patch.size, patch.sha256) }
+
+    private func place(_ file: String, _ size: Int, _ sha256: String) -> Place {
+        Place(
+            name: file, path: "\(layout.downloads)/\(sha256.prefix(16))-\(file)", size: size, sha256: sha256)
+    }
+}

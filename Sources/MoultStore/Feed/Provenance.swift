@@ -1,0 +1,40 @@
+internal import MoultBasics
+internal import MoultFiles
+package import MoultTrust
+
+/// Who stands for a release, in the words of a plan's head line.
+package enum Provenance: Sendable, Equatable {
+    case signed([KeyID])
+    /// There is a signature, and the store has no key to check it with.
+    case unchecked
+    case unsigned
+    /// It comes from a kept generation, which was proven when it came.
+    case kept
+    /// A saved plan names it by its digest, and that was approved.
+    case planned
+
+    package var words: String {
+        switch self {
+        case .signed(let signers): "signed by \(signers.map(\.description).joined(separator: " and "))"
+        case .unchecked: "signature not checked"
+        case .unsigned: "not signed"
+        case .kept: "proven when it came"
+        case .planned: "as planned"
+        }
+    }
+}
+
+extension Provenance {
+    /// A file's signatures are far smaller.
+    package static let largestSignature = 1 << 14
+
+    /// Proves a file by the signatures beside it; without keys there is nothing to prove.
+    package init(of bytes: [UInt8], at path: String, keys: TrustedKeys?) throws {
+        if let keys {
+            self = .signed(
+                try keys.prove(bytes, named: path) { try Files.read($0, limit: Self.largestSignature) })
+        } else {
+            self = try Files.factsThroughLinks("\(path).minisig") == nil ? .unsigned : .unchecked
+        }
+    }
+}

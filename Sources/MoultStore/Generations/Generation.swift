@@ -1,0 +1,159 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultTrust
+package import StepKit
+
+/// One installed release's sealed files: a directory that is never changed once it is in its place.
+package struct Generation: Sendable {
+    package static let manifestName = "manifest.json"
+    /// The generation of files that were at their paths before moult; never collected on its own.
+    package static let adopted = "0+adopted"
+
+    package let name: String
+    package let directory: String
+    package let manifest: Manifest
+    /// The manifest as it was signed, byte for byte.
+    package let bytes: [UInt8]
+
+    init(name: String, in layout: StoreLayout, manifest: Manifest, bytes: [UInt8]) {
+        (self.name, directory, self.manifest, self.bytes) = (name, layout.generation(name), manifest, bytes)
+    }
+
+    /// The name of a release's generation: its version, and eight digits of its manifest's digest.
+    package static func name(of manifest: Manifest, bytes: [UInt8]) throws -> String {
+        "\(manifest.version)+\(try SHA256.digest(of: bytes).prefix8)"
+    }
+
+    /// Whether a text can be a name of a generation and nothing else: a version, `+`, and what makes it unique.
+    package static func isName(_ name: String) -> Bool {
+        let characters = name.utf8.allSatisfy {
+            (48...57).contains($0) || (65...90).contains($0) || (97...122).contains($0) || [43, 45, 46].contains($0)
+        }
+        return characters && name.contains("+") && !name.hasPrefix(".") && !name.contains("..")
+    }
+
+    package static func digest(of bytes: [UInt8]) throws -> String { try SHA256.digest(of: bytes).hex }
+
+    package static func load(_ name: String, in layout: StoreLayout) throws -> Generation {
+        let directory = layout.generation(name)
+        let path = "\(directory)/\(manifestName)"
+        do {
+            guard let bytes = try Files.read(path, limit: Manifest.largest) else {
+                throw MoultError(.generation, what: "\(path) is not there")
+            }
+            let manifest = try Manifest(parsing: bytes, as: .sealed, source: path)
+            return Generation(name: name, in: layout, manifest: manifest, bytes: bytes)
+        } catch let error as MoultError where !Files.isDenied(error) {
+            throw MoultError(
+                .generation, what: "the manifest of generation \(name) cannot be read",
+                why: error.what + (error.why.map { ": \($0)" } ?? ""),
+                now: "Bring release \(version(of: name)) in again: moult apply MANIFEST", cause: error)
+        }
+    }
+
+    /// The name that `current` points at; nil if nothing is installed.
+    package static func currentName(_ layout: StoreLayout) throws -> String? {
+        guard let target = try Files.target(ofLink: layout.current) else {
+            if try Files.facts(layout.current) != nil {
+                throw lost(layout, "it is no link", because: "something else was put in its place")
+            }
+            guard try lastInstalled(layout) != nil else { return nil }
+            throw lost(layout, "it is not there", because: "it says which generation is in service")
+        }
+        guard target.hasPrefix("generations/"), isName(String(target.dropFirst(12))) else {
+            throw lost(layout, "it points at \(target)", because: "that is no generation of this store")
+        }
+        return String(target.dropFirst(12))
+    }
+
+    private static func lost(_ layout: StoreLayout, _ what: String, because why: String) -> MoultError {
+        MoultError(
+            .store, what: "\(layout.current) cannot be used: \(what)", why: why, now: "Put it back with: moult recover")
+    }
+
+    /// What the history says was installed last, if it is there and no update is under way; asked only where the pointer
+    /// cannot tell.
+    private static func lastInstalled(_ layout: StoreLayout) throws -> String? {
+        guard try names(layout).contains(where: { isName($0) }), try Transaction.all(layout).isEmpty else { return nil }
+        let last = try HistoryReader(layout).first { [.done, .finished].contains($0.outcome) && !$0.to.isEmpty }
+        return try last.flatMap { try Files.facts(layout.generation($0.to)) == nil ? nil : $0.to }
+    }
+
+    /// Makes the pointer again from the history; gives the generation if it had to be made. Needs the store's lock.
+    package static func repairPointer(_ layout: StoreLayout) throws -> String? {
+        do {
+            _ = try currentName(layout)
+            return nil
+        } catch let error as MoultError where error.code == .store {
+            guard let name = try lastInstalled(layout) else { throw error }
+            if let facts = try Files.facts(layout.current), facts.kind != .link {
+                // Whatever it is, moult did not make it.
+                try Files.rename(layout.current, to: try Files.firstFree("\(layout.root)/moult-current.old"))
+            }
+            let new = "\(layout.current).new"
+            try Files.remove(new)
+            try Files.symlink(to: StoreLayout.target(of: name), at: new)
+            try Files.rename(new, to: layout.current)
+            try Files.syncDirectory(layout.hidden)
+            return name
+        }
+    }
+
+    /// The version that the name of a generation begins with: what stands before its last `+`.
+    package static func version(of name: String) -> String {
+        name.lastIndex(of: "+").map { String(name[..<$0]) } ?? name
+    }
+
+    /// The bytes of its own files; what it only points at lies elsewhere.
+    package static func size(_ name: String, _ layout: StoreLayout) throws -> Int {
+        let directory = layout.generation(name)
+        return try Files.list(directory).reduce(0) { sum, file in
+            guard let facts = try Files.facts("\(directory)/\(file)"), facts.kind == .file else { return sum }
+            return sum + facts.size
+        }
+    }
+
+    package static func names(_ layout: StoreLayout) throws -> [String] { try Files.list(layout.generations) }
+
+    /// A database of the release, by its name.
+    package func database(_ name: String) throws -> Database {
+        if let database = manifest.database(name) { return database }
+        throw MoultError(
+            .store, what: "release \(manifest.version) has no database \"\(name)\"",
+            why: "it has \(manifest.databases.map(\.name).joined(separator: ", "))",
+            now: didYouMean(name, among: manifest.databases.map(\.name)))
+    }
+
+    package func path(_ member: String) -> String { "\(directory)/\(member)" }
+
+    /// The record of the generation's files as it was written when they were sealed.
+    func seal() throws -> Seal {
+        let path = path(Seal.fileName)
+        guard let bytes = try Files.read(path, limit: 1 << 24) else {
+            throw MoultError(.generation, what: "generation \(name) has no seal", why: "\(path) is not there")
+        }
+        return try Seal(parsing: bytes, source: path)
+    }
+
+    var isAdopted: Bool { name.hasPrefix(Self.adopted) }
+
+    func damaged(_ path: String, _ why: String) -> MoultError {
+        let isAdopted = isAdopted
+        return MoultError(
+            .generation, .refused, what: "\(path) is not what was installed", why: "it \(why)",
+            now: isAdopted
+                ? "Restore the file from a backup."
+                : "Bring release \(manifest.version) in again from its bundle: moult apply MANIFEST")
+    }
+}
+
+extension Seal.Entry {
+    /// Reads the file and returns its facts if it has the digest of the seal; nil if it has another one.
+    func verifiedFacts(of path: String) throws -> SealedFacts? {
+        // The facts from before: what is written while it is read does not match them.
+        guard let facts = try Files.factsThroughLinks(path),
+            try SHA256.digest(ofFileAt: path).hex == sha256
+        else { return nil }
+        return SealedFacts(sha256: sha256, facts)
+    }
+}

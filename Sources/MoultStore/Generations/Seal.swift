@@ -1,0 +1,154 @@
+package import MoultBasics
+package import MoultFiles
+
+/// The digests that the files of a generation had when they were verified, and the facts by which each file is recognized
+/// without reading it.
+///
+/// The digest is a file's identity. Inode, size and times are a cache of it: they match as long as nothing happened to the
+/// file. In a copied, moved or restored store they do not match, and then the digest decides.
+package struct Seal: Sendable, Equatable {
+    package static let fileName = "seal.json"
+    package static let format = 1
+
+    package struct Entry: Sendable, Equatable {
+        package let member: String
+        let sealed: SealedFacts
+        /// Facts that were recorded later for a file with the same digest.
+        fileprivate var recorded: [SealedFacts] = []
+
+        package var sha256: String { sealed.sha256 }
+
+        package init(member: String, sha256: String, facts: FileFacts) {
+            self.init(member: member, sealed: SealedFacts(sha256: sha256, facts))
+        }
+
+        init(member: String, sealed: SealedFacts) { (self.member, self.sealed) = (member, sealed) }
+
+        /// What can be said of the file at a path without reading it.
+        package func standing(of path: String) throws -> Standing {
+            guard let facts = try Files.factsThroughLinks(path) else { return .damaged("is not there") }
+            if facts.kind != .file { return .damaged("is no regular file") }
+            if facts.size != sealed.size { return .damaged("has \(facts.size) bytes instead of \(sealed.size)") }
+            let all = [sealed] + recorded
+            if all.contains(where: { $0.match(facts) }) { return .confirmed }
+            if try all.contains(where: { try $0.isWritten(facts, path) }) {
+                return .damaged("was changed after it was sealed")
+            }
+            return .unconfirmed
+        }
+    }
+
+    /// What is known of a sealed file without reading it.
+    package enum Standing: Equatable {
+        /// It is the file that was verified.
+        case confirmed
+        /// It may be a copy of the file that was verified: only its digest can tell.
+        case unconfirmed
+        /// It differs in a way that no copy explains.
+        case damaged(String)
+    }
+
+    package var entries: [Entry]
+    /// The serial of the feed by which the release came; nil if it came otherwise.
+    package var feedSerial: Int?
+    /// The SHA-256 of the whole manifest; nil in seals of earlier versions.
+    package var manifest: String?
+    /// The update that made the generation; nil in seals of earlier versions.
+    package var transaction: String?
+
+    package init(entries: [Entry], feedSerial: Int? = nil) { (self.entries, self.feedSerial) = (entries, feedSerial) }
+
+    /// With the facts that were recorded for files of the same digest since.
+    func counting(_ records: [SealedFacts]) -> Seal {
+        var seal = self
+        for index in entries.indices {
+            let sha256 = entries[index].sha256
+            seal.entries[index].recorded = records.filter { $0.sha256 == sha256 }
+        }
+        return seal
+    }
+
+    package func entry(_ member: String) -> Entry? { entries.first { $0.member == member } }
+
+    package var json: JSON {
+        .compact([
+            "seal": .size(Self.format), "feedSerial": feedSerial.map { .size($0) },
+            "files": .array(
+                entries.map { .object([.init("member", .string($0.member))] + $0.sealed.members) }),
+            "manifest": .optional(manifest), "transaction": .optional(transaction),
+        ])
+    }
+
+    package init(parsing bytes: [UInt8], source: String) throws {
+        let fields = try Fields(JSON(parsing: bytes, source: source)) { place, why, _ in
+            MoultError(.generation, what: "\(source): \(place) \(why)")
+        }
+        feedSerial = try fields.optionalCount("feedSerial")
+        manifest = try fields.optionalString("manifest")
+        transaction = try fields.optionalString("transaction")
+        entries = try fields.objects("files").map { file in
+            Entry(member: try file.string("member"), sealed: try SealedFacts(file))
+        }
+    }
+}
+
+/// The facts of a file at the moment when its digest was verified.
+package struct SealedFacts: Sendable, Equatable {
+    let sha256: String
+    let size: Int
+    package let inode: UInt64
+    /// Nil in records of earlier versions.
+    var device: UInt64?
+    /// Changes when something is written, and not with names, owner or mode; nil in seals of earlier versions.
+    var modified: FileFacts.Moment?
+    /// Nil for an adopted file, whose second name changes it.
+    package var changed: FileFacts.Moment?
+    /// How many names the file had; nil where it does not matter.
+    package var links: Int?
+
+    package init(sha256: String, _ facts: FileFacts) {
+        (self.sha256, size, inode, device) = (sha256, facts.size, facts.inode, facts.device)
+        (modified, changed, links) = (facts.modified, facts.changed, facts.links)
+    }
+
+    func match(_ facts: FileFacts) -> Bool {
+        guard inode == facts.inode, size == facts.size else { return false }
+        if let changed { return changed == facts.changed }
+        return device == facts.device && modified == facts.modified
+    }
+
+    func isSameFile(_ facts: FileFacts) -> Bool { inode == facts.inode && (device ?? facts.device) == facts.device }
+
+    /// Whether it is the same file and something was written to it. A copy may have got the inode of the file that it
+    /// replaced; such a file was created later than this record.
+    fileprivate func isWritten(_ facts: FileFacts, _ path: String) throws -> Bool {
+        guard device == facts.device, inode == facts.inode, let modified, modified != facts.modified else {
+            return false
+        }
+        guard let changed, let birth = try Files.birth(path) else { return true }
+        return birth <= changed
+    }
+
+    init(_ fields: Fields) throws {
+        sha256 = try fields.string("sha256")
+        size = try fields.integer("size")
+        inode = UInt64(bitPattern: Int64(try fields.integer("inode")))
+        device = try fields.optionalInteger("device").map { UInt64(bitPattern: Int64($0)) }
+        modified = fields.json("modified") == nil ? nil : try fields.moment("modified")
+        let time = try fields.moment("changed")
+        changed = time.seconds == 0 ? nil : time
+        links = try fields.optionalInteger("links")
+    }
+
+    package var members: [JSON.Member] {
+        var members: [JSON.Member] = [
+            .init("sha256", .string(sha256)), .init("size", .size(size)),
+            .init("inode", .integer(Int64(bitPattern: inode))),
+        ]
+        if let device { members.append(.init("device", .integer(Int64(bitPattern: device)))) }
+        if let modified { members.append(.init("modified", modified.json)) }
+        members.append(.init("changed", changed?.json ?? [0, 0]))
+        if let links { members.append(.init("links", .size(links))) }
+        return members
+    }
+}

@@ -1,0 +1,43 @@
+internal import Glibc
+package import MoultFiles
+
+/// Who still reads a generation that is not in service any more: a lease that has not moved is a reload that is not done.
+package struct Laggard: Sendable, Equatable {
+    package let process: ProcessFacts
+    package let generation: String
+
+    package init(process: ProcessFacts, generation: String) {
+        (self.process, self.generation) = (process, generation)
+    }
+
+    /// Waits until every lease is on the current generation; gives back whose are not when the time is over.
+    ///
+    /// Where nobody is waited for, nobody is late: whoever reads an older generation may finish undisturbed.
+    package static func wait(_ layout: StoreLayout, seconds: Int, stop: () throws -> Void) throws -> [Laggard] {
+        guard seconds > 0 else { return [] }
+        let deadline = ContinuousClock.now + .seconds(seconds)
+        while true {
+            let laggards = try find(layout)
+            if laggards.isEmpty || ContinuousClock.now >= deadline { return laggards }
+            try stop()
+            usleep(20_000)
+        }
+    }
+
+    /// This process is left out: it cannot reload while it waits here.
+    private static func find(_ layout: StoreLayout) throws -> [Laggard] {
+        let current = try Generation.currentName(layout)
+        let locks = try KernelLocks.read()
+        var laggards: [Laggard] = []
+        for name in try Generation.names(layout) where name != current {
+            guard let facts = try Files.facts(layout.generation(name)) else { continue }
+            for lock in try locks.held(on: facts, at: layout.generation(name))
+            where lock.kind == .flock && lock.pid != ProcessFacts.ownNumber {
+                laggards.append(Laggard(process: ProcessFacts(pid: lock.pid), generation: name))
+            }
+        }
+        return laggards
+    }
+
+    package var text: String { "\(process.description) still reads generation \(generation)" }
+}

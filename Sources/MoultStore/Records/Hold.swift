@@ -1,0 +1,71 @@
+package import MoultBasics
+package import StepKit
+
+/// A release that must not be installed, a range of releases, or all of them.
+package struct Hold: Sendable, Equatable {
+    /// Stands for every release.
+    package static let everything = "*"
+    /// The reason of a rollback for which none was given.
+    package static let rolledBack = "rolled back"
+
+    /// A version, a range such as `>=2.1 <3`, or `*`.
+    package var release: String
+    package var reason: String
+    package var since: Timestamp?
+    /// The rollback that placed it.
+    package var transaction: String?
+
+    package init(release: String, reason: String, since: Timestamp?, transaction: String? = nil) {
+        (self.release, self.reason, self.since, self.transaction) = (release, reason, since, transaction)
+    }
+
+    /// Whether a text is a version, a range or `*`.
+    package static func isRelease(_ text: String) -> Bool {
+        text == everything || Version(text) != nil || VersionRange(text) != nil
+    }
+
+    package var isEverything: Bool { release == Self.everything }
+
+    package func covers(_ version: Version) -> Bool {
+        // A whole version is that very release, and a range has the pre-releases within its bounds as well.
+        if isEverything || release == version.description { return true }
+        return Version(release) == nil && VersionRange(release)?.spans(version) == true
+    }
+
+    /// What is on hold: `2.1.0 is on hold`.
+    package var subject: String { isEverything ? "every release is on hold" : "\(release) is on hold" }
+
+    /// What is on hold and why, without a full stop: `2.1.0 is on hold: it crashes`.
+    package var sentence: String { reason.isEmpty ? subject : "\(subject): \(reason)" }
+
+    /// The release as a word for the shell.
+    package var shellWord: String {
+        let isPlain = release.utf8.allSatisfy { byte in
+            (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
+                || ".+-".utf8.contains(byte)
+        }
+        return isPlain && !release.isEmpty ? release : "'\(release.replacing("'", with: "'\\''"))'"
+    }
+
+    package var json: JSON {
+        .compact([
+            "release": .string(release), "reason": .string(reason), "since": .optional(since?.description),
+            "transaction": .optional(transaction),
+        ])
+    }
+
+    /// A hold of a record; in settings the operator writes no transaction.
+    package init(_ fields: Fields, isRecord: Bool = true) throws {
+        self.init(
+            release: try fields.string("release"), reason: try fields.optionalString("reason") ?? "",
+            since: try fields.optionalString("since").flatMap { Timestamp($0) },
+            transaction: isRecord ? try fields.optionalString("transaction") : nil)
+    }
+
+    init?(json: JSON) {
+        guard let release = json["release"]?.string else { return nil }
+        self.init(
+            release: release, reason: json["reason"]?.string ?? "",
+            since: json["since"]?.string.flatMap { Timestamp($0) }, transaction: json["transaction"]?.string)
+    }
+}

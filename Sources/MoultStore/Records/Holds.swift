@@ -1,0 +1,176 @@
+package import MoultBasics
+internal import MoultFiles
+package import StepKit
+
+/// The releases that must not be installed: `.moult/holds.json`, and a hold in `moult.json`.
+///
+/// `moult.json` belongs to the operator and is never written. So the record has the hold of `moult.json` that it took over
+/// (`overrides`); another one there was written since, by the operator or an older moult, and counts as well.
+package struct Holds: Sendable, Equatable {
+    package static let fileName = "holds.json"
+    private static let largest = 1 << 20
+
+    /// All holds, the oldest first; if the record cannot be read, one hold on every release.
+    package private(set) var all: [Hold]
+    /// Why the record cannot be read.
+    package let fault: String?
+
+    private init(_ all: [Hold], fault: String? = nil) { (self.all, self.fault) = (all, fault) }
+
+    /// Reads the holds of a store. A record that cannot be read blocks every release, because it may name any.
+    package static func read(_ layout: StoreLayout, _ settings: Settings) -> Holds {
+        do {
+            guard let bytes = try Files.read(layout.holds, limit: largest) else {
+                if try Files.facts(layout.holds) == nil { return Holds([settings.hold].compactMap(\.self)) }
+                throw MoultError(.store, what: "\(layout.holds) is a symlink to a missing file")
+            }
+            var (holds, overridden) = try parse(bytes, source: layout.holds)
+            if let hold = settings.hold, hold != overridden { holds.place(hold) }
+            return holds
+        } catch {
+            let reason = (error as? MoultError).map { $0.what + ($0.why.map { ": \($0)" } ?? "") } ?? "\(error)"
+            let text = reason.contains(layout.holds) ? reason : "cannot read \(layout.holds): \(reason)"
+            return Holds([Hold(release: Hold.everything, reason: text, since: nil)], fault: text)
+        }
+    }
+
+    private static func parse(_ bytes: [UInt8], source: String) throws -> (Holds, overridden: Hold?) {
+        let fields = try Fields(JSON(parsing: bytes, source: source)) { place, why, _ in
+            MoultError(.store, what: "\(source): \(place) \(why)")
+        }
+        guard try fields.integer("format") == 1 else { throw fields.fail("format", "must be 1") }
+        if fields.json("holds") == nil { throw fields.fail("holds", "is missing") }
+        let holds = try fields.objects("holds").map { part in
+            let hold = try Hold(part)
+            if Hold.isRelease(hold.release) { return hold }
+            throw part.fail("release", "is no version and no range")
+        }
+        return (
+            Holds(holds),
+            try fields.optionalObject("overrides").map { try Hold($0) }
+        )
+    }
+
+    // MARK: judging
+
+    /// The holds that block a release.
+    package func covering(_ version: Version) -> [Hold] { all.filter { $0.covers(version) } }
+
+    /// Why a release is blocked, in a few words; nil if it is not.
+    package func obstacle(to version: Version) -> String? {
+        let holds = covering(version)
+        if holds.isEmpty { return nil }
+        let reasons = holds.map(\.reason).filter { !$0.isEmpty }
+        return reasons.isEmpty ? "it is on hold" : "it is on hold: \(reasons.joined(separator: "; "))"
+    }
+
+    /// Why a release may not be installed, as an error that names the command to lift the hold; nil if it may.
+    package func refusal(of version: Version) -> MoultError? {
+        let holds = covering(version)
+        guard let first = holds.first else { return nil }
+        let reasons = holds.map(\.reason).filter { !$0.isEmpty }
+        return MoultError(
+            .refused, .refused,
+            what: first.isEverything ? first.subject : "release \(version) is on hold",
+            why: reasons.isEmpty ? "no reason was given" : reasons.joined(separator: "; "),
+            now: remedy(holds))
+    }
+
+    /// The same for a rollback, which a hold on every release does not block, unless the record is damaged.
+    package func rollbackRefusal(of version: Version) -> MoultError? {
+        if fault != nil { return refusal(of: version) }
+        return Holds(all.filter { !$0.isEverything }).refusal(of: version)
+    }
+
+    /// How to lift some of the holds: `Remove the hold with: moult unhold 2.0.0`.
+    package func remedy(_ holds: [Hold]) -> String {
+        if fault != nil { return "Rebuild the record from the history: moult recover" }
+        let names = holds.map(\.shellWord).joined(separator: " ")
+        return "Remove the hold\(holds.count == 1 ? "" : "s") with: moult unhold \(names)"
+    }
+
+    /// The one to show where only one can be shown: a hold on every release, else the newest.
+    package var foremost: Hold? { all.first(where: \.isEverything) ?? all.last }
+
+    package func hold(on release: String) -> Hold? { all.first { $0.release == release } }
+
+    // MARK: changing
+
+    /// Adds a hold in the place of an older one on the same releases, and gives that one.
+    @discardableResult
+    package mutating func place(_ hold: Hold) -> Hold? {
+        let before = self.hold(on: hold.release)
+        all.removeAll { $0.release == hold.release }
+        all.append(hold)
+        return before
+    }
+
+    package mutating func remove(_ isUnwanted: (Hold) -> Bool) { all.removeAll(where: isUnwanted) }
+    package mutating func removeAll() { all = [] }
+
+    /// Changes the record, under the store's lock. A damaged record is rebuilt first.
+    package static func change(_ layout: StoreLayout, _ body: (inout Holds) throws -> Void) throws {
+        let settings = try Settings.read(layout)
+        let before = read(layout, settings)
+        var holds = before.fault == nil ? before : rebuilt(layout, settings)
+        try body(&holds)
+        if holds != before { try holds.write(layout, settings) }
+    }
+
+    private func write(_ layout: StoreLayout, _ settings: Settings) throws {
+        let json = JSON.compact([
+            "format": 1, "holds": .array(all.map(\.json)), "overrides": settings.hold?.json,
+        ])
+        let bytes = Array(json.pretty.utf8)
+        guard bytes.count <= Self.largest / 2 else {
+            throw MoultError(
+                .store, .refused, what: "\(layout.holds) would be too large", why: "there are \(all.count) holds",
+                now: "Remove holds with: moult unhold, or hold a range of versions.")
+        }
+        // A rename cannot replace a directory, and what is in one is not ours to remove.
+        if try Files.facts(layout.holds)?.kind == .directory {
+            try Files.rename(layout.holds, to: "\(layout.holds).damaged-\(Timestamp.now.seconds)")
+        }
+        if all.isEmpty, settings.hold == nil {
+            try Files.remove(layout.holds)
+            return try Files.syncDirectory(layout.hidden)
+        }
+        try Files.replace(layout.holds, with: bytes)
+    }
+
+    /// The holds as the history has them. Where it may lack some, every release is on hold until the operator decides.
+    static func rebuilt(_ layout: StoreLayout, _ settings: Settings) -> Holds {
+        var holds = Holds([])
+        var gap: String?
+        do {
+            let reader = try HistoryReader(layout)
+            if let known = try reader.first(where: { $0.holds != nil })?.holds {
+                holds = Holds(known)
+                if reader.torn > 0 { gap = "lines of the history cannot be read" }
+            } else {
+                gap = "the history has none"
+            }
+        } catch { gap = "\(error)" }
+        if let hold = settings.hold { holds.place(hold) }
+        if let gap {
+            holds.place(
+                Hold(
+                    release: Hold.everything, reason: "the record of holds was damaged and may be incomplete: \(gap)",
+                    since: .now))
+        }
+        return holds
+    }
+}
+
+extension Holds {
+    /// The holds for a line of history; nil if they cannot be read, because that line would be believed.
+    package static func recorded(_ layout: StoreLayout) throws -> [Hold]? {
+        let holds = try read(layout, Settings.read(layout))
+        return holds.fault == nil ? holds.all : nil
+    }
+}
+
+extension History.Entry {
+    /// Whether it changed holds and nothing that is installed.
+    package var isAboutHolds: Bool { holds != nil && from == to }
+}

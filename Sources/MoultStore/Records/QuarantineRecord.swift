@@ -1,0 +1,87 @@
+package import MoultBasics
+package import MoultFiles
+package import StepKit
+
+/// What is known of a set in quarantine. It lies beside the files.
+package struct QuarantineRecord: Sendable, Equatable {
+    package static let fileName = "set.json"
+
+    /// The owner, group and mode that the file had.
+    package struct Owner: Sendable, Equatable {
+        package var user: Int
+        package var group: Int
+        package var mode: Int
+
+        package init(user: Int, group: Int, mode: Int) { (self.user, self.group, self.mode) = (user, group, mode) }
+
+        package init(_ facts: FileFacts) {
+            self.init(user: Int(facts.owner), group: Int(facts.group), mode: Int(facts.mode))
+        }
+    }
+
+    package var database: String
+    package var kind: Database.Kind
+    /// Where the file was.
+    package var path: String
+    package var why: String
+    package var reason: KeptReason
+    package var time: Timestamp
+    /// The release whose content it is; empty if no release made it.
+    package var release: String
+    package var owner: Owner?
+    /// Rows by table that are not in the content that replaced it; nil if nobody counted them.
+    package var rows: [String: Int]?
+    /// Whether the update that set it aside has not ended yet: until then the same file may still be in use.
+    package var isPending = false
+
+    package var json: JSON {
+        .compact([
+            "quarantine": 1, "database": .string(database), "kind": .string(kind.rawValue), "path": .string(path),
+            "why": .string(why), "reason": .string(reason.rawValue), "time": .string(time.description),
+            "release": .string(release),
+            "owner": owner.map {
+                ["uid": .size($0.user), "gid": .size($0.group), "mode": .string("0" + String($0.mode, radix: 8))]
+            },
+            "rows": rows.map { rows in
+                .object(rows.sorted { $0.key < $1.key }.map { .init($0.key, .size($0.value)) })
+            },
+            "pending": isPending ? true : nil,
+        ])
+    }
+
+    package init(
+        database: String, kind: Database.Kind, path: String, why: String, reason: KeptReason,
+        time: Timestamp = .now, release: String
+    ) {
+        (self.database, self.kind, self.path) = (database, kind, path)
+        (self.why, self.reason, self.time, self.release) = (why, reason, time, release)
+    }
+
+    /// Nil if there is no record, or one that cannot be understood: then the content counts as the user's.
+    package init?(in directory: String) throws {
+        guard let bytes = try Files.read("\(directory)/\(Self.fileName)", limit: 1 << 20),
+            let json = try? JSON(parsing: bytes, source: directory), let database = json["database"]?.string,
+            let kind = json["kind"]?.string.flatMap({ Database.Kind(rawValue: $0) }), let path = json["path"]?.string,
+            let time = json["time"]?.string.flatMap({ Timestamp($0) })
+        else { return nil }
+        // Records of the first version have no reason: they are of caches and of resets.
+        let reason = json["reason"]?.string.flatMap { KeptReason(rawValue: $0) }
+        self.init(
+            database: database, kind: kind, path: path, why: json["why"]?.string ?? "",
+            reason: reason ?? (kind == .cache ? .unfitCache : .reset), time: time,
+            release: json["release"]?.string ?? "")
+        if let owner = json["owner"], let user = owner["uid"]?.integer, let group = owner["gid"]?.integer,
+            let mode = owner["mode"]?.string.flatMap({ Int($0, radix: 8) })
+        {
+            self.owner = Owner(user: Int(user), group: Int(group), mode: mode)
+        }
+        if let counts = json["rows"]?.members {
+            rows = Dictionary(counts.map { ($0.name, Int($0.value.integer ?? 0)) }) { first, _ in first }
+        }
+        isPending = json["pending"]?.bool ?? false
+    }
+
+    package func write(to directory: String) throws {
+        try Files.replace("\(directory)/\(Self.fileName)", with: Array(json.pretty.utf8))
+    }
+}

@@ -1,0 +1,93 @@
+package import MoultBasics
+internal import MoultFiles
+internal import StepKit
+
+/// What was set aside, in the store's quarantine and in that of its caches.
+package struct QuarantineShelf {
+    let layout: StoreLayout
+    package let settings: Settings
+
+    package init(layout: StoreLayout, settings: Settings) { (self.layout, self.settings) = (layout, settings) }
+
+    /// One database with everything that lay beside it.
+    package struct Set: Sendable, Equatable {
+        package let directory: String
+        /// Nil if it has none that can be read: then it counts as the user's.
+        package let record: QuarantineRecord?
+        package let size: Int
+        package let since: Timestamp
+        /// When the directory was made ready, to order sets of one second.
+        fileprivate let nanoseconds: Int
+        fileprivate var age: (Int, Int, String) { (since.seconds, nanoseconds, directory) }
+
+        /// The name by which commands call it.
+        package var id: String { Files.name(of: directory) }
+
+        /// Whether it can be made again; anything else is data of the user or the app.
+        package var isCache: Bool { record?.kind == .cache }
+
+        /// The main file, where it is.
+        package var file: String? { record.map { "\(directory)/\(Files.name(of: $0.path))" } }
+
+        package var json: JSON {
+            .compact([
+                "id": .string(id), "database": .optional(record?.database), "kind": .optional(record?.kind.rawValue),
+                "path": .optional(record?.path), "release": .optional(record?.release),
+                "reason": .optional(record?.reason.rawValue), "why": .optional(record?.why),
+                "time": .string(since.description), "size": .size(size),
+                "rows": record?.rows.map { rows in
+                    .object(rows.sorted { $0.key < $1.key }.map { .init($0.key, .size($0.value)) })
+                },
+                "directory": .string(directory), "file": .optional(file),
+            ])
+        }
+
+        /// What was kept, and how to see it: the sentence after an update.
+        package func keptText(_ storeWords: [String]) -> String {
+            let rows = (record?.rows ?? [:]).values.reduce(0, +)
+            let what = record.map { "\($0.database)" } ?? id
+            return "\(what): the old database is in quarantine"
+                + (rows == 0
+                    ? ""
+                    : record?.reason == .migrated
+                        ? ", with the old values of \(counted(rows, "row"))"
+                        : ", with \(counted(rows, "row")) that the new content does not have")
+                + "; see it with: moult quarantine"
+                + (storeWords.isEmpty ? "" : " \(storeWords.joined(separator: " "))")
+        }
+    }
+
+    /// All sets, the oldest first.
+    package func sets() throws -> [Set] {
+        return try roots.flatMap { root in
+            try Files.list(root).filter { !CacheTag.isTag($0) && !$0.hasPrefix(".") }.compactMap {
+                try set("\(root)/\($0)")
+            }
+        }.sorted { $0.age < $1.age }
+    }
+
+    /// Where sets are.
+    package var roots: [String] {
+        [layout.quarantine] + (settings.cacheRoot.map { [layout.quarantine(of: "\($0)/x")] } ?? [])
+    }
+
+    /// The sets that one update put there.
+    package func sets(of transaction: String) throws -> [Set] {
+        try sets().filter { Files.name(of: $0.directory).hasPrefix("\(transaction)-") }
+    }
+
+    private func set(_ directory: String) throws -> Set? {
+        guard let facts = try Files.facts(directory), facts.kind == .directory else { return nil }
+        let record = try QuarantineRecord(in: directory)
+        return Set(
+            directory: directory, record: record, size: try Self.size(of: directory),
+            since: record?.time ?? Timestamp(seconds: facts.modified.seconds), nanoseconds: facts.modified.nanoseconds)
+    }
+
+    private static func size(of directory: String) throws -> Int {
+        try Files.list(directory).reduce(0) { sum, name in
+            guard let facts = try Files.facts("\(directory)/\(name)") else { return sum }
+            return try sum + (facts.kind == .directory ? size(of: "\(directory)/\(name)") : facts.size)
+        }
+    }
+}

@@ -1,0 +1,115 @@
+package import MoultBasics
+internal import MoultFiles
+package import MoultTrust
+package import StepKit
+
+/// What the operator has decided for a store: `moult.json`.
+package struct Settings: Sendable, Equatable {
+    package static let format = 1
+
+    package var product: String
+    package var app: Version?
+    package var follow: Policy.Follow
+    /// A hold that the operator or an older moult wrote; the store's holds are in `Holds`.
+    package var hold: Hold?
+    /// How many generations are kept, with the current one.
+    package var keep: Int
+    /// Seconds for which no generation is collected after it was made or left service, because readers without a lease may be about to open it.
+    package var minimumAge: Int
+    /// Who must have signed what comes in; nil takes anything.
+    package var keys: TrustedKeys?
+    /// The directory of databases of kind `cache`, if they do not lie in the store.
+    package var cacheRoot: String?
+    /// Bytes of broken caches that are kept, the newest; nobody's data is removed by it.
+    package var quarantineLimit = 1 << 30
+    /// Where new releases come from when none is named.
+    package var feed: FeedSettings?
+    /// Who is told before and after databases change, in the order in which they reload.
+    package var consumers: [Consumer] = []
+    /// The steps that are not built in, and what they may do.
+    package var steps: [StepSettings] = []
+    /// Seconds for which a finished update waits for readers to leave the generation before.
+    package var waitForReaders = 0
+
+    package init(product: String, app: Version? = nil, follow: Policy.Follow = .newer) {
+        (self.product, self.app, self.follow) = (product, app, follow)
+        (hold, keep, minimumAge) = (nil, 2, 60)
+    }
+
+    package var json: JSON {
+        .compact([
+            "moult": .size(Self.format), "product": .string(product), "app": .optional(app?.description),
+            "follow": .string(follow.rawValue), "keep": .size(keep), "hold": hold?.json,
+            "feed": feed?.json, "keys": keys?.json,
+        ])
+    }
+
+    /// Reads the settings; comments and trailing commas are allowed, because people write them.
+    package init(parsing bytes: [UInt8], source: String) throws {
+        let json = try JSON(parsing: bytes, as: .draft, source: source)
+        let fields = try Fields(json) { place, why, now in
+            MoultError(.settings, what: "\(source): \(place) \(why)", now: now)
+        }
+        let format = try fields.integer("moult")
+        guard format == Self.format else {
+            throw fields.fail("moult", "is format \(format), and this moult reads format \(Self.format)")
+        }
+        // For editors, which find the schema of the file by it.
+        _ = try fields.optionalString("$schema")
+        self.init(product: try fields.string("product"))
+        if let text = try fields.optionalString("app") {
+            guard let version = Version(text) else {
+                throw fields.fail("app", "\"\(text)\" is not a version as SemVer has it")
+            }
+            app = version
+        }
+        follow = try fields.word("follow", Policy.Follow.self) ?? follow
+        keep = try fields.optionalCount("keep") ?? keep
+        if keep < 1 { throw fields.fail("keep", "must be at least 1: the current generation") }
+        minimumAge = try fields.optionalCount("minimumAge") ?? minimumAge
+        if let path = try fields.optionalString("cacheRoot") {
+            guard path.hasPrefix("/"), path.utf8.count > 1 else {
+                throw fields.fail("cacheRoot", "must be a full path, is \"\(path)\"")
+            }
+            cacheRoot = path.hasSuffix("/") ? String(path.dropLast()) : path
+        }
+        quarantineLimit = try fields.optionalCount("quarantineLimit") ?? quarantineLimit
+        if let part = try fields.optionalObject("hold") {
+            hold = try Hold(part, isRecord: false)
+            try part.refuseUnknown()
+        }
+        feed = try fields.optionalObject("feed").map { try FeedSettings($0) }
+        if let part = try fields.optionalObject("keys") {
+            keys = try TrustedKeys(part)
+            try part.refuseUnknown()
+        }
+        consumers = try Consumer.read(fields)
+        waitForReaders = try fields.optionalCount("waitForReaders") ?? waitForReaders
+        steps = try StepSettings.read(fields)
+        try fields.refuseUnknown()
+    }
+
+    /// The settings, with the digests that `moult steps trust` pinned.
+    package static func read(_ layout: StoreLayout) throws -> Settings {
+        var settings = try written(layout)
+        if !settings.steps.isEmpty { settings.steps = TrustedSteps(layout).applied(to: settings.steps) }
+        return settings
+    }
+
+    /// The settings as the operator wrote them.
+    package static func written(_ layout: StoreLayout) throws -> Settings {
+        guard let bytes = try Files.read(layout.settings, limit: 1 << 20) else {
+            throw MoultError(
+                .store, what: "\(layout.root) is no store", why: "there is no \(StoreLayout.settingsName) in it",
+                now: "Make one with: moult init \(layout.root) --product NAME")
+        }
+        do { return try Settings(parsing: bytes, source: layout.settings) } catch var error as MoultError {
+            error.now = error.now ?? "Correct the file. To make a new one instead: \(Files.moveAway(layout.settings))"
+            throw error
+        }
+    }
+
+}
+
+/// The version of this moult.
+package let moultVersion = Version(0, 1, 0)

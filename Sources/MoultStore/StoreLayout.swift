@@ -1,0 +1,60 @@
+internal import MoultFiles
+
+/// Where everything lies in a store.
+package struct StoreLayout: Sendable, Equatable {
+    /// The store's directory, as an absolute path.
+    package let root: String
+
+    package init(root: String) throws {
+        var path = try Files.absolute(root)
+        while path.count > 1, path.hasSuffix("/") { path.removeLast() }
+        self.root = path
+    }
+
+    package static let settingsName = "moult.json"
+
+    package var settings: String { "\(root)/\(Self.settingsName)" }
+    package var hidden: String { "\(root)/.moult" }
+    package var current: String { "\(hidden)/current" }
+    package var generations: String { "\(hidden)/generations" }
+    package var transactions: String { "\(hidden)/transactions" }
+    package var downloads: String { "\(hidden)/downloads" }
+    /// What was seen of the feed: the feed itself, what proves it, and how new it was.
+    package var feed: String { "\(hidden)/feed" }
+    package var quarantine: String { "\(hidden)/quarantine" }
+    package var history: String { "\(hidden)/history.jsonl" }
+    package var lock: String { "\(hidden)/lock" }
+    /// The releases that must not be installed.
+    package var holds: String { "\(hidden)/\(Holds.fileName)" }
+    /// The programs of steps that are trusted.
+    var trustedSteps: String { "\(hidden)/steps.json" }
+    /// What is known of files that several generations have in common.
+    package var links: String { "\(hidden)/links.json" }
+    /// What is known of databases that apps write to.
+    var checks: String { "\(hidden)/checks.json" }
+    /// Everything that moult itself puts into its directory.
+    package var own: [String] {
+        [
+            current, generations, transactions, downloads, feed, quarantine, history, lock, links, checks, holds,
+            trustedSteps,
+        ]
+    }
+
+    package func generation(_ name: String) -> String { "\(generations)/\(name)" }
+    package func transaction(_ id: String) -> String { "\(transactions)/\(id)" }
+    /// A file of the store; a full path, as caches that live apart have, stays as it is.
+    package func file(_ name: String) -> String { name.hasPrefix("/") ? name : "\(root)/\(name)" }
+    /// Where a transaction sets a database aside.
+    package func quarantined(_ database: String, path: String, by transaction: String) -> String {
+        "\(quarantine(of: path))/\(transaction)-\(database)"
+    }
+    /// The quarantine on the file system of a living database.
+    package func quarantine(of path: String) -> String {
+        path.hasPrefix("/") ? "\(Files.directory(of: path))/.moult/quarantine" : quarantine
+    }
+
+    /// What `current` points at, for a generation.
+    package static func target(of generation: String) -> String { "generations/\(generation)" }
+    /// What the link of a sealed database points at.
+    package static func link(to member: String) -> String { ".moult/current/\(member)" }
+}

@@ -1,0 +1,137 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultTrust
+package import StepKit
+
+/// The records of a store at one moment: settings, holds, the installed generation with its seal, and what is remembered
+/// about files.
+///
+/// Each record is read when it is first needed, and only once. A command makes one snapshot, and another one when it holds
+/// the store's lock, because an update may have ended in between.
+package final class StoreSnapshot {
+    package let layout: StoreLayout
+    private var settingsRead: Result<Settings, any Error>?
+    private var holdsRead: Result<Holds, any Error>?
+    private var pointerRead: Result<String?, any Error>?
+    private var linksRead: Result<[SealedFacts], any Error>?
+    private var checksRead: Result<CheckRecord, any Error>?
+    private var generations: [String: Result<Generation, any Error>] = [:]
+    private var seals: [String: Result<Seal, any Error>] = [:]
+
+    package init(_ layout: StoreLayout) { self.layout = layout }
+
+    package var settings: Settings { get throws { try once(\.settingsRead) { try Settings.read(layout) } } }
+
+    /// The releases that must not be installed.
+    package var holds: Holds { get throws { try once(\.holdsRead) { try Holds.read(layout, settings) } } }
+
+    /// What is remembered about the databases that apps write to.
+    var checks: CheckRecord { get throws { try once(\.checksRead) { try CheckRecord(layout) } } }
+
+    /// The stable path of a database: in the store, or where the operator's settings say that caches live.
+    package func place(of database: Database) throws -> String {
+        guard database.kind == .cache, let root = try settings.cacheRoot else { return layout.file(database.path) }
+        return "\(root)/\(database.path)"
+    }
+
+    // MARK: generations
+
+    /// The name that `current` points at; nil if nothing is installed.
+    package var installedName: String? { get throws { try once(\.pointerRead) { try Generation.currentName(layout) } } }
+
+    /// The installed generation; nil if there is none.
+    package var installed: Generation? { get throws { try installedName.map { try generation($0) } } }
+
+    /// The version that is installed, also if its manifest is damaged.
+    package var installedVersion: Version? {
+        get throws {
+            guard let name = try installedName else { return nil }
+            do { return try generation(name).manifest.version } catch {
+                guard !Files.isDenied(error), let version = Version(Generation.version(of: name)) else { throw error }
+                return version
+            }
+        }
+    }
+
+    /// The installed generation, or what a release that is applied again says of it where its own manifest is damaged.
+    package func installed(orAs bytes: [UInt8], _ manifest: Manifest) throws -> Generation? {
+        guard let name = try installedName else { return nil }
+        do { return try generation(name) } catch {
+            guard !Files.isDenied(error), try Generation.name(of: manifest, bytes: bytes) == name else { throw error }
+            return Generation(name: name, in: layout, manifest: manifest, bytes: bytes)
+        }
+    }
+
+    /// A generation by its name.
+    package func generation(_ name: String) throws -> Generation {
+        if let known = generations[name] { return try known.get() }
+        let result = Result { try Generation.load(name, in: layout) }
+        generations[name] = result
+        return try result.get()
+    }
+
+    // MARK: seals
+
+    /// What was recorded of the files of a generation.
+    package func seal(of generation: Generation) throws -> Seal {
+        if let known = seals[generation.name] { return try known.get() }
+        let result = Result { try generation.seal().counting(links) }
+        seals[generation.name] = result
+        return try result.get()
+    }
+
+    /// The record of the generation's files; nil where it is missing or damaged.
+    func sealIfSound(of generation: Generation) throws -> Seal? {
+        do { return try seal(of: generation) } catch let error as MoultError where !Files.isDenied(error) { return nil }
+    }
+
+    private var links: [SealedFacts] { get throws { try once(\.linksRead) { try LinkedFiles(layout).records() } } }
+
+    /// Throws unless every file of the generation has the digest with which it was installed. Only files are read whose
+    /// facts do not confirm them.
+    ///
+    /// With `renewing`, which needs the store's lock, the facts of files that were read are recorded, so that they are not
+    /// read again. That needs a manifest whose full digest is known: the generation's name has only 32 bits of it. Either
+    /// `release` is the manifest that was just applied, which is signed or comes from the operator, or the seal has the
+    /// digest that the manifest had when the generation was made. A seal of an earlier version does not have it; then the
+    /// files are verified each time until the release is applied again.
+    package func prove(_ generation: Generation, renewing: Bool = false, as release: [UInt8]? = nil) throws {
+        let seal = try seal(of: generation)
+        let digest = try SHA256.digest(of: generation.bytes)
+        let isNamed = generation.isAdopted || generation.name.hasSuffix("+\(digest.prefix8)")
+        guard isNamed, seal.manifest.map({ $0 == digest.hex }) ?? true, release.map({ $0 == generation.bytes }) ?? true
+        else {
+            throw generation.damaged(generation.path(Generation.manifestName), "was changed after it was installed")
+        }
+        for database in generation.manifest.databases {
+            let path = generation.path(database.member)
+            guard let entry = seal.entry(database.member) else {
+                throw MoultError(
+                    .generation, what: "\(path) was never sealed", why: "the generation's record does not have it")
+            }
+            switch try entry.standing(of: path) {
+            case .confirmed: continue
+            case .damaged(let why): throw generation.damaged(path, why)
+            case .unconfirmed:
+                guard let facts = try entry.verifiedFacts(of: path) else {
+                    throw generation.damaged(path, "has another SHA-256 than the release")
+                }
+                if renewing, seal.manifest != nil || release != nil {
+                    try LinkedFiles(layout).add(facts)
+                    (linksRead, seals) = (nil, [:])
+                }
+            }
+        }
+    }
+
+    // MARK: parts
+
+    private func once<Value>(
+        _ known: ReferenceWritableKeyPath<StoreSnapshot, Result<Value, any Error>?>, _ read: () throws -> Value
+    ) throws -> Value {
+        if let result = self[keyPath: known] { return try result.get() }
+        let result = Result { try read() }
+        self[keyPath: known] = result
+        return try result.get()
+    }
+}

@@ -1,0 +1,63 @@
+package import MoultBasics
+
+extension MoultError.Code {
+    /// There is no signature, or there are too few.
+    package static let unsigned = Self(258)
+    /// A key's signatures count no more.
+    package static let expiredKey = Self(259)
+}
+
+extension TrustedKeys {
+    /// The names under which signatures of a file may lie beside it: minisign's own, and one for each further signer.
+    package func signatureNames(of name: String) -> [String] {
+        ["\(name).minisig"] + entries.map { Self.signatureName(of: name, by: $0.key.id) }
+    }
+
+    /// Where the signature of one among several signers lies.
+    package static func signatureName(of name: String, by id: KeyID) -> String { "\(name).\(id).minisig" }
+
+    /// Proves that enough of these keys signed the bytes, and says which; nothing of them is read before.
+    ///
+    /// `find` gets the name of a signature file and gives its bytes, nil if there is none.
+    package func prove(
+        _ bytes: [UInt8], named name: String, at now: Timestamp = .now, find: (String) throws -> [UInt8]?
+    ) throws -> [KeyID] {
+        var signers: [KeyID] = []
+        var fault: MoultError?
+        for place in signatureNames(of: name) {
+            guard let file = try find(place) else { continue }
+            do {
+                let signer = try signer(of: bytes, named: name, signature: Signature(file: file, named: place), now)
+                if !signers.contains(signer) { signers.append(signer) }
+            } catch let error as MoultError { fault = fault ?? error }
+            if signers.count >= threshold { return signers }
+        }
+        // One that is wrong says more than those that are missing.
+        throw fault ?? unsigned(name, signers)
+    }
+
+    private func signer(
+        of bytes: [UInt8], named name: String, signature: Signature, _ now: Timestamp
+    ) throws -> KeyID {
+        let signer = try signature.verify(bytes, named: name, by: entries.map(\.key)).key
+        if let until = entries.first(where: { $0.key == signer })?.notAfter, until < now {
+            throw MoultError(
+                .expiredKey, .refused, what: "\(name) is signed by a key that is not trusted any more",
+                why: "key \(signer.id) was trusted until \(until)",
+                now: "Ask the publisher for a file that is signed by the present key.")
+        }
+        return signer.id
+    }
+
+    private func unsigned(_ name: String, _ signers: [KeyID]) -> MoultError {
+        let trusted =
+            "trusted \(entries.count == 1 ? "is" : "are") \(entries.map(\.key.id.description).joined(separator: ", "))"
+        return MoultError(
+            .unsigned, .refused,
+            what: signers.isEmpty ? "\(name) is not signed" : "\(name) has too few signatures",
+            why: threshold == 1
+                ? "this store takes only what a trusted key signed, and there is no \(name).minisig; \(trusted)"
+                : "this store wants \(threshold), and found \(signers.isEmpty ? "none" : signers.map(\.description).joined(separator: ", ")); \(trusted)",
+            now: "Get the signature from the publisher, and put it beside the file.")
+    }
+}

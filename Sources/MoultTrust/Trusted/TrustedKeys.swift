@@ -1,0 +1,69 @@
+package import MoultBasics
+
+/// The public keys that a store trusts, and how many of them must have signed what it takes.
+package struct TrustedKeys: Sendable, Equatable {
+    package struct Entry: Sendable, Equatable {
+        package var key: PublicKey
+        /// After this the key's signatures count no more.
+        package var notAfter: Timestamp?
+
+        package init(key: PublicKey, notAfter: Timestamp? = nil) { (self.key, self.notAfter) = (key, notAfter) }
+    }
+
+    package var entries: [Entry]
+    package var threshold: Int
+
+    /// The most signatures that can be asked for.
+    static let mostSignatures = 16
+
+    package init(_ entries: [Entry], threshold: Int = 1) { (self.entries, self.threshold) = (entries, threshold) }
+
+    /// Reads what `moult.json` has under `keys`, and a list of keys in the same form.
+    package init(_ fields: Fields) throws {
+        threshold = try fields.optionalCount("threshold") ?? 1
+        guard (1...Self.mostSignatures).contains(threshold) else {
+            throw fields.fail("threshold", "must be from 1 to \(Self.mostSignatures), is \(threshold)")
+        }
+        guard fields.json("trusted") != nil else { throw fields.fail("trusted", "is missing") }
+        entries = try fields.objects("trusted").map(Self.entry)
+        guard entries.count >= threshold else {
+            throw fields.fail("trusted", "must be \(threshold) keys or more, as the threshold says")
+        }
+        for (index, entry) in entries.enumerated() where entries[..<index].contains(where: { $0.key == entry.key }) {
+            throw fields.fail("trusted[\(index)]", "is there already: \(entry.key.id)")
+        }
+    }
+
+    private static func entry(_ part: Fields) throws -> Entry {
+        let key: PublicKey
+        do { key = try PublicKey(base64: part.string("key"), named: part.path("key")) } catch let error as MoultError {
+            if error.code != .minisignForm { throw error }
+            throw part.fail(
+                "key", "is no public key of minisign's: \(error.why ?? "")",
+                now: "Copy the second line of the publisher's .pub file.")
+        }
+        if let id = try part.optionalString("id"), id != key.id.description {
+            throw part.fail("id", "must be \(key.id), as the key says")
+        }
+        let time = try part.optionalString("notAfter")
+        let notAfter = time.flatMap { Timestamp($0) }
+        if let time, notAfter == nil {
+            throw part.fail("notAfter", "\"\(time)\" is not a time", now: "Write it as in 2027-11-20T10:00:00Z.")
+        }
+        try part.refuseUnknown()
+        return Entry(key: key, notAfter: notAfter)
+    }
+
+    package var json: JSON {
+        [
+            "threshold": .size(threshold),
+            "trusted": .array(
+                entries.map {
+                    .compact([
+                        "id": .string($0.key.id.description), "key": .string($0.key.base64),
+                        "notAfter": .optional($0.notAfter?.description),
+                    ])
+                }),
+        ]
+    }
+}

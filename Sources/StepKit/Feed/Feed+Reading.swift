@@ -1,0 +1,110 @@
+internal import MoultBasics
+
+extension Feed {
+    /// Reads a feed whose signature was proven; `source` names it in errors.
+    package init(parsing bytes: [UInt8], source: String) throws {
+        let fields = try Fields(JSON(parsing: bytes, source: source)) { place, why, now in
+            MoultError(.feed, .refused, what: "\(source): \(place) \(why)", now: now)
+        }
+        let format = try fields.integer("feed")
+        guard format == Self.format else {
+            throw fields.fail(
+                "feed", "is format \(format), and this moult reads format \(Self.format)", now: "Install a newer moult."
+            )
+        }
+        let product = try fields.string("product")
+        if let fault = PlainName.productFault(product) { throw fields.fail("product", "\"\(product)\" \(fault)") }
+        let serial = try fields.count("serial")
+        guard serial >= 1 else { throw fields.fail("serial", "must be at least 1") }
+        guard let expires = try Self.time(fields, "expires") else { throw fields.fail("expires", "is missing") }
+        // What a newer feed says and this moult does not know is passed over, unless the feed says that it must not be.
+        let critical = try fields.optionalStrings("critical") ?? []
+        let created = try Self.time(fields, "created")
+        guard fields.json("releases") != nil else { throw fields.fail("releases", "is missing") }
+        self.init(
+            product: product, serial: serial, created: created, expires: expires,
+            releases: try fields.objects("releases").map { try Release($0, critical: critical) })
+        try Self.refuse(critical, fields)
+        try proveDistinct(fields)
+    }
+
+    fileprivate static func refuse(_ critical: [String], _ fields: Fields) throws {
+        guard !critical.isEmpty, let field = fields.unknown.first(where: { critical.contains($0.name) }) else { return }
+        throw fields.fail(
+            field.name, "is not known to this moult, and the feed says that it is critical",
+            now: "Install a newer moult.")
+    }
+
+    private static func time(_ fields: Fields, _ name: String) throws -> Timestamp? {
+        guard let text = try fields.optionalString(name) else { return nil }
+        guard let time = Timestamp(text) else {
+            throw fields.fail(name, "\"\(text)\" is not a time", now: "Write it as in 2026-11-20T10:00:00Z.")
+        }
+        return time
+    }
+
+    /// Neither a version nor a sequence stands for two releases.
+    private func proveDistinct(_ fields: Fields) throws {
+        var versions: Set<Version> = []
+        var sequences: Set<Int> = []
+        for (index, release) in releases.enumerated() {
+            guard versions.insert(release.version).inserted else {
+                throw fields.fail("releases[\(index)].version", "is there twice: \(release.version)")
+            }
+            guard sequences.insert(release.sequence).inserted else {
+                throw fields.fail("releases[\(index)].sequence", "is there twice: \(release.sequence)")
+            }
+        }
+    }
+}
+
+extension Feed.Release {
+    fileprivate init(_ fields: Fields, critical: [String]) throws {
+        let text = try fields.string("version")
+        guard let version = Version(text), text.utf8.count <= 128 else {
+            throw fields.fail("version", "\"\(text)\" is not a version as SemVer has it")
+        }
+        let rollout = try fields.optionalCount("rollout") ?? 100
+        guard rollout <= 100 else { throw fields.fail("rollout", "is a share in per cent, at most 100, is \(rollout)") }
+        let channel = try fields.optionalString("channel") ?? Self.usualChannel
+        if let fault = PlainName.databaseFault(channel) { throw fields.fail("channel", "\"\(channel)\" \(fault)") }
+        let part = try fields.object("manifest")
+        let manifest = try Feed.File(part)
+        guard manifest.size <= Manifest.largest else {
+            throw part.fail("size", "must be at most \(Manifest.largest), is \(manifest.size)")
+        }
+        self.init(
+            version: version, sequence: try fields.count("sequence"), channel: channel, manifest: manifest,
+            requires: try Self.requires(fields), rollout: rollout,
+            withdrawn: try fields.optionalString("withdrawn"))
+        patches = try fields.objects("patches").map { part in
+            guard let from = Version(try part.string("from")) else { throw part.fail("from", "is no version") }
+            let file = try part.string("file")
+            if let fault = PlainName.fault(file) { throw part.fail("file", "\"\(file)\" \(fault)") }
+            return Patch(from: from, file: file)
+        }
+        try Feed.refuse(critical, fields)
+    }
+
+    private static func requires(_ fields: Fields) throws -> Manifest.Requires {
+        guard let part = try fields.optionalObject("requires") else { return .init() }
+        func range(_ name: String) throws -> VersionRange? {
+            guard let text = try part.optionalString(name) else { return nil }
+            guard let range = VersionRange(text) else { throw part.fail(name, "\"\(text)\" is not a version range") }
+            return range
+        }
+        return Manifest.Requires(app: try range("app"), moult: try range("moult"), from: try range("from"))
+    }
+}
+
+extension Feed.File {
+    fileprivate init(_ fields: Fields) throws {
+        let name = try fields.string("file")
+        if let fault = PlainName.fault(name) { throw fields.fail("file", "\"\(name)\" \(fault)") }
+        let sha256 = try fields.string("sha256")
+        guard sha256.utf8.count == 64,
+            sha256.utf8.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x66).contains($0) })
+        else { throw fields.fail("sha256", "must be 64 hexadecimal digits in lower case") }
+        self.init(name: name, size: try fields.count("size"), sha256: sha256)
+    }
+}

@@ -1,0 +1,33 @@
+package import MoultBasics
+
+extension Feed {
+    /// The feed with its fields in a fixed order; reading it gives an equal feed.
+    package var json: JSON {
+        .compact([
+            "feed": .size(Self.format), "product": .string(product), "serial": .size(serial),
+            "created": .optional(created?.description), "expires": .string(expires.description),
+            "releases": .array(releases.map(\.json)),
+        ])
+    }
+}
+
+extension Feed.Release {
+    package var json: JSON {
+        let ranges = JSON.compact([
+            "app": .optional(requires.app?.description), "moult": .optional(requires.moult?.description),
+            "from": .optional(requires.from?.description),
+        ])
+        return .compact([
+            "version": .string(version.description), "sequence": .size(sequence),
+            "channel": channel == Self.usualChannel ? nil : .string(channel),
+            "manifest": [
+                "file": .string(manifest.name), "size": .size(manifest.size), "sha256": .string(manifest.sha256),
+            ],
+            "requires": ranges.members?.isEmpty == true ? nil : ranges,
+            "rollout": rollout == 100 ? nil : .size(rollout), "withdrawn": .optional(withdrawn),
+            "patches": patches.isEmpty
+                ? nil
+                : .array(patches.map { ["from": .string($0.from.description), "file": .string($0.file)] }),
+        ])
+    }
+}

@@ -1,0 +1,66 @@
+package import MoultBasics
+
+/// The list of a product's releases that stores follow: `feed.json`, signed. Format 1.
+package struct Feed: Sendable, Equatable {
+    package static let format = 1
+    package static let fileName = "feed.json"
+    /// The largest feed that is read.
+    package static let largest = 16 << 20
+
+    package var product: String
+    /// Counts the feed's own versions upward, so that an old one cannot pass for the present one.
+    package var serial: Int
+    package var created: Timestamp?
+    /// After this the feed says nothing any more: whoever holds back newer ones is noticed.
+    package var expires: Timestamp
+    package var releases: [Release]
+
+    package init(product: String, serial: Int, created: Timestamp?, expires: Timestamp, releases: [Release]) {
+        (self.product, self.serial, self.created) = (product, serial, created)
+        (self.expires, self.releases) = (expires, releases)
+    }
+
+    /// One release, with what must be known of it before its manifest is fetched.
+    package struct Release: Sendable, Equatable {
+        package static let usualChannel = "stable"
+
+        package var version: Version
+        package var sequence: Int
+        package var channel: String
+        package var manifest: File
+        package var requires: Manifest.Requires
+        /// The share of machines that may have it, in per cent.
+        package var rollout: Int
+        /// Why it must not be installed any more; nil if it may.
+        package var withdrawn: String?
+        /// The patches of its manifest that are kept beside the feed.
+        package var patches: [Patch] = []
+
+        package struct Patch: Sendable, Equatable {
+            package var from: Version
+            package var file: String
+            package init(from: Version, file: String) { (self.from, self.file) = (from, file) }
+        }
+
+        package init(
+            version: Version, sequence: Int, channel: String = usualChannel, manifest: File,
+            requires: Manifest.Requires = .init(), rollout: Int = 100, withdrawn: String? = nil
+        ) {
+            (self.version, self.sequence, self.channel) = (version, sequence, channel)
+            (self.manifest, self.requires) = (manifest, requires)
+            (self.rollout, self.withdrawn) = (rollout, withdrawn)
+        }
+    }
+
+    /// A file that lies beside the feed.
+    package struct File: Sendable, Equatable {
+        package var name: String
+        package var size: Int
+        package var sha256: String
+        package init(name: String, size: Int, sha256: String) {
+            (self.name, self.size, self.sha256) = (name, size, sha256)
+        }
+    }
+
+    package func release(_ version: Version) -> Release? { releases.first { $0.version == version } }
+}

@@ -1,0 +1,57 @@
+import Moult
+import MoultBasics
+import MoultEngine
+import MoultFiles
+import MoultStore
+import StepKit
+import TestSupport
+import Testing
+
+/// A step fails in each phase of each pass: before the decision nothing visible changed, after it everything is undone.
+@Suite struct FailureTests {
+    @Test(arguments: FailingStep.Pass.allCases, Phase.allCases)
+    func leavesTheStoreAsItWas(pass: FailingStep.Pass, phase: Phase) throws {
+        for inPlace in [true, false] {
+            let use: JSON = [["step": "test.failing", "after": .string(phase.rawValue)]]
+            let world = try World(inPlace: inPlace, top: [.init("steps", use)])
+            let before = try world.visible()
+            let orchestrator = try world.orchestrator([FailingStep(pass: pass, phase: phase)])
+            let error = #expect(throws: (any Error).self) {
+                try orchestrator.update(UpdateRequest(manifest: world.second))
+            }
+            if pass == .apply {
+                #expect((error as? MoultError)?.outcome == .undone)
+            } else {
+                #expect(error is FailingStep.Failed)
+            }
+            #expect(try world.visible() == before)
+            #expect(try world.versions() == ["1.0.0"])
+            let last = try History.read(world.orchestrator().layout).entries.last
+            switch pass {
+            case .plan: #expect(last?.outcome == .done)
+            case .prepare: #expect(last?.outcome == .failed)
+            case .apply: #expect(last?.outcome == .undone)
+            }
+        }
+    }
+
+    @Test func aFirstInstallThatFailsLeavesNothing() throws {
+        let use: JSON = [["step": "test.failing", "after": "verify"]]
+        let world = try World(inPlace: true, installed: false, top: [.init("steps", use)])
+        let before = try world.visible()
+        #expect(throws: MoultError.self) {
+            try world.orchestrator([FailingStep(pass: .apply, phase: .verify)]).update(
+                UpdateRequest(manifest: world.second))
+        }
+        #expect(try world.visible() == before)
+    }
+
+    @Test func aStepThatNobodyHasIsRefusedByName() throws {
+        let world = try World(top: [.init("steps", [["step": "acme.reindex", "after": "copy"]])])
+        let error = #expect(throws: MoultError.self) {
+            try world.orchestrator().plan(UpdateRequest(manifest: world.second))
+        }
+        #expect(error?.outcome == .refused)
+        #expect(error?.what == "the release needs the step acme.reindex")
+    }
+}

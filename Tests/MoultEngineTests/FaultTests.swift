@@ -1,0 +1,50 @@
+import Glibc
+import Moult
+import MoultBasics
+import MoultEngine
+import MoultFiles
+import StepKit
+import TestSupport
+import Testing
+
+#if DEBUG
+    /// The whole update with the first, second, … system call failing: once, and from then on.
+    @Suite struct FaultTests {
+        @Test(arguments: [(false, EIO), (true, ENOSPC)])
+        func everySystemCallMayFail(goesOn: Bool, code: Int32) throws {
+            for releases in [try Releases(inPlace: true), try Releases(), try Releases(format: .frames)] {
+                var number = 1
+                var fired = true
+                while fired {
+                    let world = try World(releases)
+                    let faults = Faults(failAt: number, code: code, goesOn: goesOn)
+                    // Where nothing can be removed any more, what was staged stays until the next command.
+                    let staged: Set<String> = goesOn ? [".moult/transactions"] : []
+                    let before = try world.visible(skipping: staged)
+                    var failure: (any Error)?
+                    do {
+                        try Faults.$current.withValue(faults) {
+                            _ = try world.orchestrator().update(UpdateRequest(manifest: world.second))
+                        }
+                    } catch { failure = error }
+                    fired = faults.struck != nil
+                    let note = Comment(
+                        "call \(number) (\(faults.struck ?? "none")), error \(failure.map { "\($0)" } ?? "none")")
+                    let versions = try world.versions()
+                    #expect(versions.count == 1, note)
+                    if failure != nil, (failure as? MoultError)?.outcome != .stuck {
+                        #expect(try world.visible(skipping: staged) == before, note)
+                    }
+                    // Whatever happened, the next writing command settles it, and applying again succeeds.
+                    _ = try world.orchestrator().recover()
+                    #expect(try world.versions().count == 1, note)
+                    _ = try world.orchestrator().update(UpdateRequest(manifest: world.second))
+                    #expect(try world.versions() == ["2.0.0"], note)
+                    #expect(try !world.orchestrator().isUnfinished(), note)
+                    number += FaultPoints.step
+                }
+                #expect(number > 20)
+            }
+        }
+    }
+#endif

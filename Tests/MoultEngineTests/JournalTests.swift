@@ -1,0 +1,33 @@
+import MoultBasics
+import TestSupport
+import Testing
+
+@testable import MoultEngine
+
+@Suite struct JournalTests {
+    /// A crash, or a full disk, in the middle of a line: what is written after it is still read.
+    @Test(arguments: ["{\"record\":\"intent\",\"eff", "{", "{\"record\":\"committed\"}"])
+    func aTornLineSpoilsNothing(_ torn: String) throws {
+        let scratch = try Scratch()
+        let journal = Journal(in: scratch.path)
+        try journal.attempt()
+        try Shell.must(["sh", "-c", "printf %s \"$1\" >> \"$2\"", "sh", torn, journal.path])
+        try journal.attempt()
+        try journal.attempt()
+        let state = try journal.read()
+        #expect(state.attempts == 3)
+        #expect(!state.isOver)
+    }
+
+    /// A power cut may take a page of a line that was not synced, and leave the next line. Where a record was synced after
+    /// it, it was no power cut, and nothing may be done on the strength of half a journal.
+    @Test func aPageThatWasLostIsNoUpdate() throws {
+        let scratch = try Scratch()
+        let journal = Journal(in: scratch.path)
+        try Shell.must(["sh", "-c", "head -c 4096 /dev/zero > \"$1\"; echo '\"}' >> \"$1\"", "sh", journal.path])
+        try journal.releasing("app")
+        #expect(try journal.read().plan == nil)
+        try journal.attempt()
+        #expect(throws: MoultError.self) { try journal.read() }
+    }
+}

@@ -1,0 +1,133 @@
+import Glibc
+import Moult
+import MoultBasics
+import MoultEngine
+import MoultFiles
+import MoultSQLite
+import MoultStore
+import StepKit
+import TestSupport
+import Testing
+
+#if DEBUG
+    /// Updates of databases that apps write to, with the first, second, … system call failing: once, and from then on.
+    @Suite struct LivingFaultTests {
+        enum Flow: String, CaseIterable, Sendable {
+            case exchange, exchangeInWALMode, live, liveInWALMode
+
+            var way: String { rawValue.hasPrefix("exchange") ? "exchange" : "live" }
+            var mode: String { rawValue.hasSuffix("WALMode") ? "wal" : "delete" }
+        }
+
+        /// A release with a shared, a user's and a sealed database; the second one changes all three.
+        private static func release(_ maker: ReleaseMaker, _ number: Int, _ way: String) throws -> String {
+            let more: [JSON.Member] = [
+                .init("preserve", [["table": "food", "where": "mine = 1"]]), .init("replace", .string(way)),
+            ]
+            let food = """
+                CREATE TABLE food(id INTEGER PRIMARY KEY, name TEXT, mine INTEGER NOT NULL DEFAULT 0);
+                INSERT INTO food(id, name) VALUES(1, 'egg \(number)');
+                """
+            let done = number == 2 ? ", done INTEGER" : ""
+            return try maker.make(
+                "\(number).0.0", sequence: number,
+                [
+                    .shared("pantry", food, more: more),
+                    .user(
+                        "user", "CREATE TABLE note(text TEXT\(done)); PRAGMA user_version = \(number);",
+                        migrations: number == 2
+                            ? ["m/0002.sql": "ALTER TABLE note ADD COLUMN done INTEGER; PRAGMA user_version = 2;"] : [:]
+                    ),
+                    .reference("codes", "CREATE TABLE codes(release); INSERT INTO codes VALUES(\(number));"),
+                ])
+        }
+
+        /// What apps find: each database's release, what people wrote, and the journal modes that the apps have chosen.
+        private static func state(_ store: String) throws -> [String] {
+            func rows(_ name: String, _ sql: String) throws -> String {
+                let connection = try Connection(
+                    path: "\(store)/\(name).db", access: name == "codes" ? .immutable : .readWrite)
+                defer { withExtendedLifetime(connection) {} }
+                return try connection.query(sql).map { "\($0)" }.joined()
+            }
+            return try [
+                rows("codes", "SELECT release FROM codes"),
+                rows("pantry", "SELECT name FROM food ORDER BY id"),
+                rows("pantry", "SELECT release FROM moult_release"),
+                rows("user", "SELECT text, (SELECT user_version FROM pragma_user_version) FROM note"),
+                rows("pantry", "PRAGMA journal_mode"), rows("user", "PRAGMA journal_mode"),
+            ]
+        }
+
+        private static func prepare(_ store: String, _ first: String, _ flow: Flow) throws {
+            try Store(at: store).update(to: first)
+            for (name, sql) in [
+                ("pantry", "INSERT INTO food VALUES(100, 'mine', 1)"), ("user", "INSERT INTO note VALUES('mine')"),
+            ] {
+                let app = try Connection(path: "\(store)/\(name).db", access: .readWrite)
+                _ = try app.scalar("PRAGMA journal_mode = \(flow.mode)")
+                try app.execute(sql)
+                try app.close()
+            }
+        }
+
+        @Test(arguments: Flow.allCases, [(false, EIO), (true, ENOSPC)])
+        func everySystemCallMayFail(flow: Flow, fault: (goesOn: Bool, code: Int32)) throws {
+            let releases = try Scratch()
+            let maker = try ReleaseMaker(in: releases.path)
+            let (first, second) = try (Self.release(maker, 1, flow.way), Self.release(maker, 2, flow.way))
+            let (old, new) = try states(first, second, flow)
+            try #require(zip(old, new).filter { $0 == $1 }.count == 2)
+            // Each call of two of them, and some of the others, which differ in what SQLite does and not in ours.
+            let isWhole = !fault.goesOn && (flow == .exchangeInWALMode || flow == .live)
+            let step = FaultPoints.step * (isWhole ? 1 : 5)
+            var number = 1
+            var fired = true
+            while fired {
+                let scratch = try Scratch()
+                let store = scratch.path("store")
+                try Self.prepare(store, first, flow)
+                let orchestrator = try Orchestrator(root: store, steps: .builtIn)
+                let faults = Faults(failAt: number, code: fault.code, goesOn: fault.goesOn)
+                var failure: (any Error)?
+                do {
+                    try Faults.$current.withValue(faults) {
+                        _ = try orchestrator.update(UpdateRequest(manifest: second))
+                    }
+                } catch { failure = error }
+                fired = faults.struck != nil
+                let note = Comment(
+                    "call \(number) (\(faults.struck ?? "none")), error \(failure.map { "\($0)" } ?? "none")")
+                let isStuck = (failure as? MoultError)?.outcome == .stuck
+                let then = try orchestrator.isUnfinished() ? nil : Self.state(store)
+                if let then, !isStuck { #expect(then == (failure == nil ? new : old), note) }
+                // The next writing command settles it: forward only if that was said.
+                let endings = try orchestrator.recover().map(\.ending)
+                let settled = try Self.state(store)
+                if !isStuck { #expect(settled == (failure == nil ? new : old), note) }
+                if failure != nil, !isStuck { #expect(!endings.contains(.finished), note) }
+                #expect(settled == old || settled == new, note)
+                #expect(try Files.list("\(store)/.moult/transactions").allSatisfy { $0 == "CACHEDIR.TAG" }, note)
+                // And the release can come in, with one line of history that says so.
+                _ = try orchestrator.update(UpdateRequest(manifest: second))
+                #expect(try Self.state(store) == new, note)
+                let entries = try History.read(orchestrator.layout).entries
+                #expect(
+                    entries.filter { $0.to.hasPrefix("2.0.0") && [.done, .finished].contains($0.outcome) }.count == 1,
+                    note)
+                number += step
+            }
+            #expect(number > 40)
+        }
+
+        /// What there is before an update and after it, when nothing fails.
+        private func states(_ first: String, _ second: String, _ flow: Flow) throws -> (old: [String], new: [String]) {
+            let scratch = try Scratch()
+            let store = scratch.path("store")
+            try Self.prepare(store, first, flow)
+            let old = try Self.state(store)
+            try Store(at: store).update(to: second)
+            return (old, try Self.state(store))
+        }
+    }
+#endif

@@ -1,0 +1,192 @@
+import Moult
+import MoultBasics
+import MoultEngine
+import MoultFiles
+import MoultStore
+import StepKit
+import TestSupport
+import Testing
+
+/// An update of a living database that stops in the middle, as if the process had died there, and an app that goes on
+/// writing before anybody settles it.
+@Suite struct LivingSettlingTests {
+    let scratch: Scratch
+    let maker: ReleaseMaker
+    let store: Store
+    /// What a crash leaves: the store as it was at a moment.
+    let crashed: String
+
+    init() throws {
+        scratch = try Scratch()
+        maker = try ReleaseMaker(in: scratch.path("releases"))
+        store = Store(at: scratch.path("store"))
+        crashed = scratch.path("crashed")
+    }
+
+    private static let schema = "CREATE TABLE food(id INTEGER PRIMARY KEY, name TEXT, mine INTEGER NOT NULL DEFAULT 0);"
+
+    private func release(_ version: String, _ sequence: Int, _ way: String, _ rows: String) throws -> String {
+        let preserve: JSON = [["table": "food", "where": "mine = 1"]]
+        return try maker.make(
+            version, sequence: sequence,
+            [
+                .shared(
+                    "pantry", Self.schema + "INSERT INTO food(id, name) VALUES \(rows);",
+                    more: [.init("preserve", preserve), .init("replace", .string(way))]),
+                .reference("codes", "CREATE TABLE codes(release); INSERT INTO codes VALUES('\(version)');"),
+            ])
+    }
+
+    private func sqlite(_ name: String, _ sql: String) throws -> String {
+        try Shell.must(["sqlite3", "\(crashed)/\(name).db", sql])
+    }
+
+    private func orchestrator() throws -> Orchestrator { try Orchestrator(root: crashed, steps: .builtIn) }
+
+    /// The moments at which it dies.
+    enum Moment: String, CaseIterable, Sendable {
+        case decided, pointed, copied, verified
+
+        func isNow(_ event: Event) -> Bool {
+            switch (self, event) {
+            case (.decided, .decided): true
+            case (.pointed, .done(.apply, let effect)):
+                if case .point = effect.change { true } else { false }
+            case (.copied, .phase(.apply, .attach)): true
+            case (.verified, .done(.apply, let effect)):
+                if case .prove = effect.change { true } else { false }
+            default: false
+            }
+        }
+    }
+
+    /// Brings the second release in, and leaves the store as it was at a moment: it is moved away under the update's feet,
+    /// which then finds nothing that it could change any more.
+    private func crash(_ moment: Moment, _ second: String) throws {
+        let (store, crashed) = (store.directory, crashed)
+        let watcher = Watcher(tell: { event in
+            guard moment.isNow(event) else { return }
+            #expect(throws: Never.self) { try Files.rename(store, to: crashed) }
+        })
+        let error = #expect(throws: MoultError.self) {
+            try Orchestrator(root: store, steps: .builtIn, watcher: watcher).update(UpdateRequest(manifest: second))
+        }
+        #expect(error?.outcome == .stuck)
+        try #require(try Files.facts(store) == nil)
+    }
+
+    @Test(arguments: ["exchange", "live"], Moment.allCases)
+    func aSharedDatabaseGoesForward(way: String, moment: Moment) throws {
+        for mode in ["delete", "wal"] {
+            let note = Comment("\(way), \(moment), \(mode)")
+            let round = try LivingSettlingTests()
+            try round.store.update(to: round.release("1.0.0", 1, way, "(1, 'egg'), (2, 'milk')"))
+            try Shell.must([
+                "sqlite3", "\(round.store.directory)/pantry.db",
+                "PRAGMA journal_mode = \(mode); INSERT INTO food VALUES(100, 'before', 1)",
+            ])
+            try round.crash(moment, round.release("2.0.0", 2, way, "(1, 'egg'), (3, 'rice')"))
+            // The app does not know of all this; what SQLite has acknowledged must stay.
+            _ = try round.sqlite("pantry", "INSERT INTO food VALUES(101, 'after', 1)")
+            #expect(try round.orchestrator().isUnfinished(), note)
+            #expect(try round.orchestrator().recover().map(\.ending) == [.finished], note)
+            let names = try round.sqlite("pantry", "SELECT id, name FROM food ORDER BY id")
+            #expect(names == "1|egg\n3|rice\n100|before\n101|after\n", note)
+            #expect(try round.sqlite("pantry", "SELECT release FROM moult_release") == "2.0.0\n", note)
+            #expect(try round.sqlite("pantry", "PRAGMA integrity_check") == "ok\n", note)
+            #expect(try round.sqlite("codes", "SELECT * FROM codes") == "2.0.0\n", note)
+            #expect(try !round.orchestrator().isUnfinished(), note)
+            #expect(try Files.list("\(round.crashed)/.moult/transactions") == [], note)
+            // Settling once more changes nothing.
+            let after = try Tree(round.crashed)
+            #expect(try round.orchestrator().recover().isEmpty, note)
+            #expect(try Tree(round.crashed) == after, note)
+        }
+    }
+
+    /// An exchange takes WAL mode away for its moment; a crash must not take it away for good.
+    @Test(arguments: Moment.allCases)
+    func theAppsJournalModeComesBack(moment: Moment) throws {
+        try store.update(to: release("1.0.0", 1, "exchange", "(1, 'egg'), (2, 'milk')"))
+        try Shell.must(["sqlite3", "\(store.directory)/pantry.db", "PRAGMA journal_mode = wal"])
+        try crash(moment, release("2.0.0", 2, "exchange", "(1, 'egg'), (3, 'rice')"))
+        #expect(try orchestrator().recover().map(\.ending) == [.finished])
+        #expect(try sqlite("pantry", "PRAGMA journal_mode") == "wal\n")
+        #expect(try sqlite("pantry", "SELECT id FROM food") == "1\n3\n")
+    }
+
+    /// What an earlier attempt had carried over lies in the staged copy, and one that died beside it left a journal: a new
+    /// copy must not get that played into it.
+    @Test(arguments: ["exchange", "live"])
+    func whatACrashLeftBesideTheStagedCopyIsNotPlayedBack(way: String) throws {
+        try store.update(to: release("1.0.0", 1, way, "(1, 'egg'), (2, 'milk')"))
+        try crash(.decided, release("2.0.0", 2, way, "(1, 'egg'), (3, 'rice')"))
+        let transactions = "\(crashed)/.moult/transactions"
+        let id = try #require(try Files.list(transactions).first { $0 != "CACHEDIR.TAG" })
+        let staged = "\(transactions)/\(id)/waiting/pantry.db"
+        try Shell.must([
+            "python3", "-c",
+            """
+            import os, sqlite3, sys
+            c = sqlite3.connect(sys.argv[1], isolation_level=None)
+            c.execute("begin")
+            c.executemany("insert into food values(?, ?, 1)", [(i, "carried " + "x" * 300) for i in range(100, 500)])
+            c.execute("commit")
+            c.execute("pragma cache_size=1"); c.execute("begin immediate")
+            c.execute("update food set name = 'torn ' || name"); os._exit(0)
+            """, staged,
+        ])
+        try #require(try Files.facts("\(staged)-journal")?.size ?? 0 > 0)
+        #expect(try orchestrator().recover().map(\.ending) == [.finished])
+        #expect(try sqlite("pantry", "SELECT id, name FROM food ORDER BY id") == "1|egg\n3|rice\n")
+        #expect(try sqlite("pantry", "PRAGMA integrity_check") == "ok\n")
+    }
+
+    /// On the operator's word it goes back, as long as nobody has written to the new content.
+    @Test(arguments: Moment.allCases)
+    func anExchangeGoesBackIfTold(moment: Moment) throws {
+        try store.update(to: release("1.0.0", 1, "exchange", "(1, 'egg'), (2, 'milk')"))
+        try Shell.must(["sqlite3", "\(store.directory)/pantry.db", "INSERT INTO food VALUES(100, 'before', 1)"])
+        try crash(moment, release("2.0.0", 2, "exchange", "(1, 'egg'), (3, 'rice')"))
+        #expect(try orchestrator().recover(back: true).map(\.ending) == [.undone])
+        #expect(try sqlite("pantry", "SELECT id, name FROM food ORDER BY id") == "1|egg\n2|milk\n100|before\n")
+        #expect(try sqlite("codes", "SELECT * FROM codes") == "1.0.0\n")
+        #expect(try !orchestrator().isUnfinished())
+    }
+
+    @Test func `an undo after a crash keeps the rows that were written since`() throws {
+        try store.update(to: release("1.0.0", 1, "exchange", "(1, 'egg'), (2, 'milk')"))
+        try crash(.copied, release("2.0.0", 2, "exchange", "(1, 'egg'), (3, 'rice')"))
+        _ = try sqlite("pantry", "INSERT INTO food VALUES(101, 'after', 1)")
+        #expect(try orchestrator().recover(back: true).map(\.ending) == [.undone])
+        #expect(try sqlite("pantry", "SELECT group_concat(name) FROM food") == "egg,milk\n")
+        let set = try #require(try orchestrator().quarantine().first)
+        #expect(set.record?.reason == .undone)
+        #expect(try Shell.must(["sqlite3", set.file ?? "", "SELECT name FROM food WHERE mine = 1"]) == "after\n")
+    }
+
+    /// Nobody can be made to let go by a crash: then settling waits for a better moment, and nothing is lost.
+    @Test func settlingAnExchangeWaitsForWhoHasItOpen() throws {
+        try store.update(to: release("1.0.0", 1, "exchange", "(1, 'egg'), (2, 'milk')"))
+        try crash(.decided, release("2.0.0", 2, "exchange", "(1, 'egg'), (3, 'rice')"))
+        let ready = scratch.path("ready")
+        let app = try Background([
+            "python3", "-c",
+            """
+            import sqlite3, sys, time
+            c = sqlite3.connect(sys.argv[1], isolation_level=None)
+            c.execute("insert into food values(101, 'after', 1)")
+            open(sys.argv[2], "w").close()
+            while True: time.sleep(1)
+            """, "\(crashed)/pantry.db", ready,
+        ])
+        try app.wait { try Files.facts(ready) != nil }
+        let error = #expect(throws: MoultError.self) { try orchestrator().recover() }
+        #expect(error?.outcome == .busy)
+        #expect(error?.why?.contains("pid \(app.pid) (") == true)
+        #expect(try sqlite("pantry", "SELECT group_concat(name) FROM food") == "egg,milk,after\n")
+        app.stop()
+        #expect(try orchestrator().recover().map(\.ending) == [.finished])
+        #expect(try sqlite("pantry", "SELECT group_concat(name) FROM food") == "egg,rice,after\n")
+    }
+}

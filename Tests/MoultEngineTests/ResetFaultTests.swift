@@ -1,0 +1,58 @@
+import Glibc
+import Moult
+import MoultBasics
+import MoultFiles
+import StepKit
+import TestSupport
+import Testing
+
+#if DEBUG
+    /// A reset with the first, second, … system call failing: once, and from then on.
+    @Suite struct ResetFaultTests {
+        @Test(arguments: [(false, EIO), (true, ENOSPC)])
+        func everySystemCallMayFail(goesOn: Bool, code: Int32) throws {
+            let releases = try Scratch()
+            let manifest = try BrokenStore.release(in: releases.path)
+            var number = 1
+            var fired = true
+            let broken = try BrokenStore(manifest)
+            let orchestrator = try Orchestrator(root: broken.root, steps: .builtIn)
+            while fired {
+                try broken.breakAgain()
+                let faults = Faults(failAt: number, code: code, goesOn: goesOn)
+                var failure: (any Error)?
+                do {
+                    try Faults.$current.withValue(faults) { try broken.store.reset("user", settingUserDataAside: true) }
+                } catch { failure = error }
+                fired = faults.struck != nil
+                let note = Comment(
+                    "call \(number) (\(faults.struck ?? "none")), error \(failure.map { "\($0)" } ?? "none")")
+                try inspect(broken, note)
+                if failure != nil, (failure as? MoultError)?.outcome != .stuck {
+                    // It says that everything is as it was.
+                    #expect(try BrokenStore.set("\(broken.root)/user.db") == broken.original, note)
+                    if !goesOn {
+                        let sets = try Files.list("\(broken.root)/.moult/quarantine")
+                        #expect(sets.filter { $0 != "CACHEDIR.TAG" }.isEmpty, note)
+                    }
+                }
+                // Whatever happened, the next writing command settles it, and resetting again succeeds.
+                _ = try orchestrator.recover()
+                try inspect(broken, note)
+                if try !broken.isFresh() { try broken.store.reset("user", settingUserDataAside: true) }
+                #expect(try broken.isFresh(), note)
+                #expect(try !orchestrator.isUnfinished(), note)
+                try inspect(broken, note)
+                number += FaultPoints.step
+            }
+            #expect(number > 30)
+        }
+
+        /// No file of the user's is ever lost.
+        private func inspect(_ broken: BrokenStore, _ note: Comment) throws {
+            for (suffix, places) in try broken.whereabouts() {
+                #expect(!places.isEmpty, "user.db\(suffix) is lost: \(note)")
+            }
+        }
+    }
+#endif
