@@ -186,14 +186,15 @@ let package = Package(
         .testTarget(
             name: "MoultSandboxTests",
             dependencies: ["MoultSandbox", "GuardProbe", "MoultTool", "MoultBasics", "MoultFiles", "TestSupport"]),
-        .testTarget(name: "MoultArchiveTests", dependencies: ["MoultArchive", "MoultBasics", "MoultFiles"]),
+        .testTarget(
+            name: "MoultArchiveTests", dependencies: ["MoultArchive", "MoultBasics", "MoultFiles", "TestSupport"]),
         .testTarget(
             name: "MoultPublishTests",
             dependencies: [
                 "MoultPublish", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultArchive", "MoultTrust",
                 "TestSupport",
             ]),
-        .testTarget(name: "MoultTrustTests", dependencies: ["MoultTrust", "MoultBasics", "MoultFiles"]),
+        .testTarget(name: "MoultTrustTests", dependencies: ["MoultTrust", "MoultBasics", "MoultFiles", "TestSupport"]),
         .testTarget(
             name: "MoultCommandTests",
             dependencies: [

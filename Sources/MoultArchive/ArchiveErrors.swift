@@ -32,7 +32,7 @@ extension MoultError.Code {
 }
 
 /// Why an archive is refused, before it is said which one.
-struct Refusal: Error {
+struct ArchiveRefusal: Error {
     let code: MoultError.Code
     let why: String
     let now: String?
@@ -43,11 +43,11 @@ struct Refusal: Error {
         self.now = now
     }
 
-    static let cut = Refusal(
+    static let cut = ArchiveRefusal(
         .archiveCut, "it ends before it is complete", now: "Copy or download it again: a part is missing.")
 
-    static func size(of member: String, is found: String, declared: Int) -> Refusal {
-        Refusal(
+    static func size(of member: String, is found: String, declared: Int) -> ArchiveRefusal {
+        ArchiveRefusal(
             .archiveSize, "its member “\(member)” has \(found) bytes, declared are \(declared)",
             now: "Take the manifest and the archive from the same release.")
     }
@@ -58,14 +58,14 @@ struct NotThisFormat: Error {}
 
 /// Runs what reads an archive; a refusal becomes the error that names the file.
 func reading<Result>(_ path: String, _ body: () throws -> Result) throws -> Result {
-    do { return try body() } catch let refusal as Refusal {
+    do { return try body() } catch let refusal as ArchiveRefusal {
         throw MoultError(refusal.code, what: "cannot unpack \(path)", why: refusal.why, now: refusal.now)
     }
 }
 
 /// Runs what makes an archive; a refusal becomes an error of packing.
 func packing<Result>(_ body: () throws -> Result) throws -> Result {
-    do { return try body() } catch let refusal as Refusal {
+    do { return try body() } catch let refusal as ArchiveRefusal {
         throw MoultError(refusal.code, what: "cannot pack the archive", why: refusal.why, now: refusal.now)
     }
 }

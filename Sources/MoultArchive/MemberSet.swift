@@ -14,7 +14,7 @@ struct MemberSet {
         for name in sizes.keys.sorted() {
             try Self.check(name)
             guard folded.insert(name.lowercased()).inserted else {
-                throw Refusal(
+                throw ArchiveRefusal(
                     .archiveDuplicate, "two declared members differ from “\(name)” by the case of letters at most",
                     now: "Rename one of them.")
             }
@@ -38,7 +38,7 @@ struct MemberSet {
         try Self.check(name)
         guard let size = sizes[name] else {
             let near = sizes.keys.first { $0.lowercased() == name.lowercased() }
-            throw Refusal(
+            throw ArchiveRefusal(
                 .archiveUndeclared,
                 "it contains “\(name)”, which is not declared"
                     + (near.map { "; declared is “\($0)”, with other capital letters" } ?? ""))
@@ -53,14 +53,14 @@ struct MemberSet {
         if path.hasSuffix("/") { path.removeLast() }
         if path.isEmpty { path = "." }
         guard directories.contains(path) else {
-            throw Refusal(
+            throw ArchiveRefusal(
                 .archiveEntryKind, "it contains the directory “\(printable(entry))”, in which no declared member lies")
         }
         try note(path + "/")
     }
 
     private mutating func note(_ name: String) throws {
-        guard seen.insert(name).inserted else { throw Refusal(.archiveDuplicate, "it contains “\(name)” twice") }
+        guard seen.insert(name).inserted else { throw ArchiveRefusal(.archiveDuplicate, "it contains “\(name)” twice") }
     }
 
     /// How many entries an archive can have without one too many.
@@ -71,7 +71,7 @@ struct MemberSet {
         let missing = sizes.keys.filter { !seen.contains($0) }.sorted()
         guard missing.isEmpty else {
             let names = missing.map { "“\($0)”" }.joined(separator: ", ")
-            throw Refusal(.archiveMissing, "it lacks the declared \(names)")
+            throw ArchiveRefusal(.archiveMissing, "it lacks the declared \(names)")
         }
     }
 
@@ -81,8 +81,8 @@ struct MemberSet {
 
     /// Refuses every name that could be something else than a plain file below the directory it is unpacked in.
     private static func check(_ name: String) throws {
-        func refused(_ why: String) -> Refusal {
-            Refusal(
+        func refused(_ why: String) -> ArchiveRefusal {
+            ArchiveRefusal(
                 .archiveName, "it contains the name “\(printable(name))”, \(why)",
                 now: "Rename the file before packing: letters, digits, “.”, “_” and “-” are allowed.")
         }

@@ -12,11 +12,11 @@ public enum MoultCommand {
     /// the built-in ones, as manifests name them.
     public static func run(steps: [any Step] = []) -> Never {
         StandardDescriptors.secure()
-        ExamService.offer(ProcessArguments.all)
+        WorkerService.offer(ProcessArguments.all)
         let environment = Environment.process
         let runner = Runner(
             commands: Command.all, environment: environment, console: Console(environment: environment),
             steps: StepSet.builtIn.adding(steps))
-        exit(runner.run(Seclusion.enter(ProcessArguments.all)).rawValue)
+        exit(runner.run(SandboxedReexec.enter(ProcessArguments.all)).rawValue)
     }
 }

@@ -31,7 +31,7 @@ extension Connection {
         try execute("PRAGMA cell_size_check = 1; PRAGMA mmap_size = 0; PRAGMA query_only = 1")
         for (limit, value) in Self.guardLimits { try setLimit(limit, to: value) }
         try install(DeadlineWatch(seconds: deadline))
-        try raise(Fence(.reading))
+        try raise(Authorizer(.reading))
     }
 
     /// From here on statements may change this database and nothing else: no other file, no transaction, no code that
@@ -41,7 +41,7 @@ extension Connection {
         try set(.defensive, true)
         try set(.loadExtension, false)
         try install(DeadlineWatch(seconds: deadline))
-        try raise(Fence(.changing))
+        try raise(Authorizer(.changing))
     }
 
     /// Takes down what `raiseScriptGuard` put up.
@@ -51,7 +51,7 @@ extension Connection {
         fence = nil
     }
 
-    private func raise(_ fence: Fence) throws {
+    private func raise(_ fence: Authorizer) throws {
         try check(fence.stand(on: handle), doing: "guard \(path)")
         self.fence = fence
     }

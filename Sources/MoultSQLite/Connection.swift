@@ -15,9 +15,9 @@ package final class Connection {
     /// The progress handler's state while a deadline runs.
     var watch: DeadlineWatch?
     /// What a guarded connection may do.
-    var fence: Fence?
+    var fence: Authorizer?
     /// The VFS of this connection, if it is not the system's own.
-    var surroundings: Surroundings?
+    var surroundings: SandboxVFS?
     /// What listens to the statements as they are prepared.
     var useWatch: UseWatch?
 

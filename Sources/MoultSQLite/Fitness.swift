@@ -40,7 +40,7 @@ package enum Fitness: Sendable {
         if facts.size == 0 { return .unfit("it has 0 bytes") }
         let isWhole = try pages == .full || pages == .ifLeftOpen && wasLeftOpen(path)
         do {
-            let found = try Look.into(path, deadline: deadline) {
+            let found = try NonInvasiveReader.into(path, deadline: deadline) {
                 connection -> (fault: String?, notChecked: [String]) in
                 // In WAL mode the file is whole only after a checkpoint.
                 let header = try connection.header()

@@ -63,7 +63,7 @@ private struct Tag {
 }
 
 /// A taker that lets somebody see the head first.
-private final class Noting: Taker {
+private final class Noting: ResponseSink {
     private let taker: PartialFile
     private let note: (WebHead) throws -> Void
 

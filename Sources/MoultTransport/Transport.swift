@@ -4,7 +4,7 @@ internal import MoultFiles
 /// Gets things from elsewhere: small ones into memory, large ones into a file that can be gone on with.
 package struct Transport: Sendable {
     /// How patient it is.
-    package struct Manners: Sendable, Equatable {
+    package struct RetryPolicy: Sendable, Equatable {
         /// Seconds without a byte after which a connection is given up.
         package var patience = 30
         /// Bytes in a second; 0 has no bound.
@@ -16,11 +16,11 @@ package struct Transport: Sendable {
         package init() {}
     }
 
-    let manners: Manners
+    let manners: RetryPolicy
     /// Asked often; ends the transfer by throwing.
     let stopIfAsked: @Sendable () throws -> Void
 
-    package init(_ manners: Manners = Manners(), stopIfAsked: @escaping @Sendable () throws -> Void = {}) {
+    package init(_ manners: RetryPolicy = RetryPolicy(), stopIfAsked: @escaping @Sendable () throws -> Void = {}) {
         (self.manners, self.stopIfAsked) = (manners, stopIfAsked)
     }
 

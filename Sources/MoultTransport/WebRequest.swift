@@ -9,7 +9,9 @@ struct WebRequest {
     let ifNoneMatch: String?
 
     /// Asks, hands the answer to `taker` while it comes, and gives its head.
-    func perform(_ manners: Transport.Manners, _ taker: any Taker, _ stopIfAsked: () throws -> Void) throws -> WebHead {
+    func perform(_ manners: Transport.RetryPolicy, _ taker: any ResponseSink, _ stopIfAsked: () throws -> Void) throws
+        -> WebHead
+    {
         let child = try Subprocess(.init([Helper.path()]), input: .bytes(Array(json(manners).line.utf8)))
         var head: WebHead?
         var line: [UInt8] = []
@@ -38,7 +40,7 @@ struct WebRequest {
         return try ended(child.finish(), head)
     }
 
-    private func json(_ manners: Transport.Manners) -> JSON {
+    private func json(_ manners: Transport.RetryPolicy) -> JSON {
         .compact([
             "url": .string(url), "offset": .size(offset), "ifRange": .optional(ifRange),
             "ifNoneMatch": .optional(ifNoneMatch), "patience": .size(manners.patience),

@@ -31,11 +31,11 @@ extension Change {
         case .adopt(let path, let generation):
             ["do": "adopt", "path": .string(path), "generation": .string(generation)]
         case .seal(let member, let size): ["do": "seal", "member": .string(member), "size": .size(size)]
-        case .stock(let member, let size): ["do": "stock", "member": .string(member), "size": .size(size)]
-        case .refer(let target, let size): ["do": "refer", "target": .string(target), "size": .size(size)]
+        case .keepTemplate(let member, let size): ["do": "stock", "member": .string(member), "size": .size(size)]
+        case .linkInPlace(let target, let size): ["do": "refer", "target": .string(target), "size": .size(size)]
         case .restore(let generation): ["do": "restore", "generation": .string(generation)]
-        case .seat(let generation): ["do": "seat", "generation": .string(generation)]
-        case .point(let to, let from): .compact(["do": "point", "to": .string(to), "from": .optional(from)])
+        case .installGeneration(let generation): ["do": "seat", "generation": .string(generation)]
+        case .switchCurrent(let to, let from): .compact(["do": "point", "to": .string(to), "from": .optional(from)])
         case .link(let path, let member): ["do": "link", "path": .string(path), "member": .string(member)]
         case .create(let path, let size): ["do": "create", "path": .string(path), "size": .size(size)]
         case .quarantine(let path, let why, let reason):
@@ -76,11 +76,11 @@ extension Change {
         case "adopt":
             self = .adopt(path: try fields.string("path"), generation: try fields.string("generation"))
         case "seal": self = .seal(member: try fields.string("member"), size: try fields.count("size"))
-        case "stock": self = .stock(member: try fields.string("member"), size: try fields.count("size"))
-        case "refer": self = .refer(target: try fields.string("target"), size: try fields.count("size"))
+        case "stock": self = .keepTemplate(member: try fields.string("member"), size: try fields.count("size"))
+        case "refer": self = .linkInPlace(target: try fields.string("target"), size: try fields.count("size"))
         case "restore": self = .restore(generation: try fields.string("generation"))
-        case "seat": self = .seat(generation: try fields.string("generation"))
-        case "point": self = .point(to: try fields.string("to"), from: try fields.optionalString("from"))
+        case "seat": self = .installGeneration(generation: try fields.string("generation"))
+        case "point": self = .switchCurrent(to: try fields.string("to"), from: try fields.optionalString("from"))
         case "link": self = .link(path: try fields.string("path"), member: try fields.string("member"))
         case "create": self = .create(path: try fields.string("path"), size: try fields.count("size"))
         case "quarantine":

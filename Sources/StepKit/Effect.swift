@@ -39,15 +39,15 @@ public enum Change: Sendable, Equatable {
     /// A sealed file from the bundle goes into the new generation.
     case seal(member: String, size: Int)
     /// The file of which a living database is made goes into the new generation, for a later rollback or reset.
-    case stock(member: String, size: Int)
+    case keepTemplate(member: String, size: Int)
     /// The new generation points at a file that stays where it lies.
-    case refer(target: String, size: Int)
+    case linkInPlace(target: String, size: Int)
     /// A database of a kept generation comes back into service.
     case restore(generation: String)
     /// The staged generation takes its place among the others.
-    case seat(generation: String)
+    case installGeneration(generation: String)
     /// `current` points at another generation: the one rename that moves every sealed database.
-    case point(to: String, from: String?)
+    case switchCurrent(to: String, from: String?)
     /// A path of the store becomes a link through `current`.
     case link(path: String, member: String)
     /// A living file is made where none is, from the one that is kept in the generation.
@@ -98,8 +98,8 @@ extension Effect {
         switch change {
         case .confirm, .attach, .prove: .none
         case .retire, .unlink, .quarantine: .removes
-        case .adopt, .restore, .point, .replace, .migrate, .move, .restoreRows, .custom: .changes
-        case .seal, .stock, .refer, .seat, .link, .create: .adds
+        case .adopt, .restore, .switchCurrent, .replace, .migrate, .move, .restoreRows, .custom: .changes
+        case .seal, .keepTemplate, .linkInPlace, .installGeneration, .link, .create: .adds
         case .keep, .postpone: .keeps
         }
     }
@@ -108,7 +108,8 @@ extension Effect {
     public var changesStore: Bool {
         switch change {
         case .confirm, .keep, .postpone, .attach, .prove: false
-        case .retire, .unlink, .adopt, .seal, .stock, .refer, .restore, .seat, .point, .link, .create, .quarantine,
+        case .retire, .unlink, .adopt, .seal, .keepTemplate, .linkInPlace, .restore, .installGeneration, .switchCurrent,
+            .link, .create, .quarantine,
             .replace,
             .migrate, .move, .restoreRows, .custom:
             true
@@ -118,7 +119,7 @@ extension Effect {
     /// Whether it only carries out what another line of the plan says already.
     public var isDetail: Bool {
         switch change {
-        case .stock, .seat, .point, .link: true
+        case .keepTemplate, .installGeneration, .switchCurrent, .link: true
         default: false
         }
     }
@@ -143,7 +144,7 @@ extension Effect {
     /// The bytes that it stages on the store's file system.
     public var stagedBytes: Int {
         switch change {
-        case .seal(_, let size), .stock(_, let size), .create(_, let size), .replace(_, _, let size, _, _, _, _),
+        case .seal(_, let size), .keepTemplate(_, let size), .create(_, let size), .replace(_, _, let size, _, _, _, _),
             .restoreRows(_, _, _, let size, _):
             size
         default: 0
@@ -153,7 +154,7 @@ extension Effect {
     /// The members of the bundle that it needs.
     public var members: [String] {
         switch change {
-        case .seal(let member, _), .stock(let member, _): [member]
+        case .seal(let member, _), .keepTemplate(let member, _): [member]
         case .migrate(_, let members, _, _, _): members
         default: []
         }
@@ -167,11 +168,11 @@ extension Effect {
         case .unlink(let path): "\(path) goes: the release no longer has it"
         case .adopt(let path, let generation): "\(path) was here before moult: kept as generation \(generation)"
         case .seal(_, let size): "\(ByteCount(size)) from the bundle, sealed"
-        case .stock(_, let size): "\(ByteCount(size)) kept as it came, for a rollback or reset"
-        case .refer(let target, let size): "\(ByteCount(size)) in place, not copied: \(target)"
+        case .keepTemplate(_, let size): "\(ByteCount(size)) kept as it came, for a rollback or reset"
+        case .linkInPlace(let target, let size): "\(ByteCount(size)) in place, not copied: \(target)"
         case .restore(let generation): "back from the kept generation \(generation)"
-        case .seat(let generation): "generation \(generation)"
-        case .point(let to, let from): "current: \(from ?? "nothing") -> \(to)"
+        case .installGeneration(let generation): "generation \(generation)"
+        case .switchCurrent(let to, let from): "current: \(from ?? "nothing") -> \(to)"
         case .link(let path, _): "\(path) through current"
         case .create(let path, let size): "\(path) from the template, \(ByteCount(size))"
         case .quarantine(let path, let why, _): "\(path) and its sidecar files go to quarantine: \(why)"

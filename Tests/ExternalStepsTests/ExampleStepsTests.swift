@@ -46,7 +46,7 @@ import Testing
             ("wait4", 1), ("wait4", 4), ("memfd_create", 1),
         ]
         var fired = 0
-        var endings: Set<Settler.Result.Ending> = []
+        var endings: Set<CrashRecovery.Result.Ending> = []
         for point in points {
             let own = try Scratch()
             let world = try example.world(in: own)

@@ -8,7 +8,7 @@ import Testing
 
 /// Stores of an older moult go on working: looked at, settled, updated, rolled back.
 @Suite struct GoldenStoreTests {
-    static let interrupted: [(name: String, ending: Settler.Result.Ending, found: [String])] = [
+    static let interrupted: [(name: String, ending: CrashRecovery.Result.Ending, found: [String])] = [
         ("interrupted-staging", .cleaned, GoldenStore.first),
         ("interrupted-decided", .finished, GoldenStore.second),
         ("interrupted-pointed", .finished, GoldenStore.second),
@@ -18,7 +18,7 @@ import Testing
     ]
 
     @Test(arguments: interrupted)
-    func isSettled(_ name: String, _ ending: Settler.Result.Ending, _ found: [String]) throws {
+    func isSettled(_ name: String, _ ending: CrashRecovery.Result.Ending, _ found: [String]) throws {
         let golden = try GoldenStore(name)
         let orchestrator = try Orchestrator(root: golden.root, steps: .builtIn)
         #expect(try orchestrator.isUnfinished())

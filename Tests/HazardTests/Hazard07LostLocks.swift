@@ -53,7 +53,7 @@ import Testing
         case "who": _ = try Holders(of: StoreSnapshot(layout))
         case "lease": #expect(try WriteLease.take(path) == nil)
         case "cache": #expect(try Store.cache(at: path, schema: Lab.notes(0, "")) == .ready)
-        default: #expect(try Look.into(path) { try $0.int("SELECT count(*) FROM note") } == 5)
+        default: #expect(try NonInvasiveReader.into(path) { try $0.int("SELECT count(*) FROM note") } == 5)
         }
         #expect(try otherWriter(path).contains("database is locked"))
         try app.execute("COMMIT")

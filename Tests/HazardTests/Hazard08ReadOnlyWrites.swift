@@ -61,7 +61,7 @@ import Testing
             try app?.run("INSERT INTO note(text) VALUES('open')")
         }
         let before = try Tree(lab.store.directory)
-        let rows = try Look.into(path) { try $0.int("SELECT count(*) FROM note") }
+        let rows = try NonInvasiveReader.into(path) { try $0.int("SELECT count(*) FROM note") }
         let next = try lab.user("2.0.0", 2, 3, "new")
         _ = try lab.store.plan(next)
         let layout = try StoreLayout(root: lab.store.directory)

@@ -2,6 +2,7 @@ import Glibc
 import MoultArchive
 import MoultBasics
 import MoultFiles
+import TestSupport
 import Testing
 
 /// Small archives with one byte changed, removed or added: refused, or read with exactly the right contents.

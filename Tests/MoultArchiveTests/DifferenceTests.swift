@@ -110,7 +110,7 @@ import Testing
         }
         if seed % 5 == 0 { columns.removeLast(Int.random(in: 1..<columns.count, using: &dice)) }
         do { #expect(try read(columns, old, start: 0, size: new.count).count == new.count) } catch {
-            #expect((error as? Refusal)?.code == .archiveDamaged)
+            #expect((error as? ArchiveRefusal)?.code == .archiveDamaged)
         }
         // Of another old file, or none at all.
         _ = try? read(columns, [], start: 0, size: new.count)
@@ -125,10 +125,12 @@ import Testing
         for place in 1..<9 {
             var damaged = frame
             damaged[place] ^= 1
-            #expect(throws: Refusal.self, "\(place)") { try damaged.withUnsafeBytes { try DifferenceFrame.decode($0) } }
+            #expect(throws: ArchiveRefusal.self, "\(place)") {
+                try damaged.withUnsafeBytes { try DifferenceFrame.decode($0) }
+            }
         }
         // What zstd made, and nothing.
         #expect(try [0x28, 0xb5, 0x2f, 0xfd].withUnsafeBytes { try DifferenceFrame.decode($0) } == nil)
-        #expect(throws: Refusal.self) { try [UInt8]([1, 2]).withUnsafeBytes { try DifferenceFrame.decode($0) } }
+        #expect(throws: ArchiveRefusal.self) { try [UInt8]([1, 2]).withUnsafeBytes { try DifferenceFrame.decode($0) } }
     }
 }

@@ -1,5 +1,6 @@
 import MoultArchive
 import MoultBasics
+import TestSupport
 import Testing
 
 /// Archives as people make them with the programs they have.

@@ -2,6 +2,7 @@ import MoultArchive
 import MoultBasics
 import MoultFiles
 import Synchronization
+import TestSupport
 import Testing
 
 /// Patches: what one file has to become another.

@@ -2,6 +2,7 @@ import MoultArchive
 import MoultBasics
 import MoultFiles
 import Synchronization
+import TestSupport
 import Testing
 
 /// Bundles of ours that somebody spoiled, and sources and sinks that fail.

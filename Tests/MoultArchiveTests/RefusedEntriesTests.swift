@@ -1,5 +1,6 @@
 import MoultArchive
 import MoultBasics
+import TestSupport
 import Testing
 
 /// Entries that are not exactly the declared plain files.

@@ -1,5 +1,6 @@
 import MoultArchive
 import MoultBasics
+import TestSupport
 import Testing
 
 /// Zip files whose directory is wrong or incomplete.

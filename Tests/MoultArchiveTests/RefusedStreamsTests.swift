@@ -1,6 +1,7 @@
 import Glibc
 import MoultArchive
 import MoultBasics
+import TestSupport
 import Testing
 
 /// Files that are cut, padded, damaged, too hungry or not what their names say.

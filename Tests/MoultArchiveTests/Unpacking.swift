@@ -1,6 +1,7 @@
 import MoultArchive
 import MoultBasics
 import MoultFiles
+import TestSupport
 import Testing
 
 /// What a release of the tests consists of.

@@ -2,6 +2,7 @@ import Glibc
 import MoultArchive
 import MoultBasics
 import MoultFiles
+import TestSupport
 import Testing
 
 @Suite struct WriterTests {

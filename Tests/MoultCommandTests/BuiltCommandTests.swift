@@ -2,6 +2,7 @@ import MoultBasics
 import MoultCommand
 import MoultStore
 import StepKit
+import TestSupport
 import Testing
 
 /// The command that was built, as a shell runs it.
@@ -10,14 +11,14 @@ import Testing
     init() throws { scratch = try Scratch() }
 
     @Test func tellsItsVersion() throws {
-        #expect(try scratch.run("moult --version") == (0, "moult \(moultVersion)\n", ""))
+        #expect(try scratch.moult("moult --version") == (0, "moult \(moultVersion)\n", ""))
         #expect(
-            try scratch.run("moult --version --json") == (0, "{\"format\":1,\"version\":\"\(moultVersion)\"}\n", ""))
+            try scratch.moult("moult --version --json") == (0, "{\"format\":1,\"version\":\"\(moultVersion)\"}\n", ""))
     }
 
     @Test func theBareNameShowsWhatThereIs() throws {
-        let bare = try scratch.run("moult")
-        let help = try scratch.run("moult help")
+        let bare = try scratch.moult("moult")
+        let help = try scratch.moult("moult help")
         #expect(bare.status == 64)
         #expect(bare.out == "")
         #expect(bare.err == help.out)
@@ -26,8 +27,8 @@ import Testing
 
     @Test func helpIsTheSameBothWays() throws {
         for command in Command.all {
-            let one = try scratch.run("moult help \(command.name)")
-            let other = try scratch.run("moult \(command.name) --help")
+            let one = try scratch.moult("moult help \(command.name)")
+            let other = try scratch.moult("moult \(command.name) --help")
             #expect(one == other)
             #expect(one.status == 0)
             #expect(one.err == "")
@@ -36,76 +37,76 @@ import Testing
 
     @Test func wrongUsageIsSaidOnStderr() throws {
         #expect(
-            try scratch.run("moult hlep") == (
+            try scratch.moult("moult hlep") == (
                 64, "", "moult: error: there is no verb \"hlep\": did you mean \"help\"?\n  Try: moult help\n"
             ))
         #expect(
-            try scratch.run("moult help plns") == (
+            try scratch.moult("moult help plns") == (
                 64, "", "moult: error: there is no verb or topic \"plns\": did you mean \"plans\"?\n  Try: moult help\n"
             ))
     }
 
     @Test func wrongUsageIsAnObjectForWhoAskedForJSON() throws {
-        let run = try scratch.run("moult help --bogus --json")
+        let run = try scratch.moult("moult help --bogus --json")
         #expect(run.status == 64)
         #expect(run.err == "")
         let error = try JSON(parsing: run.out, source: "stdout")["error"]
         #expect(error?["outcome"]?.string == "usage")
         #expect(error?["exit"]?.integer == 64)
         // After "--" it is a word like any other.
-        #expect(try scratch.run("moult help -- --json").out == "")
+        #expect(try scratch.moult("moult help -- --json").out == "")
     }
 
     @Test func aWordThatIsNotTextIsRefused() throws {
-        let run = try scratch.run(#"moult help $'a\xff'"#)
+        let run = try scratch.moult(#"moult help $'a\xff'"#)
         #expect(run.status == 64)
         #expect(run.err == "moult: error: argument 2 is not valid UTF-8\n  Try: moult help\n")
     }
 
     @Test func quietLeavesTheStatus() throws {
-        #expect(try scratch.run("moult help -q") == (0, "", ""))
-        #expect(try scratch.run("moult help -q plns").status == 64)
+        #expect(try scratch.moult("moult help -q") == (0, "", ""))
+        #expect(try scratch.moult("moult help -q plns").status == 64)
     }
 
     @Test func aReaderThatHasSeenEnoughIsNoError() throws {
-        let run = try scratch.run("moult help --json | head -c 1 > /dev/null; echo ${PIPESTATUS[0]}")
+        let run = try scratch.moult("moult help --json | head -c 1 > /dev/null; echo ${PIPESTATUS[0]}")
         #expect(run == (0, "0\n", ""))
     }
 
     @Test(arguments: [("/dev/full", "No space left on device"), ("&-", "Bad file descriptor")])
     func resultsThatCannotBeWrittenAreAnError(_ target: String, reason: String) throws {
-        let run = try scratch.run("moult help >\(target)")
+        let run = try scratch.moult("moult help >\(target)")
         #expect(run == (1, "", "moult: error: cannot write the results: \(reason)\n"))
     }
 
     @Test func aPipeGetsNoColourUnlessForced() throws {
-        #expect(try !scratch.run("TERM=xterm moult help").out.contains("\u{1B}"))
-        #expect(try scratch.run("CLICOLOR_FORCE=1 moult help").out.contains("\u{1B}[1mUsage:\u{1B}[0m"))
+        #expect(try !scratch.moult("TERM=xterm moult help").out.contains("\u{1B}"))
+        #expect(try scratch.moult("CLICOLOR_FORCE=1 moult help").out.contains("\u{1B}[1mUsage:\u{1B}[0m"))
     }
 
     @Test func manualPagesAreWritten() throws {
-        let run = try scratch.run("moult completions man pages && ls pages/*")
+        let run = try scratch.moult("moult completions man pages && ls pages/*")
         #expect(run.status == 0)
         for command in Command.all { #expect(run.out.contains("+ pages/man1/moult-\(command.name).1\n")) }
         for topic in Topic.all { #expect(run.out.contains("moult-\(topic.name).7\n")) }
-        #expect(try scratch.run("moult completions man").err.hasPrefix("moult: error: man needs the argument DIR\n"))
+        #expect(try scratch.moult("moult completions man").err.hasPrefix("moult: error: man needs the argument DIR\n"))
         #expect(
-            try scratch.run("moult completions fish pages").err.hasPrefix(
+            try scratch.moult("moult completions fish pages").err.hasPrefix(
                 "moult: error: only man takes a directory: \"pages\" is too many\n"))
     }
 
     @Test func manualPagesAreGoodRoff() throws {
-        let run = try scratch.run(
+        let run = try scratch.moult(
             "moult completions man p > list && groff -ww -man -T ascii p/*/* | cat > page && wc -l < page")
         #expect(run.status == 0)
         #expect(run.err == "")
-        let page = try scratch.read("page")
+        let page = try scratch.text("page")
         #expect(page.contains("--store") || page.contains("--json"))
     }
 
     @Test func manualPagesPassALint() throws {
         // Pages have no date: they change with the version, which they name.
-        let run = try scratch.run(
+        let run = try scratch.moult(
             "moult completions man p > list; mandoc -T lint -W warning p/*/* | grep -v 'missing date'")
         #expect(run.out == "")
     }

@@ -1,4 +1,5 @@
 import MoultCommand
+import TestSupport
 import Testing
 
 /// The scripts in the shells that they are for.
@@ -10,7 +11,7 @@ import Testing
         try scratch.write("moult.bash", BashCompletions(commands: Sample.commands).script)
         try scratch.write("moult.fish", FishCompletions(commands: Sample.commands).script)
         try scratch.write("release.json", "{}")
-        _ = try scratch.run("mkdir releases")
+        _ = try scratch.moult("mkdir releases")
     }
 
     /// What is typed, and all that a shell may offer for the last word.
@@ -37,7 +38,7 @@ import Testing
     @Test(arguments: cases)
     func bash(_ line: String, offers: [String]) throws {
         let words = line.split(separator: " ", omittingEmptySubsequences: false).joined(separator: "' '")
-        let run = try scratch.run(
+        let run = try scratch.moult(
             """
             rm -f command out.txt
             source ./moult.bash
@@ -49,7 +50,7 @@ import Testing
     }
 
     @Test func bashHasThreeWordsForAnEqualsSign() throws {
-        let run = try scratch.run(
+        let run = try scratch.moult(
             """
             source ./moult.bash
             COMP_WORDS=(moult --store = x apply --kind = us); COMP_CWORD=7; _moult; echo "${COMPREPLY[@]}"
@@ -60,7 +61,7 @@ import Testing
 
     @Test(arguments: cases)
     func fish(_ line: String, offers: [String]) throws {
-        let run = try scratch.run("rm -f command; fish -c 'source moult.fish; complete -C \"moult \(line)\"'")
+        let run = try scratch.moult("rm -f command; fish -c 'source moult.fish; complete -C \"moult \(line)\"'")
         #expect(run.err == "")
         let words = run.out.split(separator: "\n").map { offer in
             let word = offer.split(separator: "\t").first.map(String.init) ?? ""
@@ -70,6 +71,6 @@ import Testing
     }
 
     @Test func zshUnderstandsIt() throws {
-        #expect(try scratch.run("zsh -n _moult") == (0, "", ""))
+        #expect(try scratch.moult("zsh -n _moult") == (0, "", ""))
     }
 }

@@ -1,4 +1,5 @@
 import MoultBasics
+import TestSupport
 import Testing
 
 /// `moult diff` and `moult inspect`, as a shell runs them.
@@ -20,12 +21,12 @@ import Testing
             DELETE FROM food WHERE id = 3; UPDATE food SET kcal = 251 WHERE id = 1;
             INSERT INTO food VALUES (4, 'tab' || char(9) || 'here', x'0102');
             """)
-        let made = try scratch.run("sqlite3 old.db < old.sql && cp old.db new.db && sqlite3 new.db < new.sql")
+        let made = try scratch.moult("sqlite3 old.db < old.sql && cp old.db new.db && sqlite3 new.db < new.sql")
         try #require(made.status == 0, "\(made.err)")
     }
 
     @Test func tellsWhatDiffers() throws {
-        let run = try scratch.run("moult diff old.db new.db --rows 1")
+        let run = try scratch.moult("moult diff old.db new.db --rows 1")
         #expect(run.err == "")
         #expect(run.status == 2)
         #expect(
@@ -48,17 +49,17 @@ import Testing
     }
 
     @Test func theStatusTellsWhetherAnythingDiffers() throws {
-        #expect(try scratch.run("moult diff -q old.db new.db") == (2, "", ""))
-        #expect(try scratch.run("cp old.db copy.db; moult diff -q old.db copy.db").status == 0)
-        let same = try scratch.run("sqlite3 copy.db VACUUM; moult diff old.db copy.db")
+        #expect(try scratch.moult("moult diff -q old.db new.db") == (2, "", ""))
+        #expect(try scratch.moult("cp old.db copy.db; moult diff -q old.db copy.db").status == 0)
+        let same = try scratch.moult("sqlite3 copy.db VACUUM; moult diff old.db copy.db")
         #expect(same.status == 0)
         #expect(same.out == "old.db -> copy.db\n\n= copy.db: no difference\n")
-        #expect(try scratch.run("moult diff old.db missing.db").status == 1)
-        #expect(try scratch.run("moult diff").status == 64)
+        #expect(try scratch.moult("moult diff old.db missing.db").status == 1)
+        #expect(try scratch.moult("moult diff").status == 64)
     }
 
     @Test func jsonIsOneObject() throws {
-        let run = try scratch.run("moult diff --json old.db new.db")
+        let run = try scratch.moult("moult diff --json old.db new.db")
         let json = try JSON(parsing: run.out, source: "stdout")
         #expect(json["format"] == 1)
         #expect(json["differs"] == true)
@@ -67,30 +68,30 @@ import Testing
     }
 
     @Test func aPageIsWrittenAndOverwritesNothingElse() throws {
-        let run = try scratch.run("moult diff --html page.html old.db new.db")
+        let run = try scratch.moult("moult diff --html page.html old.db new.db")
         #expect((run.status, run.err) == (2, ""))
         // The rows are on the page; here nobody asked for them.
         #expect(!run.out.contains("251"))
-        #expect(try scratch.run("grep -c 'del>250<' page.html").out == "1\n")
-        #expect(try scratch.run("moult diff -q --html page.html old.db new.db").status == 2)
-        let slip = try scratch.run("cp new.db kept.db; moult diff --html new.db old.db new.db; cmp new.db kept.db")
+        #expect(try scratch.moult("grep -c 'del>250<' page.html").out == "1\n")
+        #expect(try scratch.moult("moult diff -q --html page.html old.db new.db").status == 2)
+        let slip = try scratch.moult("cp new.db kept.db; moult diff --html new.db old.db new.db; cmp new.db kept.db")
         #expect(slip.status == 0)
         #expect(slip.err.contains("cannot save the page to new.db"))
     }
 
     @Test func inspectTellsWhatIsThere() throws {
-        let run = try scratch.run("moult inspect new.db")
+        let run = try scratch.moult("moult inspect new.db")
         #expect(run.status == 0)
         for line in ["  user_version    2", "  food      3  id, name, kcal", "  same      0  a", "  index i"] {
             #expect(run.out.contains("\(line)\n"), "\(line) in:\n\(run.out)")
         }
-        let json = try JSON(parsing: try scratch.run("moult inspect --json new.db").out, source: "stdout")
+        let json = try JSON(parsing: try scratch.moult("moult inspect --json new.db").out, source: "stdout")
         #expect(json["databases"]?.array?.first?["userVersion"] == 2)
-        #expect(try scratch.run("moult inspect missing.db").status == 1)
+        #expect(try scratch.moult("moult inspect missing.db").status == 1)
     }
 
     @Test func aStoreIsLookedAtAndCompared() throws {
-        let made = try scratch.run(
+        let made = try scratch.moult(
             """
             set -e
             for n in 1 2; do
@@ -107,25 +108,25 @@ import Testing
             moult apply releases/food-1.0.0.json
             """)
         try #require(made.status == 0, "\(made.err)")
-        let diff = try scratch.run("moult diff releases/food-2.0.0.json")
+        let diff = try scratch.moult("moult diff releases/food-2.0.0.json")
         #expect(diff.status == 2)
         #expect(diff.out.hasPrefix("./store (1.0.0) -> releases/food-2.0.0.json (2.0.0)\n"))
         #expect(diff.out.contains("\n  t         1    1      1        1        -  primary key id\n"), "\(diff.out)")
         #expect(diff.out.contains("= user: left alone by releases, not compared\n"))
-        #expect(try scratch.run("moult diff store releases/food-1.0.0.json").status == 0)
-        let plan = try scratch.run("moult plan --deep releases/food-2.0.0.json")
+        #expect(try scratch.moult("moult diff store releases/food-1.0.0.json").status == 0)
+        let plan = try scratch.moult("moult plan --deep releases/food-2.0.0.json")
         #expect(plan.status == 2)
         let contents =
             "what the databases hold:\n  food: 1 row added, 1 row removed\n  user: left alone, not compared\n"
         #expect(plan.out.contains(contents), "\(plan.out)")
-        let json = try scratch.run("moult plan --deep --json releases/food-2.0.0.json")
+        let json = try scratch.moult("moult plan --deep --json releases/food-2.0.0.json")
         #expect(try JSON(parsing: json.out, source: "plan")["contents"]?["differs"] == true)
-        #expect(try scratch.run("moult plan --deep releases/food-1.0.0.json").out.contains("nothing to do"))
-        let inspection = try scratch.run("moult inspect")
+        #expect(try scratch.moult("moult plan --deep releases/food-1.0.0.json").out.contains("nothing to do"))
+        let inspection = try scratch.moult("moult inspect")
         #expect(inspection.status == 0)
         #expect(inspection.out.hasPrefix("org.example.food 1.0.0\n"))
         #expect(inspection.out.contains("food (reference)\n"))
         #expect(inspection.out.contains("\n  check     food: SELECT max(id) FROM t gives >= 1\n"), "\(inspection.out)")
-        #expect(try scratch.run("mkdir empty; moult inspect empty").err.contains("is a directory and no store"))
+        #expect(try scratch.moult("mkdir empty; moult inspect empty").err.contains("is a directory and no store"))
     }
 }

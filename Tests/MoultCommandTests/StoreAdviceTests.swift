@@ -1,4 +1,5 @@
 import MoultBasics
+import TestSupport
 import Testing
 
 /// What an error advises works where it is read: it names the store as the command line did.

@@ -1,6 +1,7 @@
 import Glibc
 import MoultBasics
 import MoultCommand
+import TestSupport
 import Testing
 
 @Suite struct StoreLocationTests {
@@ -8,7 +9,7 @@ import Testing
     init() throws { scratch = try Scratch() }
 
     private func find(option: String? = nil, variables: [String: String] = [:]) throws -> String {
-        try StoreLocation.find(option: option, environment: Environment(variables), from: scratch.directory)
+        try StoreLocation.find(option: option, environment: Environment(variables), from: scratch.path)
     }
 
     @Test func theOptionComesFirst() throws {
@@ -19,7 +20,7 @@ import Testing
     @Test func thenTheVariable() throws {
         try scratch.write("moult.json", "{}")
         #expect(try find(variables: ["MOULT_STORE": "b"]) == "b")
-        #expect(try find(variables: ["MOULT_STORE": ""]) == scratch.directory)
+        #expect(try find(variables: ["MOULT_STORE": ""]) == scratch.path)
     }
 
     @Test func thenTheCurrentDirectoryAndThenTheOneCalledStore() throws {
@@ -27,14 +28,14 @@ import Testing
         try scratch.write("store/moult.json", "{}")
         #expect(try find() == scratch.path("store"))
         try scratch.write("moult.json", "{}")
-        #expect(try find() == scratch.directory)
+        #expect(try find() == scratch.path)
     }
 
     @Test func noneIsAnErrorThatSaysWhatToDo() throws {
         let error = try #require(throws: MoultError.self) { try find() }
         #expect(error.code == .noStore)
         #expect(error.what == "no store is named, and there is none here")
-        let here = scratch.directory
+        let here = scratch.path
         #expect(error.why == "neither \(here)/moult.json nor \(here)/store/moult.json is there")
         #expect(error.now == "Name one with --store DIR or MOULT_STORE, or make one with moult init.")
     }

@@ -51,7 +51,7 @@ import Testing
             switch (self, event) {
             case (.decided, .decided): true
             case (.pointed, .done(.apply, let effect)):
-                if case .point = effect.change { true } else { false }
+                if case .switchCurrent = effect.change { true } else { false }
             case (.copied, .phase(.apply, .attach)): true
             case (.verified, .done(.apply, let effect)):
                 if case .prove = effect.change { true } else { false }

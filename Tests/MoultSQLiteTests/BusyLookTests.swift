@@ -23,7 +23,7 @@ import Testing
                 """, path)
         }
         for app in apps { #expect(app.line() == "ready") }
-        for _ in 1...300 { #expect(try Look.into(path) { try $0.int("SELECT count(*) FROM note") } == 1) }
+        for _ in 1...300 { #expect(try NonInvasiveReader.into(path) { try $0.int("SELECT count(*) FROM note") } == 1) }
         for app in apps {
             app.closeInput()
             #expect(app.wait() == 0)

@@ -18,7 +18,7 @@ import Testing
             walWithoutSharedMemory,
             walClosed
 
-        var way: Peek.Way {
+        var way: LockFreeReader.Way {
             switch self {
             case .rollbackIdle, .rollbackWriting, .rollbackPersist: .locks
             case .walInUse, .walWriting, .walCrashed, .walEmptied: .sharedMemory
@@ -74,7 +74,7 @@ import Testing
     func seesAllRowsAndLeavesNoTrace(_ state: State) throws {
         let writer = try prepare(state)
         let before = try Tree(scratch.path("d"))
-        let rows = try Peek.into(path, deadline: 10) { connection, way in
+        let rows = try LockFreeReader.into(path, deadline: 10) { connection, way in
             #expect(way == state.way)
             return try connection.int("SELECT count(*) FROM t")
         }
@@ -92,7 +92,8 @@ import Testing
         try Shell.must(["mount", "-o", "remount,bind,ro", scratch.path("m")])
         #expect(throws: MoultError.self) { try Files.writeNew([], to: scratch.path("m/x")) }
         let before = try Tree(scratch.path("d"))
-        let rows = try Peek.into(scratch.path("m/a.db")) { connection, _ in try connection.int("SELECT count(*) FROM t")
+        let rows = try LockFreeReader.into(scratch.path("m/a.db")) { connection, _ in
+            try connection.int("SELECT count(*) FROM t")
         }
         #expect(rows == 505)
         #expect(try Tree(scratch.path("d")) == before)
@@ -103,7 +104,9 @@ import Testing
         let writer = try prepare(.walWithoutSharedMemory)
         try Files.symlink(to: "d/a.db", at: scratch.path("link.db"))
         #expect(
-            try Peek.into(scratch.path("link.db")) { try $0.int("SELECT count(*) + \($1 == .privateIndex) FROM t") }
+            try LockFreeReader.into(scratch.path("link.db")) {
+                try $0.int("SELECT count(*) + \($1 == .privateIndex) FROM t")
+            }
                 == 506)
         withExtendedLifetime(writer) {}
     }
@@ -130,7 +133,7 @@ import Testing
         writer.execute("UPDATE t SET a = zeroblob(1000)")
         writer.crash()
         let before = try Tree(scratch.path("d"))
-        let error = #expect(throws: MoultError.self) { try Peek.into(path) { _, _ in } }
+        let error = #expect(throws: MoultError.self) { try LockFreeReader.into(path) { _, _ in } }
         #expect(error?.code == .hotJournal)
         #expect(error?.what == "\(path) has a hot journal")
         #expect(try Tree(scratch.path("d")) == before)
@@ -141,7 +144,7 @@ import Testing
         let writer = try prepare(.walWithoutSharedMemory)
         #expect(truncate(path, size) == 0)
         let before = try Tree(scratch.path("d"))
-        let error = #expect(throws: MoultError.self) { try Peek.into(path) { _, _ in } }
+        let error = #expect(throws: MoultError.self) { try LockFreeReader.into(path) { _, _ in } }
         // SQLite reports a file of 1 byte as an empty one.
         #expect(error?.why == "it has 0 bytes")
         #expect(try Tree(scratch.path("d")) == before)
@@ -153,7 +156,7 @@ import Testing
     func saysThatSomebodyWroteMeanwhile(_ state: State) throws {
         let writer = try prepare(state)
         let error = #expect(throws: MoultError.self) {
-            try Peek.into(path) { connection, _ in
+            try LockFreeReader.into(path) { connection, _ in
                 _ = try connection.int("SELECT count(*) FROM t")
                 let other = try Writer(path)
                 #expect(other.execute("INSERT INTO t VALUES (7)") == "ok")
@@ -168,7 +171,7 @@ import Testing
     /// The lock by hand: whoever writes the file itself has to wait until the look is over.
     @Test func keepsRollbackWritersOut() throws {
         let writer = try prepare(.walClosed)
-        try Peek.into(path) { connection, way in
+        try LockFreeReader.into(path) { connection, way in
             #expect(way == .closed)
             let other = try Writer(path)
             #expect(other.execute("PRAGMA locking_mode = EXCLUSIVE") == "ok")

@@ -31,7 +31,7 @@ import Testing
         } else {
             #expect(writer.run("c.close()") == "ok")
         }
-        try Settle.checkpointAndSeal(path)
+        try WALCheckpoint.checkpointAndSeal(path)
         #expect(try scratch.names() == ["a.db"])
         #expect(try !DatabaseHeader(ofOwnFile: path).isWAL)
         #expect(
@@ -56,7 +56,7 @@ import Testing
         writer.execute("PRAGMA journal_mode = WAL")
         writer.execute("CREATE TABLE t (a)")
         #expect(writer.execute(sql) == "ok")
-        let error = #expect(throws: MoultError.self) { try Settle.checkpointAndSeal(path, busyTimeout: 0) }
+        let error = #expect(throws: MoultError.self) { try WALCheckpoint.checkpointAndSeal(path, busyTimeout: 0) }
         #expect(error?.code == .databaseBusy)
         #expect(error?.outcome == .busy)
         #expect(error?.why?.contains("somebody reads or writes it: pid \(writer.pid) (") == true)

@@ -62,7 +62,7 @@ import Testing
         exam.deadline = 10
         exam.queries = ["SELECT count(*), max(note) FROM both", "SELECT count(*) FROM words WHERE words MATCH 'food'"]
         var numbers = Numbers(state: UInt64(round))
-        var (exams, paths): ([Exam], [String]) = ([], [])
+        var (exams, paths): ([Validation], [String]) = ([], [])
         for number in 0..<40 {
             var bytes = sound
             for _ in 0...Int.random(in: 0..<3, using: &numbers) { Self.damage(&bytes, &numbers) }
@@ -71,11 +71,12 @@ import Testing
             exams.append(exam)
             paths.append(exam.path)
         }
-        let examiner = try Examiner.process(BuiltMoult.path())
+        let examiner = try Validator.process(BuiltMoult.path())
         for exam in exams {
-            let report: ExamReport
+            let report: ValidationReport
             do {
-                report = try examiner.examine([exam], scratch: examined.scratch.path("aside")).first ?? ExamReport()
+                report =
+                    try examiner.examine([exam], scratch: examined.scratch.path("aside")).first ?? ValidationReport()
             } catch let error as MoultError {
                 // A fall of SQLite would be one, and would be told so.
                 #expect(error.code == .exam)

@@ -39,7 +39,7 @@ import Testing
         let files = { (tree: Tree) in tree.lines.dropFirst() }
         #expect(try files(Tree(examined.scratch.path)) == files(before))
 
-        let here = try Examiner.here(why: "a test").examine([examined.exam], scratch: examined.scratch.path("aside"))
+        let here = try Validator.here(why: "a test").examine([examined.exam], scratch: examined.scratch.path("aside"))
         #expect(here == [report])
     }
 
@@ -56,7 +56,7 @@ import Testing
             return exam
         }
         let scratch = try Scratch()
-        let reports = try Examiner.process(BuiltMoult.path()).examine(exams, scratch: scratch.path("aside"))
+        let reports = try Validator.process(BuiltMoult.path()).examine(exams, scratch: scratch.path("aside"))
         withExtendedLifetime(all) {}
         #expect(reports.map(\.answers) == (1...7).map { [.text("\($0)")] })
         #expect(try Files.list(scratch.path) == [])
@@ -71,7 +71,7 @@ import Testing
     @Test func whoStopsItIsHeard() throws {
         struct Stop: Error {}
         let examined = try Examined(Self.sql)
-        let examiner = try Examiner.process(examined.impostor("sleep 1000"))
+        let examiner = try Validator.process(examined.impostor("sleep 1000"))
         #expect(throws: Stop.self) {
             try examiner.examine([examined.exam], scratch: examined.scratch.path("aside")) { _ in throw Stop() }
         }

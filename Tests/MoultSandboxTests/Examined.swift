@@ -6,18 +6,19 @@ import TestSupport
 /// A database made of SQL, and the built command as the process that examines it.
 struct Examined {
     let scratch: Scratch
-    var exam: Exam
+    var exam: Validation
 
-    init(_ sql: String, depth: Exam.Depth = .full) throws {
+    init(_ sql: String, depth: Validation.Depth = .full) throws {
         scratch = try Scratch()
-        exam = Exam(name: "food.db", path: scratch.path("food.db"), depth: depth, deadline: 60)
+        exam = Validation(name: "food.db", path: scratch.path("food.db"), depth: depth, deadline: 60)
         exam.isWritable = true
         try Shell.must(["sqlite3", exam.path], input: sql)
     }
 
     /// By the built command, or by another program in its place.
-    func report(by program: String? = nil) throws -> ExamReport {
-        let reports = try Examiner.process(program ?? BuiltMoult.path()).examine([exam], scratch: scratch.path("aside"))
+    func report(by program: String? = nil) throws -> ValidationReport {
+        let reports = try Validator.process(program ?? BuiltMoult.path()).examine(
+            [exam], scratch: scratch.path("aside"))
         guard let report = reports.first else { throw MoultError(.exam, what: "no report") }
         return report
     }
@@ -31,7 +32,7 @@ struct Examined {
     }
 
     /// What the database answers to a query.
-    func answer(_ query: String, deadline: Int = 60) throws -> ExamReport.Answer? {
+    func answer(_ query: String, deadline: Int = 60) throws -> ValidationReport.Answer? {
         var asking = self
         asking.exam.queries = [query]
         asking.exam.depth = .header

@@ -1,5 +1,6 @@
 import MoultBasics
 import MoultTrust
+import TestSupport
 import Testing
 
 /// Both directions with the real `minisign` program. Each protected key costs 1 GiB and seconds: one at a time.

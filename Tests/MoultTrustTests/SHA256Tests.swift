@@ -2,6 +2,7 @@ import Glibc
 import MoultBasics
 import MoultFiles
 import MoultTrust
+import TestSupport
 import Testing
 
 /// Vectors from FIPS 180-4's examples.
@@ -77,8 +78,8 @@ import Testing
         let missing = scratch.path("missing.db")
         let error = try #require(throws: MoultError.self) { try SHA256.digest(ofFileAt: missing) }
         #expect("\(error)" == "cannot open \(missing): No such file or directory")
-        let directory = try #require(throws: MoultError.self) { try SHA256.digest(ofFileAt: scratch.directory) }
-        #expect("\(directory)" == "cannot read \(scratch.directory): Is a directory")
+        let directory = try #require(throws: MoultError.self) { try SHA256.digest(ofFileAt: scratch.path) }
+        #expect("\(directory)" == "cannot read \(scratch.path): Is a directory")
     }
 }
 

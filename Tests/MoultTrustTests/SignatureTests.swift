@@ -1,6 +1,7 @@
 import Glibc
 import MoultBasics
 import MoultTrust
+import TestSupport
 import Testing
 
 @Suite struct SignatureTests {

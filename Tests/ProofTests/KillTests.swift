@@ -22,7 +22,7 @@ import Testing
     @Test func everyReleaseIsWholeAfterwards() throws {
         let releases = try Releases()
         let moult = try BuiltMoult.path()
-        var endings: [Settler.Result.Ending: Int] = [:]
+        var endings: [CrashRecovery.Result.Ending: Int] = [:]
         var fired = 0
         for point in Self.points {
             let world = try World(releases)

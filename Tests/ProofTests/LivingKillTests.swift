@@ -41,7 +41,7 @@ import Testing
         let releases = try Scratch()
         let manifest = try BrokenStore.release(in: releases.path)
         var broken = try BrokenStore(manifest)
-        var endings: [Settler.Result.Ending: Int] = [:]
+        var endings: [CrashRecovery.Result.Ending: Int] = [:]
         let fired = try sweep(["reset", "user", "--set-user-data-aside"]) {
             broken = try BrokenStore(manifest)
             return broken.root
@@ -91,7 +91,7 @@ import Testing
         func names(_ store: String) throws -> String {
             try Shell.must(["sqlite3", "\(store)/pantry.db", "SELECT group_concat(name) FROM food"])
         }
-        var endings: [Settler.Result.Ending: Int] = [:]
+        var endings: [CrashRecovery.Result.Ending: Int] = [:]
         let fired = try sweep(["apply", manifests[1]]) {
             scratch = try Scratch()
             let store = scratch.path("store")

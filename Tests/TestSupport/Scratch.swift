@@ -20,6 +20,29 @@ package final class Scratch: Sendable {
 
     package func path(_ name: String) -> String { "\(path)/\(name)" }
 
+    /// Writes a file, and gives its path.
+    @discardableResult
+    package func write(_ name: String, _ bytes: [UInt8]) throws -> String {
+        try Files.replace(path(name), with: bytes, mode: 0o644)
+        return path(name)
+    }
+
+    package func read(_ name: String) throws -> [UInt8] {
+        guard let bytes = try Files.read(path(name), limit: .max) else { throw Errno(ENOENT).error(path(name)) }
+        return bytes
+    }
+
+    @discardableResult
+    package func write(_ name: String, _ text: String) throws -> String { try write(name, Array(text.utf8)) }
+
+    package func text(_ name: String) throws -> String { String(decoding: try read(name), as: UTF8.self) }
+
+    /// Runs a shell command inside the directory; its exit status. What it prints goes to the files `out` and `err`.
+    package func run(_ command: String) -> Int32 {
+        let status = system("cd '\(path)' && { \(command)\n} > out 2> err")
+        return status & 0x7f == 0 ? status >> 8 & 0xff : -1
+    }
+
     @discardableResult
     package func directory(_ name: String) throws -> String {
         try Files.ensureDirectory(path(name))

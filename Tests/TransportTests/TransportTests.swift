@@ -23,7 +23,7 @@ import Testing
     }
 
     private func transport(patience: Int = 2, attempts: Int = 3) -> Transport {
-        var manners = Transport.Manners()
+        var manners = Transport.RetryPolicy()
         (manners.patience, manners.attempts, manners.pause) = (patience, attempts, 10)
         return Transport(manners)
     }
@@ -222,7 +222,7 @@ import Testing
     }
 
     @Test func theBandwidthIsBounded() throws {
-        var manners = Transport.Manners()
+        var manners = Transport.RetryPolicy()
         manners.bandwidth = 500_000
         let start = ContinuousClock.now
         try download(server.url("file"), Transport(manners))

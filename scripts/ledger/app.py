@@ -109,19 +109,20 @@ def insert(path, seed, number, out):
         return
     connection = connect(path)
     writer = Writer(connection, random.Random(seed), number)
-    done = set()
+    done, statements = set(), 0
     for _ in range(3):
         first = writer.number + 1
         try:
             sql = writer.statement(only_new=True)
             if sql and connection.execute(sql).rowcount > 0:
                 done |= set(range(first, writer.number + 1))
+                statements += 1
         except sqlite3.DatabaseError:
             pass
     rows = {n: places[0] for n, places in Content.of_connection(connection).numbered.items() if n in done}
     connection.close()
     with open(out, "wb") as file:
-        pickle.dump(rows, file)
+        pickle.dump((statements, rows), file)
 
 
 if __name__ == "__main__":

@@ -406,7 +406,7 @@ class Switch:
                 self.busy = True
             # Else it stays until nobody has it open.
             return
-        if (file.plain or not before) and self.choose("a file at a cache", file.plain, not file.plain):
+        if (file.plain or not before) and self.choose(f"a file at a cache: {db['name']}", file.plain, not file.plain):
             self.adopt(db, file)
         else:
             self.kept.append(Kept(db["name"], "cache", db["path"], self.version(db), {"unfit-cache"}, file))

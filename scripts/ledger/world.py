@@ -622,12 +622,12 @@ class World:
     def acknowledge(self):
         try:
             with open(os.path.join(self.directory, "committed"), "rb") as file:
-                rows = pickle.load(file)
+                statements, rows = pickle.load(file)
         except FileNotFoundError:
             return 0
         self.counts["acknowledged"] += len(rows)
         self.alive.update(rows)
-        return len(rows)
+        return statements
 
     def strike(self, op, how):
         inner = self.usable(op["cmd"])
@@ -838,8 +838,10 @@ class World:
             places = [place for f in left if f.content for place in f.content.numbered.get(number, ())]
             if not places:
                 self.destroyed[number] = self.alive.pop(number)
-            elif not any(is_in(self.alive[number][1], row) for _, row in places):
-                self.alive[number] = places[0]
+            else:
+                # Only the values that are left somewhere must stay.
+                whole = [place for place in places if is_in(self.alive[number][1], place[1])]
+                self.alive[number] = max(whole, key=lambda place: len(place[1])) if whole else places[0]
 
     # What is there
 

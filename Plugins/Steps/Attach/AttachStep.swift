@@ -33,12 +33,12 @@ public struct AttachStep: Step {
     private func examine(_ files: [(database: Database, path: String)], _ context: PrepareContext) throws {
         let changed = Set(context.plan.planned.filter(\.isCustom).compactMap(\.database))
         let exams = files.filter { changed.contains($0.database.name) }.map { file in
-            var exam = Exam(name: file.database.member, path: file.path, depth: .header, deadline: 60)
+            var exam = Validation(name: file.database.member, path: file.path, depth: .header, deadline: 60)
             exam.wantsIdentity = true
             return exam
         }
         if exams.isEmpty { return }
-        for report in try Examiner.present().examine(exams, scratch: "\(context.staging)/exam-attach") {
+        for report in try Validator.present().examine(exams, scratch: "\(context.staging)/exam-attach") {
             if let failure = report.failure { throw failure }
         }
     }

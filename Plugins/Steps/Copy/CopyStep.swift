@@ -18,7 +18,7 @@ public struct CopyStep: Step {
             effects.append(effect(.copy, database.name, try change(for: database, source, context)))
         }
         for database in context.release.databases where !database.kind.isSealed && source.isStaged {
-            effects.append(effect(.copy, database.name, .stock(member: database.member, size: database.size)))
+            effects.append(effect(.copy, database.name, .keepTemplate(member: database.member, size: database.size)))
         }
         for database in context.release.databases where database.kind == .user {
             effects.append(effect(.copy, database.name, try Template.change(for: database, context)))
@@ -33,9 +33,10 @@ public struct CopyStep: Step {
             living.append(
                 effect(.copy, database.name, try SharedContent(database: database, context: context).change()))
         }
-        if source.isStaged { effects.append(effect(.copy, nil, .seat(generation: context.generation))) }
+        if source.isStaged { effects.append(effect(.copy, nil, .installGeneration(generation: context.generation))) }
         if context.generation != context.installedGeneration {
-            effects.append(effect(.copy, nil, .point(to: context.generation, from: context.installedGeneration)))
+            effects.append(
+                effect(.copy, nil, .switchCurrent(to: context.generation, from: context.installedGeneration)))
         }
         return try effects + links(context) + living
     }
@@ -102,7 +103,7 @@ public struct CopyStep: Step {
                     why: "it has \(facts.size) bytes, and the manifest says \(database.size)",
                     now: "Build and seal it again, both together.")
             }
-            return .refer(target: target, size: database.size)
+            return .linkInPlace(target: target, size: database.size)
         }
     }
 
@@ -127,7 +128,7 @@ public struct CopyStep: Step {
     public func prepare(_ effects: [Effect], _ context: PrepareContext) throws {
         for effect in effects {
             switch effect.change {
-            case .seal(let member, _), .stock(let member, _):
+            case .seal(let member, _), .keepTemplate(let member, _):
                 let staged = "\(context.stagedGeneration)/\(member)"
                 try Files.rename(context.unpacked(member), to: staged)
                 if let database = effect.database.flatMap(context.plan.release.database) {
@@ -137,7 +138,7 @@ public struct CopyStep: Step {
                         try UserSchema(database: database, context: context.plan, path: place).prove(staged)
                     }
                 }
-            case .refer(let target, _):
+            case .linkInPlace(let target, _):
                 guard let database = effect.database.flatMap(context.plan.release.database) else { continue }
                 try Files.symlink(to: target, at: "\(context.stagedGeneration)/\(database.member)")
             case .create(let path, _), .replace(let path, _, _, _, _, _, _):

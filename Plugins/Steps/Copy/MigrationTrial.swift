@@ -18,14 +18,14 @@ struct MigrationTrial {
         try Files.ensureDirectory(directory, mode: 0o700)
         let copy = "\(directory)/\(path)"
         try context.progress(.init("try the migrations of \(database.name)", done: 0, total: 0))
-        try Look.copy(context.plan.store.path(path), to: copy)
-        let trial = Trial(
+        try NonInvasiveReader.copy(context.plan.store.path(path), to: copy)
+        let trial = MigrationRun(
             name: database.name, place: context.plan.store.path(path), copy: copy,
             template: try LivingStaging(context: context).pristine(database.member),
             scripts: database.migrations.filter { members.contains($0.member) }.map {
                 .init(name: $0.member, number: $0.number, file: context.unpacked($0.member))
             }, depth: database.verify == .full ? .full : .quick)
-        let report = try Examiner.present().try(trial, scratch: "\(context.staging)/trial") {
+        let report = try Validator.present().try(trial, scratch: "\(context.staging)/trial") {
             try context.progress(.init("try the migrations of \(database.name)", done: 0, total: 0))
         }
         try judge(report, path: path)

@@ -51,7 +51,8 @@ struct SharedContent {
     }
 
     private func examine(_ place: String, isOwn: Bool, _ reason: KeptReason) throws -> Facts {
-        do { return try Look.into(place) { try facts($0, place, isOwn: isOwn, reason) } } catch let error as MoultError
+        do { return try NonInvasiveReader.into(place) { try facts($0, place, isOwn: isOwn, reason) } } catch let error
+            as MoultError
         {
             if error.outcome == .busy || error.code == MoultError.Code.preserve { throw error }
             // What is not a database has no rows; it becomes a generation of its own.

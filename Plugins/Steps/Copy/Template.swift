@@ -45,7 +45,9 @@ enum Template {
         let way = try ReplacementWay(path: place, forced: nil).choose()
         let forecast = RowForecast(database: database, context: context, isOwn: true)
         let rows: [RowFate]
-        do { rows = try Look.into(place) { try forecast.rowsLeft($0, place) } } catch let error as MoultError {
+        do { rows = try NonInvasiveReader.into(place) { try forecast.rowsLeft($0, place) } } catch let error
+            as MoultError
+        {
             if error.outcome == .busy { throw error }
             throw MoultError(
                 code, .refused, what: "the database \(place) cannot be read",

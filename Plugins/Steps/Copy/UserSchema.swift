@@ -51,7 +51,8 @@ struct UserSchema {
         guard database.schema == .release, context.purpose == .update else { return }
         let expected = try SchemaShape(of: Connection(path: template, access: .immutable))
         do {
-            guard let lack = try Look.into(place, { try SchemaShape(of: $0) }).lacks(of: expected).first else { return }
+            guard let lack = try NonInvasiveReader.into(place, { try SchemaShape(of: $0) }).lacks(of: expected).first
+            else { return }
             throw context.schemaMisfit(lack, at: place)
         } catch let error as MoultError where error.outcome == .busy {
             // Whoever has it locked works with it.
@@ -62,7 +63,9 @@ struct UserSchema {
 
     /// Nil if it cannot be read and the release has no need to.
     private func version() throws -> Int? {
-        do { return Int(try Look.into(place) { try $0.int("PRAGMA user_version") }) } catch let error as MoultError {
+        do { return Int(try NonInvasiveReader.into(place) { try $0.int("PRAGMA user_version") }) } catch let error
+            as MoultError
+        {
             if error.outcome == .busy { throw error }
             if database.migrations.isEmpty || context.purpose != .update { return nil }
             throw unusable("\(error.what): \(error.why ?? "no reason was given")", cause: error)

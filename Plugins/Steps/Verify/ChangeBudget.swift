@@ -11,7 +11,7 @@ struct ChangeBudget {
     var tables: [String] { budgets.map(\.table) }
 
     /// `rows` has the tables in the order of `tables`, or is empty where there is nothing to compare with.
-    func prove(_ rows: [ExamReport.Rows]) throws {
+    func prove(_ rows: [ValidationReport.Rows]) throws {
         for (budget, rows) in zip(budgets, rows) {
             guard let before = rows.before else { continue }
             guard let after = rows.after else { throw refused(budget, before, nil, "be gone") }
@@ -26,7 +26,7 @@ struct ChangeBudget {
 
     private func refused(_ budget: Manifest.Budget, _ before: Int, _ after: Int?, _ what: String) -> MoultError {
         MoultError(
-            Proof.code, .refused, what: "table \(budget.table) of \(database.name) would \(what)",
+            ContentCheck.code, .refused, what: "table \(budget.table) of \(database.name) would \(what)",
             why: after.map { "it has \(before) rows, and \($0) in release \(release.version)" }
                 ?? "it has \(before) rows",
             now: "If that is right, publish the release with another budget.")

@@ -10,16 +10,17 @@ struct GoldenQueries {
     private var checks: [Manifest.GoldenQuery] { release.checks.filter { $0.on == database.name } }
     var queries: [String] { checks.map(\.sql) }
 
-    func prove(_ answers: [ExamReport.Answer]) throws {
+    func prove(_ answers: [ValidationReport.Answer]) throws {
         for (check, answer) in zip(checks, answers) {
             switch answer {
             case .none(let why):
                 throw MoultError(
-                    Proof.code, .refused, what: "the golden query on \(database.name) cannot be asked: \(check.sql)",
+                    ContentCheck.code, .refused,
+                    what: "the golden query on \(database.name) cannot be asked: \(check.sql)",
                     why: why, now: "Correct the query, and publish the release again.")
             case .text(let answer) where !check.expect.isMet(by: answer):
                 throw MoultError(
-                    Proof.code, .refused, what: "\(database.member) does not answer as the release promises",
+                    ContentCheck.code, .refused, what: "\(database.member) does not answer as the release promises",
                     why: "\(check.sql) gives \(answer), expected \(check.expect)",
                     now: "Publish the release again with the right data.")
             case .text: continue
@@ -27,7 +28,7 @@ struct GoldenQueries {
         }
         guard answers.count == checks.count else {
             throw MoultError(
-                Proof.code, .refused, what: "\(database.member) did not answer every golden query",
+                ContentCheck.code, .refused, what: "\(database.member) did not answer every golden query",
                 why: "\(checks.count) were asked, and \(answers.count) answered")
         }
     }

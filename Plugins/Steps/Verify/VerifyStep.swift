@@ -13,7 +13,7 @@ public struct VerifyStep: Step {
 
     public func plan(_ context: PlanContext) throws -> [Effect] {
         let staged = context.planned.contains { effect in
-            if case .seat = effect.change { true } else { false }
+            if case .installGeneration = effect.change { true } else { false }
         }
         return try context.release.databases.compactMap { database in
             let methods = try methods(database, staged: staged, context)
@@ -46,17 +46,17 @@ public struct VerifyStep: Step {
     /// Proves what came in, in a process of its own, before anybody opens it here.
     public func examine(_ effects: [Effect], _ context: PrepareContext) throws {
         // What comes from a kept generation was proven when it was installed, and is the same file still.
-        let proofs = try context.plan.release.databases.compactMap { database -> Proof? in
+        let proofs = try context.plan.release.databases.compactMap { database -> ContentCheck? in
             let path =
                 database.place == .inPlace
                 ? "\(context.plan.resources)/\(database.member)" : context.unpacked(database.member)
             let isNew = database.place != .inPlace || effects.contains { $0.database == database.name }
             guard try isNew && Files.factsThroughLinks(path) != nil else { return nil }
-            return Proof(
+            return ContentCheck(
                 database: database, path: path, release: context.plan.release, old: try old(database, context.plan))
         }
         for proof in proofs { try proof.proveDigest() }
-        let reports = try Examiner.present().examine(proofs.map(\.exam), scratch: "\(context.staging)/exam") { exam in
+        let reports = try Validator.present().examine(proofs.map(\.exam), scratch: "\(context.staging)/exam") { exam in
             try context.progress(.init("check \(exam.name)", done: 0, total: 0))
         }
         for (proof, report) in zip(proofs, reports) { try proof.prove(report) }
@@ -65,16 +65,16 @@ public struct VerifyStep: Step {
     /// What a step of somebody else's has changed since is examined once more, as it is now.
     public func prepare(_ effects: [Effect], _ context: PrepareContext) throws {
         let changed = Set(context.plan.planned.filter(\.isCustom).compactMap(\.database))
-        let proofs = try context.plan.release.databases.compactMap { database -> Proof? in
+        let proofs = try context.plan.release.databases.compactMap { database -> ContentCheck? in
             let path = "\(context.stagedGeneration)/\(database.member)"
             guard changed.contains(database.name), database.kind.isSealed, database.place == .generation,
                 try Files.facts(path) != nil
             else { return nil }
-            return Proof(
+            return ContentCheck(
                 database: database, path: path, release: context.plan.release, old: try old(database, context.plan))
         }
         guard !proofs.isEmpty else { return }
-        let reports = try Examiner.present().examine(proofs.map(\.exam), scratch: "\(context.staging)/exam-again")
+        let reports = try Validator.present().examine(proofs.map(\.exam), scratch: "\(context.staging)/exam-again")
         for (proof, report) in zip(proofs, reports) { try proof.prove(report) }
     }
 
@@ -90,6 +90,6 @@ public struct VerifyStep: Step {
 
     public func apply(_ effect: Effect, _ context: ApplyContext) throws {
         guard let database = effect.database.flatMap(context.plan.release.database) else { return }
-        try Arrival(database: database, context: context.plan).prove()
+        try PostSwitchCheck(database: database, context: context.plan).prove()
     }
 }

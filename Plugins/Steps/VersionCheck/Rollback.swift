@@ -20,7 +20,7 @@ struct Rollback {
         guard let known = database.knownUserVersion, case .file = try context.store.look(database.path) else { return }
         let path = context.store.path(database.path)
         let version: Int64
-        do { version = try Look.into(path) { try $0.int("PRAGMA user_version") } } catch {
+        do { version = try NonInvasiveReader.into(path) { try $0.int("PRAGMA user_version") } } catch {
             // No release can read what is no database.
             if (error as? MoultError)?.outcome == .busy { throw error }
             return

@@ -13,7 +13,7 @@ public struct VersionCheckStep: Step {
         if context.purpose == .rollback {
             return try Rollback(context: context).findings.map { effect(.check, nil, .confirm($0)) }
         }
-        var findings = [try Succession(context: context).finding()]
+        var findings = [try VersionOrder(context: context).finding()]
         if context.generation != context.installedGeneration {
             findings += try Requirements(context: context).findings()
         }

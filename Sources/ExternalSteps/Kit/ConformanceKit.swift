@@ -47,7 +47,7 @@ package struct ConformanceKit {
 
     package func run() throws -> [Check] {
         try Files.withScratchDirectory { directory in
-            let trial = Trial(
+            let trial = StepTestBench(
                 options: options, directory: try PathRules.resolved(directory) ?? directory, report: report)
             try trial.run()
             return trial.checks
@@ -56,7 +56,7 @@ package struct ConformanceKit {
 }
 
 /// The state of a store and a transaction as a step finds them, as far as a step can tell.
-final class Trial {
+final class StepTestBench {
     let options: ConformanceKit.Options
     let directory: String
     let report: (ConformanceKit.Check) -> Void

@@ -70,10 +70,10 @@ package struct StepConversation {
             if !state.line.isEmpty { throw Misbehaving(.strayOutput(String(decoding: state.line, as: UTF8.self))) }
             return Answer(result: try answer(state, ending), mountsAreReadOnly: process.mountsAreReadOnly)
         } catch let error as Misbehaving {
-            // What it had said on standard error by then may tell why.
+            // What it had said on standard error by then may tell why; if that cannot be read, the error at hand is told alone.
             while case .errors(let bytes)? = try? process.next(until: .now) { state.add(bytes) }
             throw error.what.error(step, message, said: state.complaint)
-        } catch let error as Refusal {
+        } catch let error as StepRefusal {
             throw error.error(step, message)
         } catch let error as Killed {
             process.kill()
@@ -89,7 +89,7 @@ package struct StepConversation {
         var received = 0
         var said: [UInt8] = []
         var result: JSON?
-        var refusal: Refusal?
+        var refusal: StepRefusal?
 
         mutating func add(_ bytes: [UInt8]) { said = (said + bytes).suffix(4096) }
 
@@ -159,7 +159,7 @@ package struct StepConversation {
         case "result":
             try onResult()
             state.result = json
-        case "error": state.refusal = try Refusal(json)
+        case "error": state.refusal = try StepRefusal(json)
         default: throw Misbehaving(.strayReply(text))
         }
     }
@@ -183,9 +183,10 @@ package struct StepConversation {
             let deadline = ContinuousClock.now + Self.grace
             // What it says now counts no more, but it must not wait for somebody to read it.
             while ContinuousClock.now < deadline {
-                // The error at hand is the one to tell.
-                guard let event = try? process.next(until: deadline) else { break }
-                if case .ended = event { return process.kill() }
+                do { if case .ended? = try process.next(until: deadline) { return process.kill() } } catch {
+                    // The error that led here is the one to report, so another one of the pipes only ends the waiting.
+                    break
+                }
             }
             process.signal(signal)
         }
@@ -194,7 +195,7 @@ package struct StepConversation {
 }
 
 /// That a step says, in order, that it cannot do what it was asked for.
-struct Refusal: Error {
+struct StepRefusal: Error {
     let kind: String
     let code: String?
     let message: String

@@ -31,7 +31,7 @@ struct FeedFollower {
                 now: "Name a manifest, or a feed with --feed URL, or put \"feed\" into \(layout.settings).")
         }
         places = try named.map { try Location($0) }
-        var manners = Transport.Manners()
+        var manners = Transport.RetryPolicy()
         if let feed = settings.feed { (manners.patience, manners.bandwidth) = (feed.patience, feed.bandwidth) }
         transport = Transport(manners, stopIfAsked: { try watcher.stopIfAsked() })
         reader = FeedReader(
@@ -73,11 +73,11 @@ struct FeedFollower {
             let path = "\(layout.feed)/\(file.name)"
             if try Files.read(path, limit: Feed.largest) != file.bytes { try Files.replace(path, with: file.bytes) }
         }
-        let before = try Seen.read(layout)
+        let before = try ReplayGuard.read(layout)
         var seen = current.seen
         // An update may have ended meanwhile.
         seen.sequence = max(seen.sequence, before.sequence)
-        if try seen != before || !Seen.isThere(layout) { try seen.write(layout, durable: true) }
+        if try seen != before || !ReplayGuard.isThere(layout) { try seen.write(layout, durable: true) }
     }
 
     // MARK: releases
@@ -142,7 +142,7 @@ struct FeedFollower {
     }
 
     /// Brings in what a plan needs and is not here: patches, or the bundle.
-    func fetchFiles(of made: Planner.Made, _ watcher: Watcher) throws {
+    func fetchFiles(of made: Planner.PreparedPlan, _ watcher: Watcher) throws {
         guard made.plan.manifestPath == nil else { return }
         let (downloads, release) = (Downloads(layout), made.context.release)
         for file in made.plan.patches {

@@ -30,7 +30,7 @@ struct FeedReader {
         let feed: Feed
         let place: Location
         let provenance: Provenance
-        let seen: Seen
+        let seen: ReplayGuard
         /// What shall be kept: the feed and the files that prove it; nothing if it is kept already.
         var files: [(name: String, bytes: [UInt8])] = []
     }
@@ -51,7 +51,7 @@ struct FeedReader {
 
     private func ask(_ place: Location) throws -> Current {
         if settings.keys == nil, place.isWeb, !allowUnsigned { throw unsigned(place) }
-        var seen = try Seen.read(layout)
+        var seen = try ReplayGuard.read(layout)
         let kept = try keptFeed(seen, of: place)
         switch try transport.read(place, limit: Feed.largest, unless: kept == nil ? nil : seen.tag) {
         case .nothing:
@@ -79,7 +79,7 @@ struct FeedReader {
     }
 
     /// The feed that is kept, if it is the one that the tag of this place stands for.
-    private func keptFeed(_ seen: Seen, of place: Location) throws -> [UInt8]? {
+    private func keptFeed(_ seen: ReplayGuard, of place: Location) throws -> [UInt8]? {
         guard seen.tag != nil, seen.url == place.description,
             let bytes = try Files.read("\(layout.feed)/\(Feed.fileName)", limit: Feed.largest),
             try SHA256.digest(of: bytes).hex == seen.sha256
@@ -130,7 +130,7 @@ struct FeedReader {
     }
 
     /// What a signature does not prove: that it is for this store, and that it is the present one.
-    private func believe(_ bytes: [UInt8], _ place: Location, _ seen: Seen) throws -> Feed {
+    private func believe(_ bytes: [UInt8], _ place: Location, _ seen: ReplayGuard) throws -> Feed {
         let feed = try Feed(parsing: bytes, source: place.description)
         guard feed.product == settings.product else {
             throw distrust(

@@ -24,7 +24,7 @@ package struct KnownFeed: Sendable {
         do {
             let path = "\(layout.feed)/\(Feed.fileName)"
             guard let bytes = try Files.read(path, limit: Feed.largest),
-                try SHA256.digest(of: bytes).hex == Seen.read(layout).sha256
+                try SHA256.digest(of: bytes).hex == ReplayGuard.read(layout).sha256
             else { return nil }
             let feed = try Feed(parsing: bytes, source: path)
             let choice = try FeedChoice(

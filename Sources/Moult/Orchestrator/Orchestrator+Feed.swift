@@ -86,7 +86,7 @@ extension Orchestrator {
     }
 
     private func bring(
-        _ incoming: Planner.Incoming, _ follower: FeedFollower, settled: [Settler.Result], _ wait: Int,
+        _ incoming: Planner.Incoming, _ follower: FeedFollower, settled: [CrashRecovery.Result], _ wait: Int,
         _ announce: @escaping (Plan) throws -> Void
     ) throws -> Result {
         try avoidingUnfitPatches(snapshot()) { planner in

@@ -32,7 +32,7 @@ extension Orchestrator {
         }
         try Files.withScratchDirectory { scratch in
             let copy = try proven(set, in: scratch)
-            try Look.copy(copy, to: file)
+            try NonInvasiveReader.copy(copy, to: file)
         }
         try Files.syncFile(file)
     }
@@ -142,12 +142,14 @@ extension Orchestrator {
                 now: "Look at the files: \(set.directory)")
         }
         let (copy, whole) = ("\(scratch)/set.db", "\(scratch)/whole.db")
-        try Look.copySet(file, to: copy)
-        do { try Look.copy(copy, to: whole) } catch let error as MoultError where error.code == .databaseCorrupt {
+        try NonInvasiveReader.copySet(file, to: copy)
+        do { try NonInvasiveReader.copy(copy, to: whole) } catch let error as MoultError
+            where error.code == .databaseCorrupt
+        {
             throw damaged(set, file, error.why ?? error.what)
         }
-        let exam = Exam(name: Files.name(of: file), path: whole, depth: .quick, deadline: 600)
-        let report = try Examiner.present().examine([exam], scratch: "\(scratch)/exam").first
+        let exam = Validation(name: Files.name(of: file), path: whole, depth: .quick, deadline: 600)
+        let report = try Validator.present().examine([exam], scratch: "\(scratch)/exam").first
         if let failure = report?.failure { throw failure }
         if let finding = report?.findings?.first {
             throw damaged(set, file, finding)

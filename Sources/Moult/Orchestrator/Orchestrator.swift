@@ -38,7 +38,7 @@ package struct Orchestrator: Sendable {
     package struct Result: Sendable {
         /// Nil if there was nothing to do.
         package var plan: Plan?
-        package var settled: [Settler.Result] = []
+        package var settled: [CrashRecovery.Result] = []
         package var collected = Collector.Report()
         package var quarantine = QuarantineShelf.Report()
         /// What happened to the rows of each database whose content was replaced or migrated.
@@ -165,7 +165,7 @@ package struct Orchestrator: Sendable {
     }
 
     /// Settles what is unfinished, however often that was tried; back instead of forward if asked.
-    package func recover(back: Bool = false, wait: Int = 0) throws -> [Settler.Result] {
+    package func recover(back: Bool = false, wait: Int = 0) throws -> [CrashRecovery.Result] {
         let settler = try settler(snapshot())
         let lock = try StoreLock.take(layout, wait: wait, stop: watcher.stopIfAsked)
         defer { withExtendedLifetime(lock) {} }
@@ -187,8 +187,8 @@ package struct Orchestrator: Sendable {
         _ = try settler(snapshot(), mayRelease: false).settle()
     }
 
-    private func settler(_ store: StoreSnapshot, mayRelease: Bool = true) throws -> Settler {
-        Settler(
+    private func settler(_ store: StoreSnapshot, mayRelease: Bool = true) throws -> CrashRecovery {
+        CrashRecovery(
             layout: layout, steps: try steps(store), tell: watcher.tell, consumers: try allConsumers(store),
             forceAfter: consumers.forceAfter, mayRelease: mayRelease)
     }
@@ -201,7 +201,7 @@ package struct Orchestrator: Sendable {
     package func clean(
         keep: Int? = nil, quarantineDays: Int? = nil, includingUserData: Bool = false, dry: Bool = false, wait: Int = 0
     ) throws -> Result {
-        func clean(_ store: StoreSnapshot, _ settled: [Settler.Result]) throws -> Result {
+        func clean(_ store: StoreSnapshot, _ settled: [CrashRecovery.Result]) throws -> Result {
             let settings = try store.settings
             let shelf = QuarantineShelf(layout: layout, settings: settings)
             let collected = try Collector(layout: layout, settings: settings).collect(keep: keep, dry: dry)
@@ -216,7 +216,7 @@ package struct Orchestrator: Sendable {
     // MARK: parts
 
     /// Takes the store's lock and settles what is unfinished; `body` gets the store as it is then.
-    func locked(_ wait: Int, _ body: (StoreSnapshot, [Settler.Result]) throws -> Result) throws -> Result {
+    func locked(_ wait: Int, _ body: (StoreSnapshot, [CrashRecovery.Result]) throws -> Result) throws -> Result {
         let settler = try settler(snapshot())
         let lock = try StoreLock.take(layout, wait: wait, stop: watcher.stopIfAsked)
         defer { withExtendedLifetime(lock) {} }
@@ -227,7 +227,7 @@ package struct Orchestrator: Sendable {
     }
 
     func execute(
-        _ made: Planner.Made, settled: [Settler.Result], stopwatch: Stopwatch = Stopwatch(),
+        _ made: Planner.PreparedPlan, settled: [CrashRecovery.Result], stopwatch: Stopwatch = Stopwatch(),
         _ announce: (Plan) throws -> Void
     ) throws -> Result {
         let plan = made.plan
@@ -266,7 +266,7 @@ package struct Orchestrator: Sendable {
         (result.rows, result.pending) = (rows, plan.pending)
         var isRecorded = false
         warning {
-            try Seen.note(plan, transaction)
+            try ReplayGuard.note(plan, transaction)
             try transaction.journal.end("committed")
             result.kept = try QuarantineShelf(layout: layout, settings: made.store.settings).sets(of: plan.id)
             try record(plan, stopwatch, failure: nil, result)
@@ -321,7 +321,7 @@ package struct Orchestrator: Sendable {
     }
 
     /// Lets steps that are not built in tidy up.
-    private func tidy(_ ending: Ending, _ made: Planner.Made, _ transaction: Transaction) {
+    private func tidy(_ ending: Ending, _ made: Planner.PreparedPlan, _ transaction: Transaction) {
         warning {
             let performer = Performer(
                 transaction: transaction, plan: made.plan, inodes: [:], installed: made.context.installed,

@@ -64,7 +64,7 @@ package struct Status: Sendable {
 
     package init(of store: StoreSnapshot) throws {
         let (layout, settings) = (store.layout, try store.settings)
-        protection = try Examiner.present().guardWords
+        protection = try Validator.present().guardWords
         root = layout.root
         (product, app, follow) = (settings.product, settings.app, settings.follow)
         holds = try store.holds

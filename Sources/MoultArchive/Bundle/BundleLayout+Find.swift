@@ -34,7 +34,9 @@ extension BundleLayout {
             var set = try MemberSet(declared)
             for member in members {
                 let (name, size) = try set.take(member.name)
-                guard member.size == size else { throw Refusal.size(of: name, is: "\(member.size)", declared: size) }
+                guard member.size == size else {
+                    throw ArchiveRefusal.size(of: name, is: "\(member.size)", declared: size)
+                }
             }
             try set.checkComplete()
         }
@@ -62,7 +64,7 @@ extension BundleLayout {
         guard frame.contentSize <= 1 << 20, frame.packedSize <= 1 << 20 else { return nil }
         let decoder = try FrameDecoder(packedSize: frame.packedSize, contentSize: frame.contentSize)
         let bytes: UnsafeRawBufferPointer
-        do { bytes = try decoder.decode(frame, from: file, at: offset) } catch is Refusal { return nil }
+        do { bytes = try decoder.decode(frame, from: file, at: offset) } catch is ArchiveRefusal { return nil }
         guard bytes.count >= padding, (bytes.count - padding) % TarHeader.blockSize == 0 else { return nil }
         var fields: [TarHeader.Fields] = []
         for start in stride(from: padding, to: bytes.count, by: TarHeader.blockSize) {

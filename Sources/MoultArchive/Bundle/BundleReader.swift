@@ -21,7 +21,7 @@ package struct BundleReader {
         path = file.path
         try reading(file.path) {
             guard frames.map(\.contentSize) == layout.contentSizes else {
-                throw Refusal(.archiveFrames, "its frames do not fit the declared members")
+                throw ArchiveRefusal(.archiveFrames, "its frames do not fit the declared members")
             }
         }
         self.layout = layout
@@ -36,7 +36,7 @@ package struct BundleReader {
             case .tar(let expected):
                 try reading(path) {
                     guard bytes.elementsEqual(expected) else {
-                        throw Refusal(.archiveFrames, "its tar headers are not those of the declared members")
+                        throw ArchiveRefusal(.archiveFrames, "its tar headers are not those of the declared members")
                     }
                 }
             case .content(let member, let offset, _):

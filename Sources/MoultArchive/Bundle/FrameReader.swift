@@ -14,13 +14,13 @@ package final class FrameReader: Sendable {
         let found = try SeekTable.read(file)
         try reading(file.path) {
             guard found == frames else {
-                throw Refusal(
+                throw ArchiveRefusal(
                     .archiveFrames, found == nil ? "it has no seek table" : "its frames are not the declared ones",
                     now: "Take the manifest and the archive from the same release.")
             }
             let largest = frames.reduce(0) { max($0, $1.packedSize + $1.contentSize) }
             guard largest <= decoderMemoryLimit else {
-                throw Refusal.memory("its largest frame", now: "Pack it again with smaller frames.")
+                throw ArchiveRefusal.memory("its largest frame", now: "Pack it again with smaller frames.")
             }
         }
         self.file = file
@@ -69,7 +69,9 @@ final class FrameDecoder {
     let content: UnsafeMutableRawBufferPointer
 
     init(packedSize: Int, contentSize: Int) throws {
-        guard let context = ZSTD_createDCtx() else { throw Refusal(.archiveLibrary, "zstd cannot start", now: nil) }
+        guard let context = ZSTD_createDCtx() else {
+            throw ArchiveRefusal(.archiveLibrary, "zstd cannot start", now: nil)
+        }
         self.context = context
         packed = .allocate(byteCount: packedSize, alignment: 4096)
         content = .allocate(byteCount: contentSize, alignment: 4096)
@@ -99,22 +101,23 @@ final class FrameDecoder {
     ) throws -> UnsafeRawBufferPointer {
         // One frame and nothing behind it: zstd would decode several in a row.
         guard ZSTD_findFrameCompressedSize(packed.baseAddress, packed.count) == packed.count else {
-            throw Refusal(.archiveFrames, "the frame at \(offset) does not end where it should")
+            throw ArchiveRefusal(.archiveFrames, "the frame at \(offset) does not end where it should")
         }
         // It counts for one frame only.
         let referred = ZSTD_DCtx_refPrefix(context, prefix.baseAddress, prefix.count)
         guard ZSTD_isError(referred) == 0 else {
-            throw Refusal(.archiveLibrary, "zstd says: \(String(cString: ZSTD_getErrorName(referred)))", now: nil)
+            throw ArchiveRefusal(
+                .archiveLibrary, "zstd says: \(String(cString: ZSTD_getErrorName(referred)))", now: nil)
         }
         let count = ZSTD_decompressDCtx(
             context, content.baseAddress, contentSize, packed.baseAddress, packed.count)
         guard ZSTD_isError(count) == 0 else {
-            throw Refusal(
+            throw ArchiveRefusal(
                 .archiveDamaged,
                 "the frame at \(offset) is damaged: zstd says: \(String(cString: ZSTD_getErrorName(count)))")
         }
         guard count == contentSize else {
-            throw Refusal(.archiveFrames, "the frame at \(offset) has \(count) bytes, listed are \(contentSize)")
+            throw ArchiveRefusal(.archiveFrames, "the frame at \(offset) has \(count) bytes, listed are \(contentSize)")
         }
         return UnsafeRawBufferPointer(rebasing: content[..<count])
     }

@@ -114,7 +114,9 @@ private final class FrameCompressor {
     private let context: OpaquePointer
 
     init(level: Int) throws {
-        guard let context = ZSTD_createCCtx() else { throw Refusal(.archiveLibrary, "zstd cannot start", now: nil) }
+        guard let context = ZSTD_createCCtx() else {
+            throw ArchiveRefusal(.archiveLibrary, "zstd cannot start", now: nil)
+        }
         self.context = context
         try check(ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, Int32(level)))
         // So that `zstd -t` finds damage without a manifest.
@@ -132,7 +134,7 @@ private final class FrameCompressor {
 
     private func check(_ result: Int) throws {
         guard ZSTD_isError(result) == 0 else {
-            throw Refusal(.archiveLibrary, "zstd says: \(String(cString: ZSTD_getErrorName(result)))", now: nil)
+            throw ArchiveRefusal(.archiveLibrary, "zstd says: \(String(cString: ZSTD_getErrorName(result)))", now: nil)
         }
     }
 }

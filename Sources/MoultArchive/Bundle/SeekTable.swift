@@ -44,7 +44,7 @@ package enum SeekTable {
             let width = descriptor & 0x80 == 0 ? entrySize : entrySize + 4
             let tableSize = headerSize + count * width + footerSize
             guard count <= mostFrames, tableSize <= size else {
-                throw Refusal(.archiveFrames, "its seek table lists \(count) frames")
+                throw ArchiveRefusal(.archiveFrames, "its seek table lists \(count) frames")
             }
             return try read(bytes(of: file, at: size - tableSize, count: tableSize), count, width, size - tableSize)
         }
@@ -53,7 +53,7 @@ package enum SeekTable {
     private static func read(_ table: [UInt8], _ count: Int, _ width: Int, _ place: Int) throws -> [Frame] {
         var fields = LittleEndian(table[...])
         guard try fields.number(4) == skippableMagic, try fields.number(4) == table.count - headerSize else {
-            throw Refusal(.archiveFrames, "its seek table does not begin where it should")
+            throw ArchiveRefusal(.archiveFrames, "its seek table does not begin where it should")
         }
         let frames = try (0..<count).map { _ in
             let frame = Frame(packedSize: try fields.number(4), contentSize: try fields.number(4))
@@ -62,7 +62,7 @@ package enum SeekTable {
         }
         let sum = frames.reduce(0) { $0 + $1.packedSize }
         guard sum == place else {
-            throw Refusal(.archiveFrames, "its seek table lists \(sum) bytes of frames, but there are \(place)")
+            throw ArchiveRefusal(.archiveFrames, "its seek table lists \(sum) bytes of frames, but there are \(place)")
         }
         return frames
     }
@@ -79,7 +79,7 @@ func fill(_ buffer: UnsafeMutableRawBufferPointer, from file: borrowing Descript
     var filled = 0
     while filled < buffer.count {
         let more = try file.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]), at: offset + filled)
-        if more == 0 { throw Refusal.cut }
+        if more == 0 { throw ArchiveRefusal.cut }
         filled += more
     }
 }

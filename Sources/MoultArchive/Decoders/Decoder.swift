@@ -12,14 +12,14 @@ protocol Decoder: AnyObject {
 /// What any decoder may use for its window and tables; what needs more is refused.
 let decoderMemoryLimit = 64 << 20
 
-extension Refusal {
+extension ArchiveRefusal {
     /// The decoder would need more memory than `decoderMemoryLimit`.
-    static func memory(_ what: String, now: String) -> Refusal {
-        Refusal(.archiveMemory, "\(what) needs more than the 64 MiB of memory that unpacking may use", now: now)
+    static func memory(_ what: String, now: String) -> ArchiveRefusal {
+        ArchiveRefusal(.archiveMemory, "\(what) needs more than the 64 MiB of memory that unpacking may use", now: now)
     }
 
     /// Other bytes follow where the compressed stream should have ended or gone on.
-    static func behindEnd(of format: String) -> Refusal {
-        Refusal(.archiveGarbage, "there are other bytes behind the end of its \(format) stream")
+    static func behindEnd(of format: String) -> ArchiveRefusal {
+        ArchiveRefusal(.archiveGarbage, "there are other bytes behind the end of its \(format) stream")
     }
 }

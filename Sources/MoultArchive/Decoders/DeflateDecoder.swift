@@ -16,7 +16,7 @@ final class DeflateDecoder: Decoder {
     init(_ form: DeflateEncoder.Form) throws {
         self.form = form
         guard moult_inflate_init(&stream, form.rawValue) == Z_OK else {
-            throw Refusal(.archiveLibrary, "zlib cannot start", now: nil)
+            throw ArchiveRefusal(.archiveLibrary, "zlib cannot start", now: nil)
         }
     }
 
@@ -30,7 +30,7 @@ final class DeflateDecoder: Decoder {
                 return 0
             }
             guard inflateReset(&stream) == Z_OK else {
-                throw Refusal(.archiveLibrary, "zlib cannot go on", now: nil)
+                throw ArchiveRefusal(.archiveLibrary, "zlib cannot go on", now: nil)
             }
             mayEnd = false
         }
@@ -47,18 +47,19 @@ final class DeflateDecoder: Decoder {
         case Z_STREAM_END: mayEnd = true
         default:
             let why = stream.msg.map { String(cString: $0) } ?? "code \(result)"
-            throw Refusal(.archiveDamaged, "\(form == .gzip ? "gzip" : "deflate") says: \(why)")
+            throw ArchiveRefusal(.archiveDamaged, "\(form == .gzip ? "gzip" : "deflate") says: \(why)")
         }
         return output.count - Int(stream.avail_out)
     }
 
     private func skipPadding(_ input: inout UnsafeRawBufferPointer) throws {
         guard form == .gzip, input.allSatisfy({ $0 == 0 }) else {
-            throw Refusal.behindEnd(of: form == .gzip ? "gzip" : "deflate")
+            throw ArchiveRefusal.behindEnd(of: form == .gzip ? "gzip" : "deflate")
         }
         padding += input.count
         guard padding <= Self.mostPadding else {
-            throw Refusal(.archiveGarbage, "there is more than 1 MiB of NUL bytes behind the end of its gzip stream")
+            throw ArchiveRefusal(
+                .archiveGarbage, "there is more than 1 MiB of NUL bytes behind the end of its gzip stream")
         }
         input = UnsafeRawBufferPointer(rebasing: input[input.endIndex...])
     }

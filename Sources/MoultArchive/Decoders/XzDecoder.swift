@@ -8,7 +8,7 @@ final class XzDecoder: Decoder {
 
     init() throws {
         let result = lzma_stream_decoder(&stream, UInt64(decoderMemoryLimit), moult_lzma_concatenated)
-        guard result == LZMA_OK else { throw Refusal(.archiveLibrary, "xz cannot start", now: nil) }
+        guard result == LZMA_OK else { throw ArchiveRefusal(.archiveLibrary, "xz cannot start", now: nil) }
     }
 
     deinit { lzma_end(&stream) }
@@ -30,16 +30,16 @@ final class XzDecoder: Decoder {
         case LZMA_OK: break
         case LZMA_STREAM_END: isDone = true
         // Neither input nor output: the end came too early.
-        case LZMA_BUF_ERROR where action == LZMA_FINISH: throw Refusal.cut
+        case LZMA_BUF_ERROR where action == LZMA_FINISH: throw ArchiveRefusal.cut
         case LZMA_BUF_ERROR: break
         case LZMA_MEMLIMIT_ERROR:
-            throw Refusal.memory("its xz dictionary", now: "Pack it again with xz -8 or lower.")
+            throw ArchiveRefusal.memory("its xz dictionary", now: "Pack it again with xz -8 or lower.")
         case LZMA_FORMAT_ERROR:
-            throw Refusal(.archiveGarbage, "there are other bytes behind the end of its xz stream")
+            throw ArchiveRefusal(.archiveGarbage, "there are other bytes behind the end of its xz stream")
         case LZMA_OPTIONS_ERROR:
-            throw Refusal(.archiveDamaged, "it uses options of xz that are not known here")
-        case LZMA_DATA_ERROR: throw Refusal(.archiveDamaged, "xz says: the data is corrupt")
-        default: throw Refusal(.archiveLibrary, "xz fails with code \(result.rawValue)", now: nil)
+            throw ArchiveRefusal(.archiveDamaged, "it uses options of xz that are not known here")
+        case LZMA_DATA_ERROR: throw ArchiveRefusal(.archiveDamaged, "xz says: the data is corrupt")
+        default: throw ArchiveRefusal(.archiveLibrary, "xz fails with code \(result.rawValue)", now: nil)
         }
         return output.count - stream.avail_out
     }

@@ -9,7 +9,9 @@ final class ZstdDecoder: Decoder {
     private(set) var mayEnd = false
 
     init() throws {
-        guard let stream = ZSTD_createDStream() else { throw Refusal(.archiveLibrary, "zstd cannot start", now: nil) }
+        guard let stream = ZSTD_createDStream() else {
+            throw ArchiveRefusal(.archiveLibrary, "zstd cannot start", now: nil)
+        }
         self.stream = stream
         let result = ZSTD_DCtx_setParameter(stream, ZSTD_d_windowLogMax, Self.windowLog)
         guard ZSTD_isError(result) == 0 else { throw Self.refusal(result) }
@@ -34,22 +36,22 @@ final class ZstdDecoder: Decoder {
     }
 
     /// zstd itself refuses NUL bytes behind a frame, so the message names the program that writes them.
-    private static func behindEnd(next byte: UInt8) -> Refusal {
+    private static func behindEnd(next byte: UInt8) -> ArchiveRefusal {
         guard byte == 0 else { return .behindEnd(of: "zstd") }
-        return Refusal(
+        return ArchiveRefusal(
             .archiveGarbage,
             "it is padded with NUL bytes behind its zstd stream, as bsdtar does when it writes to a pipe",
             now: "Pack it again with “bsdtar -f FILE”, or let zstd compress what tar writes.")
     }
 
-    private static func refusal(_ result: Int) -> Refusal {
+    private static func refusal(_ result: Int) -> ArchiveRefusal {
         switch ZSTD_getErrorCode(result) {
         case ZSTD_error_frameParameter_windowTooLarge:
             .memory("its zstd window", now: "Pack it again with zstd up to level 19 and without --long or --ultra.")
         case ZSTD_error_dictionary_wrong:
-            Refusal(.archiveDamaged, "it was compressed with a zstd dictionary", now: "Pack it again without.")
+            ArchiveRefusal(.archiveDamaged, "it was compressed with a zstd dictionary", now: "Pack it again without.")
         default:
-            Refusal(.archiveDamaged, "zstd says: \(String(cString: ZSTD_getErrorName(result)))")
+            ArchiveRefusal(.archiveDamaged, "zstd says: \(String(cString: ZSTD_getErrorName(result)))")
         }
     }
 }

@@ -6,7 +6,9 @@ final class PatchCompressor {
     private let old: OldContent?
 
     init(_ old: OldContent?) throws {
-        guard let context = ZSTD_createCCtx() else { throw Refusal(.archiveLibrary, "zstd cannot start", now: nil) }
+        guard let context = ZSTD_createCCtx() else {
+            throw ArchiveRefusal(.archiveLibrary, "zstd cannot start", now: nil)
+        }
         self.context = context
         self.old = old
     }
@@ -60,7 +62,7 @@ final class PatchCompressor {
 
     private func check(_ result: Int) throws {
         guard ZSTD_isError(result) == 0 else {
-            throw Refusal(.archiveLibrary, "zstd says: \(String(cString: ZSTD_getErrorName(result)))", now: nil)
+            throw ArchiveRefusal(.archiveLibrary, "zstd says: \(String(cString: ZSTD_getErrorName(result)))", now: nil)
         }
     }
 }

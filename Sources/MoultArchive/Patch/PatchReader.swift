@@ -18,14 +18,14 @@ package final class PatchReader: Sendable {
         let found = try SeekTable.read(file)
         frames = try reading(file.path) {
             guard let found, found.map(\.contentSize) == layout.contentSizes else {
-                throw Refusal(
+                throw ArchiveRefusal(
                     .archiveFrames,
                     found == nil ? "it is no patch, or it is cut off" : "it is for files of other sizes",
                     now: "Get manifest and patch of the same release.")
             }
             // More than zstd makes of what it cannot compress.
             guard found.allSatisfy({ $0.packedSize <= ZSTD_compressBound($0.contentSize) }) else {
-                throw Refusal(.archiveFrames, "one of its frames is too large", now: "Get the patch again.")
+                throw ArchiveRefusal(.archiveFrames, "one of its frames is too large", now: "Get the patch again.")
             }
             return found
         }

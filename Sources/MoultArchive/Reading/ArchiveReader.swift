@@ -61,7 +61,7 @@ package struct ArchiveReader: ~Copyable {
             return bytes
         }
         let stream = PlainStream(raw, decoder: try compression.decoder())
-        let archive = try LibArchive(feed: Feed(next: stream.next))
+        let archive = try LibArchive(feed: ArchiveInput(next: stream.next))
         try readEntries(archive, &set, onMember)
         try finishTar(stream, used: archive.bytesUsed)
     }
@@ -74,9 +74,9 @@ package struct ArchiveReader: ~Copyable {
             if stream.count - used > mostPadding { break }
         }
         guard stream.zerosAtEnd >= stream.count - used, stream.count - used <= mostPadding else {
-            throw Refusal(.archiveGarbage, "there are other bytes behind the end of the tar archive")
+            throw ArchiveRefusal(.archiveGarbage, "there are other bytes behind the end of the tar archive")
         }
-        guard stream.zerosAtEnd >= 1024, stream.count % 512 == 0 else { throw Refusal.cut }
+        guard stream.zerosAtEnd >= 1024, stream.count % 512 == 0 else { throw ArchiveRefusal.cut }
     }
 
     private static func readZip(
@@ -93,18 +93,18 @@ package struct ArchiveReader: ~Copyable {
     ) throws {
         while let entry = try archive.nextEntry() {
             guard let entryName = entry.name else {
-                throw Refusal(.archiveName, "it contains a name that is not ASCII text", now: "Rename the file.")
+                throw ArchiveRefusal(.archiveName, "it contains a name that is not ASCII text", now: "Rename the file.")
             }
             switch entry.kind {
             case .directory: try set.takeDirectory(entryName)
             case .other(let what):
-                throw Refusal(
+                throw ArchiveRefusal(
                     .archiveEntryKind, "its entry “\(printable(entryName))” is \(what), not a plain file",
                     now: "Pack it again with plain files only.")
             case .file:
                 let (name, size) = try set.take(entryName)
                 if let claimed = entry.size, claimed != size {
-                    throw Refusal.size(of: name, is: "\(claimed)", declared: size)
+                    throw ArchiveRefusal.size(of: name, is: "\(claimed)", declared: size)
                 }
                 try onMember(name, .begin)
                 try readContent(archive, name, size, onMember)
@@ -119,21 +119,21 @@ package struct ArchiveReader: ~Copyable {
         var count = 0
         while let (offset, bytes) = try archive.nextData() {
             guard offset == count else {
-                throw Refusal(.archiveEntryKind, "its entry “\(name)” is a sparse file, not a plain file")
+                throw ArchiveRefusal(.archiveEntryKind, "its entry “\(name)” is a sparse file, not a plain file")
             }
-            guard bytes.count <= size - count else { throw Refusal.size(of: name, is: "more", declared: size) }
+            guard bytes.count <= size - count else { throw ArchiveRefusal.size(of: name, is: "more", declared: size) }
             count += bytes.count
             if !bytes.isEmpty { try onMember(name, .bytes(bytes)) }
         }
-        guard count == size else { throw Refusal.size(of: name, is: "\(count)", declared: size) }
+        guard count == size else { throw ArchiveRefusal.size(of: name, is: "\(count)", declared: size) }
     }
 
     /// Says what the file looks like instead of what its name says.
-    private static func notThisKind(_ file: RawFile, _ kind: ArchiveKind) throws -> Refusal {
-        if file.size == 0 { return Refusal(.archiveCut, "it is empty", now: "Copy or download it again.") }
+    private static func notThisKind(_ file: RawFile, _ kind: ArchiveKind) throws -> ArchiveRefusal {
+        if file.size == 0 { return ArchiveRefusal(.archiveCut, "it is empty", now: "Copy or download it again.") }
         let start = try file.bytes(at: 0, count: min(512, file.size))
         let appearance = ArchiveKind.appearance(of: start)
-        return Refusal(
+        return ArchiveRefusal(
             .archiveKind,
             "it is not the \(kind) that its name says"
                 + (appearance.map { "; it looks like \($0)" } ?? ""),

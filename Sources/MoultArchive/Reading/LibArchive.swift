@@ -1,7 +1,7 @@
 internal import CArchive
 
 /// Where libarchive takes its bytes from; an error of the source is kept, because C cannot pass it on.
-final class Feed {
+final class ArchiveInput {
     let next: () throws -> UnsafeRawBufferPointer
     var error: (any Error)?
 
@@ -12,11 +12,11 @@ final class Feed {
 final class LibArchive: EntrySource {
     private let handle: OpaquePointer
     // The feed outlives the handle that points to it: both are stored here.
-    private let feed: Feed
+    private let feed: ArchiveInput
 
-    init(feed: Feed) throws {
+    init(feed: ArchiveInput) throws {
         guard let handle = archive_read_new() else {
-            throw Refusal(.archiveLibrary, "libarchive cannot start", now: nil)
+            throw ArchiveRefusal(.archiveLibrary, "libarchive cannot start", now: nil)
         }
         self.handle = handle
         self.feed = feed
@@ -68,7 +68,8 @@ final class LibArchive: EntrySource {
         guard result != ARCHIVE_OK else { return }
         if archive_format(handle) == 0 { throw NotThisFormat() }
         let words = archive_error_string(handle).map { printable(String(cString: $0)) } ?? "no reason"
-        throw Refusal(.archiveDamaged, "libarchive says: \(words.hasSuffix(".") ? String(words.dropLast()) : words)")
+        throw ArchiveRefusal(
+            .archiveDamaged, "libarchive says: \(words.hasSuffix(".") ? String(words.dropLast()) : words)")
     }
 }
 
@@ -77,7 +78,7 @@ private func readBlock(
     _ archive: OpaquePointer?, _ context: UnsafeMutableRawPointer?, _ block: UnsafeMutablePointer<UnsafeRawPointer?>?
 ) -> Int {
     guard let context else { return -1 }
-    let feed = Unmanaged<Feed>.fromOpaque(context).takeUnretainedValue()
+    let feed = Unmanaged<ArchiveInput>.fromOpaque(context).takeUnretainedValue()
     guard feed.error == nil else { return -1 }
     do {
         let bytes = try feed.next()

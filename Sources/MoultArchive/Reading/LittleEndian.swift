@@ -12,7 +12,7 @@ struct LittleEndian {
     var isAtEnd: Bool { remaining == 0 }
 
     mutating func take(_ count: Int) throws -> ArraySlice<UInt8> {
-        guard count >= 0, count <= remaining else { throw Refusal.damaged("a field is cut off") }
+        guard count >= 0, count <= remaining else { throw ArchiveRefusal.damaged("a field is cut off") }
         defer { position += count }
         return bytes[position..<position + count]
     }
@@ -22,11 +22,13 @@ struct LittleEndian {
     /// A number of 1 to 8 bytes; what does not fit into an Int is refused.
     mutating func number(_ width: Int) throws -> Int {
         let value = try take(width).reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-        guard let number = Int(exactly: value) else { throw Refusal.damaged("a number in it is too large") }
+        guard let number = Int(exactly: value) else { throw ArchiveRefusal.damaged("a number in it is too large") }
         return number
     }
 }
 
-extension Refusal {
-    static func damaged(_ why: String) -> Refusal { Refusal(.archiveDamaged, "its directory is damaged: \(why)") }
+extension ArchiveRefusal {
+    static func damaged(_ why: String) -> ArchiveRefusal {
+        ArchiveRefusal(.archiveDamaged, "its directory is damaged: \(why)")
+    }
 }

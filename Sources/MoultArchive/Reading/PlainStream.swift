@@ -2,7 +2,7 @@
 final class PlainStream {
     private let raw: () throws -> UnsafeRawBufferPointer
     private let decoder: any Decoder
-    private let cut: Refusal
+    private let cut: ArchiveRefusal
     private let block = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 4096)
     private var input = UnsafeRawBufferPointer(start: nil, count: 0)
     private var isRawAtEnd = false
@@ -12,7 +12,7 @@ final class PlainStream {
     private(set) var zerosAtEnd = 0
 
     /// Takes the source and its decoder; `cut` is the error if the source ends before the content does.
-    init(_ raw: @escaping () throws -> UnsafeRawBufferPointer, decoder: any Decoder, cut: Refusal = .cut) {
+    init(_ raw: @escaping () throws -> UnsafeRawBufferPointer, decoder: any Decoder, cut: ArchiveRefusal = .cut) {
         self.raw = raw
         self.decoder = decoder
         self.cut = cut
@@ -32,7 +32,7 @@ final class PlainStream {
             let more = try decoder.decode(&input, into: UnsafeMutableRawBufferPointer(rebasing: block[filled...]))
             filled += more
             guard more == 0 && input.count == before else { continue }
-            guard input.isEmpty else { throw Refusal(.archiveDamaged, "its decoder cannot go on") }
+            guard input.isEmpty else { throw ArchiveRefusal(.archiveDamaged, "its decoder cannot go on") }
             if isRawAtEnd {
                 guard decoder.mayEnd else { throw cut }
                 break

@@ -40,12 +40,12 @@ final class RawFile {
 
     /// Exactly `count` bytes from a place in the file.
     func bytes(at offset: Int, count: Int) throws -> [UInt8] {
-        guard offset >= 0, count >= 0, offset <= size, count <= size - offset else { throw Refusal.cut }
+        guard offset >= 0, count >= 0, offset <= size, count <= size - offset else { throw ArchiveRefusal.cut }
         return try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
             while filled < count {
                 let rest = UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[filled...])
                 let more = try file.read(into: rest, at: offset + filled)
-                if more == 0 { throw Refusal.cut }
+                if more == 0 { throw ArchiveRefusal.cut }
                 filled += more
             }
         }

@@ -31,25 +31,29 @@ struct ZipDirectory {
     init(of file: RawFile, mostEntries: Int) throws {
         let end = try Self.findEnd(in: file)
         guard end.count <= mostEntries else {
-            throw Refusal(.archiveUndeclared, "it has \(end.count) entries, which is more than were declared")
+            throw ArchiveRefusal(.archiveUndeclared, "it has \(end.count) entries, which is more than were declared")
         }
-        guard end.length <= Self.mostBytes else { throw Refusal.damaged("it is larger than 1 MiB") }
+        guard end.length <= Self.mostBytes else { throw ArchiveRefusal.damaged("it is larger than 1 MiB") }
         start = end.place - end.length
         let prefix = start - end.start
-        guard start >= 0, prefix >= 0 else { throw Refusal.damaged("its end record does not say where it is") }
+        guard start >= 0, prefix >= 0 else { throw ArchiveRefusal.damaged("its end record does not say where it is") }
         if let locator = end.locator, locator != end.place - prefix {
-            throw Refusal.damaged("its zip64 locator points elsewhere")
+            throw ArchiveRefusal.damaged("its zip64 locator points elsewhere")
         }
         // Some readers look for a directory where the end record says, without regard to the bytes in front.
-        if prefix > 0, try Self.isDirectory(at: end.start, in: file) { throw Refusal.damaged("there are two of it") }
+        if prefix > 0, try Self.isDirectory(at: end.start, in: file) {
+            throw ArchiveRefusal.damaged("there are two of it")
+        }
         var fields = LittleEndian(try file.bytes(at: start, count: end.length)[...])
         entries = try (0..<end.count).map { _ in
             var entry = try Self.entry(&fields)
-            guard entry.offset <= file.size else { throw Refusal.damaged("an entry lies behind the end of the file") }
+            guard entry.offset <= file.size else {
+                throw ArchiveRefusal.damaged("an entry lies behind the end of the file")
+            }
             entry.offset += prefix
             return entry
         }
-        guard fields.isAtEnd else { throw Refusal.damaged("there are bytes behind its last entry") }
+        guard fields.isAtEnd else { throw ArchiveRefusal.damaged("there are bytes behind its last entry") }
     }
 
     private static func isDirectory(at place: Int, in file: RawFile) throws -> Bool {
@@ -79,7 +83,7 @@ struct ZipDirectory {
         guard let index = lastEnd(in: searched) else {
             let start = try file.bytes(at: 0, count: min(4, file.size))
             guard start.starts(with: "PK".utf8) else { throw NotThisFormat() }
-            throw Refusal(
+            throw ArchiveRefusal(
                 .archiveCut, "it does not end as a zip archive does: a part is missing, or other bytes follow it")
         }
         let place = file.size - padding - count + index
@@ -87,17 +91,17 @@ struct ZipDirectory {
         let (disk, first, here, entries) = try (fields.number(2), fields.number(2), fields.number(2), fields.number(2))
         let (length, start, comment) = try (fields.number(4), fields.number(4), fields.number(2))
         let end = place + endSize + comment
-        guard end <= file.size else { throw Refusal.cut }
+        guard end <= file.size else { throw ArchiveRefusal.cut }
         guard end >= file.size - padding else {
-            throw Refusal(.archiveGarbage, "there are other bytes behind the end of the zip archive")
+            throw ArchiveRefusal(.archiveGarbage, "there are other bytes behind the end of the zip archive")
         }
-        guard disk == 0, first == 0, here == entries else { throw Refusal.damaged("it is a part of several") }
+        guard disk == 0, first == 0, here == entries else { throw ArchiveRefusal.damaged("it is a part of several") }
         guard let large = try largeEnd(before: place, in: file) else {
             return End(count: entries, length: length, start: start, place: place)
         }
         guard [large.count, 0xffff].contains(entries), [large.length, ZipSizes.elsewhere].contains(length),
             [large.start, ZipSizes.elsewhere].contains(start)
-        else { throw Refusal.damaged("its two ends contradict each other") }
+        else { throw ArchiveRefusal.damaged("its two ends contradict each other") }
         return large
     }
 
@@ -115,22 +119,22 @@ struct ZipDirectory {
         guard place >= locatorSize else { return nil }
         var locator = LittleEndian(try file.bytes(at: place - locatorSize, count: locatorSize)[...])
         guard try locator.take(4).elementsEqual("PK\u{6}\u{7}".utf8) else { return nil }
-        guard try locator.number(4) == 0 else { throw Refusal.damaged("it is a part of several") }
+        guard try locator.number(4) == 0 else { throw ArchiveRefusal.damaged("it is a part of several") }
         let target = try locator.number(8)
         let recordPlace = place - locatorSize - recordSize
-        guard recordPlace >= 0 else { throw Refusal.damaged("its zip64 locator points elsewhere") }
+        guard recordPlace >= 0 else { throw ArchiveRefusal.damaged("its zip64 locator points elsewhere") }
         var record = LittleEndian(try file.bytes(at: recordPlace, count: recordSize)[...])
         guard try record.take(4).elementsEqual("PK\u{6}\u{6}".utf8), try record.number(8) == recordSize - 12 else {
-            throw Refusal.damaged("its zip64 record is of another size")
+            throw ArchiveRefusal.damaged("its zip64 record is of another size")
         }
         _ = try record.take(4 + 8)
         let (here, count, length, start) = try (record.number(8), record.number(8), record.number(8), record.number(8))
-        guard here == count else { throw Refusal.damaged("it is a part of several") }
+        guard here == count else { throw ArchiveRefusal.damaged("it is a part of several") }
         return End(count: count, length: length, start: start, place: recordPlace, locator: target)
     }
 
     private static func entry(_ fields: inout LittleEndian) throws -> Entry {
-        guard try fields.take(4).elementsEqual(entrySignature) else { throw Refusal.damaged("no entry begins") }
+        guard try fields.take(4).elementsEqual(entrySignature) else { throw ArchiveRefusal.damaged("no entry begins") }
         _ = try fields.take(4)
         let (flags, method) = try (fields.number(2), fields.number(2))
         _ = try fields.take(4)

@@ -47,14 +47,14 @@ struct ZipLayout {
     }
 
     private static func checkPadding(from start: Int, to end: Int, in file: RawFile) throws {
-        guard start <= end else { throw Refusal.damaged("the entry at \(end) overlaps the one before it") }
+        guard start <= end else { throw ArchiveRefusal.damaged("the entry at \(end) overlaps the one before it") }
         guard end - start <= mostPadding, try file.bytes(at: start, count: end - start).allSatisfy({ $0 == 0 }) else {
             throw gap(at: start)
         }
     }
 
-    private static func gap(at place: Int) -> Refusal {
-        Refusal(.archiveGarbage, "the bytes at \(place) belong to no entry of the zip archive")
+    private static func gap(at place: Int) -> ArchiveRefusal {
+        ArchiveRefusal(.archiveGarbage, "the bytes at \(place) belong to no entry of the zip archive")
     }
 
     /// Compares an entry's own header with the directory and returns where its packed content lies.
@@ -78,9 +78,9 @@ struct ZipLayout {
         guard flags & meaningfulFlags == entry.flags & meaningfulFlags, method == entry.method,
             name.elementsEqual(entry.name), agrees(checksum, entry.checksum),
             agrees(sizes.packed, entry.sizes.packed), agrees(sizes.plain, entry.sizes.plain)
-        else { throw Refusal.damaged("an entry's own header says something else than the directory") }
+        else { throw ArchiveRefusal.damaged("an entry's own header says something else than the directory") }
         let start = entry.offset + headerSize + nameSize + extraSize
-        guard entry.sizes.packed <= file.size - start else { throw Refusal.cut }
+        guard entry.sizes.packed <= file.size - start else { throw ArchiveRefusal.cut }
         return start..<start + entry.sizes.packed
     }
 
@@ -113,17 +113,17 @@ struct ZipLayout {
         let name = String(validating: entry.name, as: UTF8.self)
         let shown = printable(String(decoding: entry.name, as: UTF8.self))
         guard entry.flags & encryptionFlags == 0 else {
-            throw Refusal(
+            throw ArchiveRefusal(
                 .archiveEntryKind, "its entry “\(shown)” is encrypted", now: "Pack it again without a password.")
         }
         guard entry.method == 0 || entry.method == 8 else {
-            throw Refusal(
+            throw ArchiveRefusal(
                 .archiveKind, "its entry “\(shown)” is compressed by method \(entry.method) instead of deflate",
                 now: "Pack it again with zip's usual compression.")
         }
         let kind = kind(of: entry, isNamedAsDirectory: entry.name.last == UInt8(ascii: "/"))
         if case .directory = kind, entry.sizes.plain != 0 {
-            throw Refusal.damaged("its directory “\(shown)” has content")
+            throw ArchiveRefusal.damaged("its directory “\(shown)” has content")
         }
         return Entry(
             header: ArchiveEntry(name: name, kind: kind, size: entry.sizes.plain), isDeflated: entry.method == 8,

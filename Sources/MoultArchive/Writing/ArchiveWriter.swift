@@ -15,14 +15,14 @@ package struct ArchiveWriter {
             let levels: ClosedRange<Int>
             switch kind {
             case .tar(.zstd):
-                throw Refusal(
+                throw ArchiveRefusal(
                     .archivePacking, "a \(kind) is not written this way", now: "Choose tar.gz, tar.xz or zip.")
             case .tar(.none): levels = level...level
             case .tar(let compression): levels = compression.levels
             case .zip: levels = 1...9
             }
             guard levels.contains(level) else {
-                throw Refusal(
+                throw ArchiveRefusal(
                     .archivePacking, "level \(level) is not one of a \(kind)",
                     now: "Choose one from \(levels.lowerBound) to \(levels.upperBound).")
             }

@@ -2,7 +2,7 @@ internal import CLzma
 internal import CZlib
 
 /// Where the bytes of an archive go, in order.
-typealias Output = (UnsafeRawBufferPointer) throws -> Void
+typealias ArchiveOutput = (UnsafeRawBufferPointer) throws -> Void
 
 /// Compresses a stream, piece by piece, and hands out what is ready.
 protocol Encoder: AnyObject {
@@ -25,9 +25,9 @@ extension ArchiveKind.Compression {
 
 /// Passes everything on.
 final class PlainEncoder: Encoder {
-    private let output: Output
+    private let output: ArchiveOutput
 
-    init(_ output: @escaping Output) { self.output = output }
+    init(_ output: @escaping ArchiveOutput) { self.output = output }
 
     func encode(_ bytes: UnsafeRawBufferPointer) throws {
         try output(bytes)
@@ -43,14 +43,14 @@ final class DeflateEncoder: Encoder {
         case bare = -15
     }
 
-    private let output: Output
+    private let output: ArchiveOutput
     private var stream = z_stream()
     private let block = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 4096)
 
-    init(_ form: Form, level: Int, _ output: @escaping Output) throws {
+    init(_ form: Form, level: Int, _ output: @escaping ArchiveOutput) throws {
         self.output = output
         guard moult_deflate_init(&stream, Int32(level), form.rawValue) == Z_OK else {
-            throw Refusal(.archiveLibrary, "zlib cannot start", now: nil)
+            throw ArchiveRefusal(.archiveLibrary, "zlib cannot start", now: nil)
         }
     }
 
@@ -80,7 +80,7 @@ final class DeflateEncoder: Encoder {
             stream.avail_out = UInt32(block.count)
             let result = deflate(&stream, flush)
             guard result == Z_OK || result == Z_STREAM_END else {
-                throw Refusal(.archiveLibrary, "zlib fails with code \(result)", now: nil)
+                throw ArchiveRefusal(.archiveLibrary, "zlib fails with code \(result)", now: nil)
             }
             try output(UnsafeRawBufferPointer(rebasing: block[..<(block.count - Int(stream.avail_out))]))
             if result == Z_STREAM_END { return }
@@ -90,14 +90,14 @@ final class DeflateEncoder: Encoder {
 
 /// liblzma's compressor, in its usual form with a CRC-64.
 final class XzEncoder: Encoder {
-    private let output: Output
+    private let output: ArchiveOutput
     private var stream = lzma_stream()
     private let block = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 4096)
 
-    init(level: Int, _ output: @escaping Output) throws {
+    init(level: Int, _ output: @escaping ArchiveOutput) throws {
         self.output = output
         guard lzma_easy_encoder(&stream, UInt32(level), LZMA_CHECK_CRC64) == LZMA_OK else {
-            throw Refusal(.archiveLibrary, "xz cannot start", now: nil)
+            throw ArchiveRefusal(.archiveLibrary, "xz cannot start", now: nil)
         }
     }
 
@@ -121,7 +121,7 @@ final class XzEncoder: Encoder {
         stream.avail_out = block.count
         let result = lzma_code(&stream, action)
         guard result == LZMA_OK || result == LZMA_STREAM_END else {
-            throw Refusal(.archiveLibrary, "xz fails with code \(result.rawValue)", now: nil)
+            throw ArchiveRefusal(.archiveLibrary, "xz fails with code \(result.rawValue)", now: nil)
         }
         try output(UnsafeRawBufferPointer(rebasing: block[..<(block.count - stream.avail_out)]))
         return result

@@ -4,7 +4,7 @@ internal import Glibc
 /// Writes a zip file in one go: sizes and checksums follow each member's content, and the directory comes last.
 final class ZipWriter {
     private let level: Int
-    private let output: Output
+    private let output: ArchiveOutput
     private let time: [UInt8]
     private var entries: [Entry] = []
     private var position = 0
@@ -28,7 +28,7 @@ final class ZipWriter {
     /// Version 2.0, or 4.5 for zip64.
     private static func version(_ isLarge: Bool) -> [UInt8] { [isLarge ? 45 : 20, 0] }
 
-    init(modified: Int, level: Int, _ output: @escaping Output) {
+    init(modified: Int, level: Int, _ output: @escaping ArchiveOutput) {
         self.level = level
         self.output = output
         time = Self.dosTime(modified)

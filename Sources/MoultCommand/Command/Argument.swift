@@ -2,11 +2,11 @@
 package struct Argument: Sendable {
     package enum Presence: Sendable { case required, optional, repeated }
 
-    package let value: Value
+    package let value: ArgumentType
     package let presence: Presence
     package let summary: String
 
-    package init(_ value: Value, presence: Presence = .required, _ summary: String) {
+    package init(_ value: ArgumentType, presence: Presence = .required, _ summary: String) {
         self.value = value
         self.presence = presence
         self.summary = summary

@@ -5,13 +5,13 @@ package struct Option: Sendable {
     /// The letter of the short form.
     package let letter: Character?
     /// What its value is; nil for a flag.
-    package let value: Value?
+    package let value: ArgumentType?
     package let summary: String
     /// It may be given more than once, and every value counts.
     package let repeats: Bool
 
     package init(
-        _ name: String, letter: Character? = nil, value: Value? = nil, repeats: Bool = false, _ summary: String
+        _ name: String, letter: Character? = nil, value: ArgumentType? = nil, repeats: Bool = false, _ summary: String
     ) {
         self.name = name
         self.letter = letter

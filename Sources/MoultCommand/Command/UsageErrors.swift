@@ -70,7 +70,7 @@ package struct UsageErrors {
     }
 
     /// What is wrong with the text given for an option or argument, nil if nothing is.
-    func misfit(_ text: String, for value: Value, of owner: String) -> MoultError? {
+    func misfit(_ text: String, for value: ArgumentType, of owner: String) -> MoultError? {
         switch value.kind {
         case .text, .file, .directory, .offer: return nil
         case .choice(let words):

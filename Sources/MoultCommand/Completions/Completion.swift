@@ -6,7 +6,7 @@ enum Completion {
     case words([String])
 }
 
-extension Value {
+extension ArgumentType {
     var completion: Completion {
         switch kind {
         case .text, .number: .nothing

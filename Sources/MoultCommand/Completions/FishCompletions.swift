@@ -62,7 +62,7 @@ package struct FishCompletions {
             + (option.value.map { " -r" + offer($0) } ?? "") + " -d \(option.summary.shellQuoted)"
     }
 
-    private func offer(_ value: Value) -> String {
+    private func offer(_ value: ArgumentType) -> String {
         switch value.completion {
         case .nothing: " -f"
         case .files: " -F"

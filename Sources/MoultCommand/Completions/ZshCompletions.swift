@@ -59,7 +59,7 @@ package struct ZshCompletions {
         return "'\(others)'{\(short),\(long)}\(tail.shellQuoted)"
     }
 
-    private func action(_ value: Value) -> String {
+    private func action(_ value: ArgumentType) -> String {
         switch value.completion {
         case .nothing: ""
         case .files: "_files"

@@ -21,7 +21,7 @@ struct PlanReport: Report {
     /// What changes inside of the databases, if somebody asked and there is something to compare.
     let contents: ReleaseDiff?
     /// Where the databases of the release would be checked.
-    let examiner: Examiner
+    let examiner: Validator
     let holds: Holds
     let storeWords: [String]
 
@@ -97,7 +97,7 @@ extension Call {
         contents: () throws -> ReleaseDiff? = { nil }
     ) throws -> ExitCode {
         let (free, unfinished) = (try orchestrator.freeSpace(), try orchestrator.unfinished())
-        let examiner = try Examiner.present()
+        let examiner = try Validator.present()
         let holds = try orchestrator.holds()
         // Last, because nothing else of the store can be read after it.
         let contents = try contents()

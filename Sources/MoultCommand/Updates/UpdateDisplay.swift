@@ -144,7 +144,7 @@ extension Plan {
     }
 }
 
-extension Settler.Result {
+extension CrashRecovery.Result {
     var eventMembers: KeyValuePairs<String, JSON?> {
         [
             "transaction": .string(transaction), "ending": .string(ending.rawValue), "from": from?.json, "to": to?.json,

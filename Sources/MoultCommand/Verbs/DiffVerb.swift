@@ -65,7 +65,7 @@ enum DiffVerb {
         let diff = try call.compare(before, after, only: call.values(database), options)
         if let file {
             let bytes = Array(DiffPage(diff).html.utf8)
-            if let scratch = Seclusion.scratch {
+            if let scratch = SandboxedReexec.scratch {
                 // Nobody changes modes in there, and nobody else may look into that directory.
                 let file = try Descriptor("\(scratch)/\(page)", .create, mode: 0o600)
                 try file.write(bytes)

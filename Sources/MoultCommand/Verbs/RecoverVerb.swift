@@ -40,7 +40,7 @@ enum RecoverVerb {
 }
 
 private struct RecoverReport: Report {
-    let settled: [Settler.Result]
+    let settled: [CrashRecovery.Result]
 
     func write(to page: inout Page) {
         if settled.isEmpty { page.line("nothing to do: nothing is unfinished") }

@@ -68,13 +68,13 @@ enum SQLVerb {
 /// What one statement gave: rows, or how many it changed.
 private struct RowsReport: Report {
     let columns: [String]
-    let rows: [[MoultSQLite.Value]]
+    let rows: [[Value]]
     let changes: Int
 
     init(of statement: borrowing Statement, on connection: Connection) throws {
         let before = try connection.totalChanges
         columns = statement.columnNames
-        var rows: [[MoultSQLite.Value]] = []
+        var rows: [[Value]] = []
         while try statement.step() { rows.append(try statement.row()) }
         self.rows = rows
         changes = Int(try connection.totalChanges - before)
@@ -102,7 +102,7 @@ private struct RowsReport: Report {
     }
 }
 
-extension MoultSQLite.Value {
+extension Value {
     fileprivate var isNumber: Bool {
         switch self {
         case .integer, .real: true

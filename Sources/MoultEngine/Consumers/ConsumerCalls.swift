@@ -52,7 +52,7 @@ package final class ConsumerCalls {
         guard !released.isEmpty || forced != nil else { return }
         let longest = consumers.filter { released.contains($0.name) }.map(\.timeout).max() ?? 0
         for path in plan.soleUses {
-            try SoleUse(path: transaction.layout.file(path), stop: watcher.stopIfAsked)
+            try ExclusiveAccess(path: transaction.layout.file(path), stop: watcher.stopIfAsked)
                 .wait(until: forced ?? start + .seconds(longest), mayEnd: forced != nil) { watcher.tell(.warning($0)) }
         }
     }

@@ -83,10 +83,10 @@ extension Plan {
 
     private func isChange(_ effect: Effect, _ name: String, _ installed: Manifest?, _ release: Manifest) -> Bool {
         switch effect.change {
-        case .retire, .seal, .refer, .restore:
+        case .retire, .seal, .linkInPlace, .restore:
             guard let before = installed?.database(name), let after = release.database(name) else { return true }
             return before.sha256 != after.sha256 || before.path != after.path
-        case .stock: return false
+        case .keepTemplate: return false
         default: return true
         }
     }

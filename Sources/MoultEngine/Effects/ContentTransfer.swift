@@ -29,7 +29,7 @@ struct ContentTransfer {
     func isOfForeignFile(_ path: String) throws -> Bool {
         guard isForeign else { return false }
         do {
-            _ = try Look.into(path) { try $0.int("PRAGMA schema_version") }
+            _ = try NonInvasiveReader.into(path) { try $0.int("PRAGMA schema_version") }
             return false
         } catch let error as MoultError where error.code == .databaseCorrupt { return true }
     }

@@ -32,7 +32,7 @@ final class Migration: WritableEffect {
     /// Whether the database has come as far, which is how recovery tells done from not done.
     static func isDone(_ place: String, target: Int) throws -> Bool {
         guard try Files.factsThroughLinks(place) != nil else { return false }
-        return try Look.into(place) { try $0.int("PRAGMA user_version") } >= Int64(target)
+        return try NonInvasiveReader.into(place) { try $0.int("PRAGMA user_version") } >= Int64(target)
     }
 
     func isCommitted() throws -> Bool {

@@ -139,7 +139,7 @@ package final class SetAside: WritableEffect {
         guard sidecars.paths.allSatisfy(Files.isReadable) else { return false }
         do {
             guard try sidecars.hasValidJournal(of: place), try sidecars.hasValidWAL() else { return false }
-            let tables = try Look.into(place) { connection -> Set<String>? in
+            let tables = try NonInvasiveReader.into(place) { connection -> Set<String>? in
                 let tables = try tableNames(connection)
                 // Else draining changes no byte, whatever is in the pages.
                 let header = try connection.header()

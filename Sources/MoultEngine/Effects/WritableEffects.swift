@@ -228,7 +228,7 @@ final class WritableEffects {
 
     private func isDatabase(_ place: String) throws -> Bool {
         do {
-            _ = try Look.into(place) { try $0.int("PRAGMA schema_version") }
+            _ = try NonInvasiveReader.into(place) { try $0.int("PRAGMA schema_version") }
             return true
         } catch let error as MoultError where error.code == .databaseCorrupt { return false }
     }

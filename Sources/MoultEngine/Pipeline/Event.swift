@@ -12,7 +12,7 @@ package enum Event: Sendable {
     /// The decision has been made: from here on only forward.
     case decided
     /// An update that was left unfinished has been settled.
-    case settled(Settler.Result)
+    case settled(CrashRecovery.Result)
     /// A consumer has done what it was asked for.
     case consumer(String, ConsumerMessage.Kind)
     case warning(String)

@@ -30,7 +30,7 @@ struct FrameUnpacking {
         }
         let declared = zip(frames.packed, frames.content).map { Frame(packedSize: $0, contentSize: $1) }
         let digests = Array(frames.sha256.utf8)
-        let gauge = Gauge("unpack", total: members.reduce(0) { $0 + $1.value.size }, tell: progress)
+        let gauge = ProgressCounter("unpack", total: members.reduce(0) { $0 + $1.value.size }, tell: progress)
         try BundleReader(file, layout: layout, frames: declared).read(threads: Threads.cores) { piece in
             let member = layout.members[piece.member]
             let digest = try SHA256.digest(of: piece.bytes).hex
@@ -64,7 +64,7 @@ private final class Target: Sendable {
 }
 
 /// How far it is, told by one thread at a time.
-final class Gauge: Sendable {
+final class ProgressCounter: Sendable {
     private let done = Mutex(0)
     private let what: String
     private let total: Int

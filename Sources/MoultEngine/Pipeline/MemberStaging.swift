@@ -67,7 +67,7 @@ struct MemberStaging {
             let isLast = index == reuse.patches.count - 1
             let result = isLast ? target : "\(transaction.directory)/step-\(index)"
             try prove(patch.path, .init(size: patch.size, sha256: patch.sha256), patch.path)
-            let gauge = Gauge("patch", total: patch.result.size, tell: progress)
+            let gauge = ProgressCounter("patch", total: patch.result.size, tell: progress)
             let file = PatchedFile(try Descriptor(result, .create, mode: 0o600))
             try PatchReader(
                 Descriptor(patch.path, .read), base: base.map { try Descriptor($0, .read) },

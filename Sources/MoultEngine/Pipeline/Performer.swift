@@ -43,10 +43,10 @@ package final class Performer: Changes, @unchecked Sendable {
                 now: "Tell the step's author.")
         }
         switch effect.change {
-        case .confirm, .retire, .seal, .stock, .refer, .restore, .keep, .postpone, .attach, .prove: break
+        case .confirm, .retire, .seal, .keepTemplate, .linkInPlace, .restore, .keep, .postpone, .attach, .prove: break
         case .unlink(let path): try unlink(path)
-        case .seat(let generation): try seat(generation)
-        case .point(let to, _): try point(to)
+        case .installGeneration(let generation): try seat(generation)
+        case .switchCurrent(let to, _): try point(to)
         case .link(let path, let member): try link(path, member)
         case .create(let path, _): try create(path)
         case .adopt, .move, .quarantine, .replace, .migrate, .restoreRows: try writable.perform(effect)
@@ -80,10 +80,10 @@ package final class Performer: Changes, @unchecked Sendable {
 
     package func revert(_ effect: Effect) throws {
         switch effect.change {
-        case .confirm, .retire, .seal, .stock, .refer, .restore, .keep, .postpone, .attach, .prove: break
+        case .confirm, .retire, .seal, .keepTemplate, .linkInPlace, .restore, .keep, .postpone, .attach, .prove: break
         case .unlink(let path): try relink(path)
-        case .seat(let generation): try unseat(generation)
-        case .point(_, let from): try unpoint(from)
+        case .installGeneration(let generation): try unseat(generation)
+        case .switchCurrent(_, let from): try unpoint(from)
         case .link(let path, let member): try undoLink(path, member)
         case .create(let path, _): try uncreate(path, effect.database)
         case .adopt, .move, .quarantine, .replace, .migrate, .restoreRows: try writable.revert(effect)

@@ -8,12 +8,13 @@ package struct Pipeline {
     let transaction: Transaction
     let steps: StepSet
     let watcher: Watcher
-    let made: Planner.Made
+    let made: Planner.PreparedPlan
     let consumers: ConsumerCalls
     let stopwatch: Stopwatch
 
     package init(
-        transaction: Transaction, steps: StepSet, watcher: Watcher, made: Planner.Made, consumers: ConsumerCalls,
+        transaction: Transaction, steps: StepSet, watcher: Watcher, made: Planner.PreparedPlan,
+        consumers: ConsumerCalls,
         stopwatch: Stopwatch
     ) {
         (self.transaction, self.steps, self.watcher) = (transaction, steps, watcher)
@@ -88,7 +89,7 @@ package struct Pipeline {
             }
             if phase == .check { try examine(context) }
         }
-        if plan.effects.contains(where: { if case .seat = $0.change { true } else { false } }) {
+        if plan.effects.contains(where: { if case .installGeneration = $0.change { true } else { false } }) {
             stopwatch.begin(.prepare, "seal")
             try context.progress(.init("seal", done: 0, total: 0))
             try GenerationSealer(

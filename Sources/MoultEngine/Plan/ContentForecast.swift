@@ -58,7 +58,7 @@ package struct ContentForecast {
             record: QuarantineRecord(
                 database: effect.database ?? "", kind: .shared, path: path, why: "", reason: .replaced, release: ""))
         let transfer = try effects.transfer(effect, path)
-        try Look.into(layout.file(plan.movedFrom(path) ?? path)) { live in
+        try NonInvasiveReader.into(layout.file(plan.movedFrom(path) ?? path)) { live in
             let new = try Connection(path: file, access: .readWrite)
             try new.execute("PRAGMA synchronous = OFF; BEGIN IMMEDIATE")
             try transfer.run(from: live, to: new, displacement)

@@ -49,14 +49,14 @@ package struct MigrationForecast {
         ).unpack()
         try Files.makeDirectory("\(scratch)/trial", mode: 0o700)
         let copy = "\(scratch)/trial/\(Files.name(of: path))"
-        try Look.copy(layout.file(path), to: copy)
-        var trial = Trial(
+        try NonInvasiveReader.copy(layout.file(path), to: copy)
+        var trial = MigrationRun(
             name: database.name, place: layout.file(path), copy: copy, template: try place(database.member),
             scripts: try database.migrations.filter { members.contains($0.member) }.map {
                 .init(name: $0.member, number: $0.number, file: try place($0.member))
             }, depth: .quick)
         trial.countsLosses = true
-        let report = try Examiner.present().try(trial, scratch: "\(scratch)/exam") {}
+        let report = try Validator.present().try(trial, scratch: "\(scratch)/exam") {}
         // What fails is refused when the release is applied, with its reason; a plan tells it now.
         if let failure = report.failure { throw failure }
         let wanted = database.identity

@@ -74,6 +74,6 @@ extension Plan.Reuse {
 extension Plan.Reuse {
     /// Whether it is the base itself, under a second name or with shared blocks.
     func isLinked(in release: Manifest) -> Bool {
-        patches.isEmpty && (release.content(of: member)?.size ?? 0) >= Sourcing.leastLinked
+        patches.isEmpty && (release.content(of: member)?.size ?? 0) >= SourceSelection.leastLinked
     }
 }

@@ -183,7 +183,7 @@ package struct Plan: Sendable, Equatable {
             guard let database = effect.database else { continue }
             switch effect.change {
             case .retire, .adopt, .quarantine: outgoing.insert(database)
-            case .seal, .refer, .restore, .create: incoming.insert(database)
+            case .seal, .linkInPlace, .restore, .create: incoming.insert(database)
             case .replace:
                 outgoing.insert(database)
                 incoming.insert(database)

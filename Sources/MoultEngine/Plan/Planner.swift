@@ -64,7 +64,7 @@ package struct Planner {
     }
 
     /// A plan with all that is needed to execute it.
-    package struct Made {
+    package struct PreparedPlan {
         package var plan: Plan
         /// What the store was like when the plan was made.
         package let store: StoreSnapshot
@@ -96,7 +96,7 @@ package struct Planner {
         }
     }
 
-    package func update(_ request: UpdateRequest) throws -> Made {
+    package func update(_ request: UpdateRequest) throws -> PreparedPlan {
         let path = try Files.absolute(request.manifest)
         let bytes = try Self.manifestBytes(path)
         // Before anything of it is read: what nobody stands for is not even parsed.
@@ -110,7 +110,7 @@ package struct Planner {
         try settings.keys.map { try KeyChain(pinned: $0, product: settings.product, in: layout).keys }
     }
 
-    package func update(_ incoming: Incoming, _ request: UpdateRequest) throws -> Made {
+    package func update(_ incoming: Incoming, _ request: UpdateRequest) throws -> PreparedPlan {
         let settings = try store.settings
         let manifest = try Manifest(parsing: incoming.bytes, as: .sealed, source: incoming.name)
         guard manifest.product == settings.product else {
@@ -149,7 +149,7 @@ package struct Planner {
     /// An old release must not come back after a rollback as if it were new.
     private func refuseReplay(_ manifest: Manifest, _ bytes: [UInt8], _ policy: Policy) throws {
         guard policy.follow == .newer, !policy.allowDowngrade else { return }
-        let seen = try Seen.read(layout).sequence
+        let seen = try ReplayGuard.read(layout).sequence
         if manifest.sequence >= seen { return }
         guard let installed = try store.installed(orAs: bytes, manifest)?.manifest,
             installed.version.precedes(manifest.version), installed.sequence < manifest.sequence
@@ -172,7 +172,7 @@ package struct Planner {
     /// `force` allows a release that is on hold, if it is named.
     package func rollback(
         to wanted: String?, reason: String, force: Bool = false, consent: Consent = Consent()
-    ) throws -> Made {
+    ) throws -> PreparedPlan {
         let settings = try store.settings
         guard let current = try store.installed else {
             throw MoultError(
@@ -196,7 +196,7 @@ package struct Planner {
     }
 
     /// One database of the installed release is set aside and made anew from the file that is kept in its generation.
-    package func reset(_ name: String, why: String, setsUserDataAside: Bool) throws -> Made {
+    package func reset(_ name: String, why: String, setsUserDataAside: Bool) throws -> PreparedPlan {
         let settings = try store.settings
         guard let current = try store.installed else {
             throw MoultError(
@@ -210,7 +210,9 @@ package struct Planner {
     }
 
     /// One database gets content from quarantine; what is in its place is set aside.
-    package func restore(_ name: String, from file: String, why: String, table: RestoredTable? = nil) throws -> Made {
+    package func restore(_ name: String, from file: String, why: String, table: RestoredTable? = nil) throws
+        -> PreparedPlan
+    {
         let settings = try store.settings
         guard let current = try store.installed else {
             throw MoultError(.refused, .refused, what: "nothing is installed in \(layout.root)")
@@ -236,8 +238,8 @@ package struct Planner {
     private func make(
         _ purpose: PlanContext.Purpose, only: String? = nil, because reason: String = "", restoring: String? = nil,
         table: RestoredTable? = nil, _ manifest: Manifest, _ incoming: Incoming, generation: String, _ policy: Policy
-    ) throws -> Made {
-        try NotBuilt.refuse(manifest)
+    ) throws -> PreparedPlan {
+        try UnsupportedFeatures.refuse(manifest)
         if purpose != .reset { try steps.prove(manifest) }
         let view = RecordingView(
             store: store, renews: isLocked, incoming: purpose == .update ? (generation, incoming.bytes) : nil)
@@ -277,12 +279,12 @@ package struct Planner {
         if generation == installed?.name { plan.effects = Self.withoutRepetition(plan.effects) }
         plan.steps = notes.all
         plan.calls = plan.calls(of: consumers + inProcess, from: installed?.manifest, to: manifest)
-        plan.warnings += try Warnings.of(manifest, in: context)
-        plan.warnings += Warnings.of(consumers, manifest, installed?.manifest)
+        plan.warnings += try PlanWarnings.of(manifest, in: context)
+        plan.warnings += PlanWarnings.of(consumers, manifest, installed?.manifest)
         try addSources(to: &plan, manifest, incoming, view)
         plan.facts = view.facts
         try Space.need(for: &plan, manifest, bytes: incoming.bytes.count, in: layout)
-        return Made(plan: plan, store: store, context: context, incoming: incoming)
+        return PreparedPlan(plan: plan, store: store, context: context, incoming: incoming)
     }
 
     /// What is installed as it must be had its steps when it came: they are not for a release that changes nothing.
@@ -304,7 +306,7 @@ package struct Planner {
         let downloads = Downloads(layout)
         let isFed = plan.origin != nil
         let directory = plan.manifestPath.map(Files.directory(of:))
-        let sourcing = Sourcing(store: store, manifest: manifest, avoided: avoided) { patch in
+        let sourcing = SourceSelection(store: store, manifest: manifest, avoided: avoided) { patch in
             guard let result = manifest.result(of: patch) else { return nil }
             var (path, missing) = ("", 0)
             if let directory {

@@ -32,7 +32,7 @@ final class RecordingView: StoreView, @unchecked Sendable {
     func marker(_ path: String) throws -> String? {
         guard try Files.factsThroughLinks(layout.file(path))?.kind == .file else { return nil }
         do {
-            return try Look.into(layout.file(path)) { connection in
+            return try NonInvasiveReader.into(layout.file(path)) { connection in
                 guard try connection.int(ReleaseMarker.isThere) == 1,
                     case .text(let digest)? = try connection.scalar(ReleaseMarker.digest)
                 else { return nil }

@@ -61,7 +61,7 @@ package struct SchemaForecast {
         let place = place(database, plan)
         let expected = try SchemaShape(of: Connection(path: template, access: .immutable))
         do {
-            if let lack = try Look.into(place, { try SchemaShape(of: $0) }).lacks(of: expected).first {
+            if let lack = try NonInvasiveReader.into(place, { try SchemaShape(of: $0) }).lacks(of: expected).first {
                 throw context.schemaMisfit(lack, at: place)
             }
         } catch let error as MoultError where error.outcome == .busy {

@@ -21,8 +21,8 @@ package struct DatabaseBuilder {
         let workshop = try Workshop(output: output)
         defer { workshop.remove() }
 
-        let warnings = Warnings(options.warn)
-        let surroundings = try Surroundings(
+        let warnings = WarningLimiter(options.warn)
+        let surroundings = try SandboxVFS(
             directory: rule.root, writable: workshop.directory, clock: clock, mayRead: rule.allows)
         let connection = try Connection(path: workshop.draft, access: .readWriteCreate, in: surroundings)
         let stopper = try options.shouldStop.map { try Stopper(connection.interrupter, when: $0) }
@@ -40,7 +40,7 @@ package struct DatabaseBuilder {
         try complete(connection, script: script)
         let sqlite = try connection.query("SELECT sqlite_version(), sqlite_source_id()").first ?? []
         let layout = try seal(connection, workshop, warnings, onlyGrew: runner.onlyGrew)
-        warnings.settle(Warnings.Kind.ofScripts, of: script)
+        warnings.settle(WarningLimiter.Kind.ofScripts, of: script)
         let size = try workshop.deliver(inputs: runner.inputs)
         return BuildReport(
             output: output, size: size,
@@ -88,7 +88,7 @@ package struct DatabaseBuilder {
 
     /// Writes the final bytes, and closes the draft.
     private func seal(
-        _ connection: Connection, _ workshop: Workshop, _ warnings: Warnings, onlyGrew: Bool
+        _ connection: Connection, _ workshop: Workshop, _ warnings: WarningLimiter, onlyGrew: Bool
     ) throws -> BuildReport.Layout {
         try options.progress(.sealing)
         var reason: String?

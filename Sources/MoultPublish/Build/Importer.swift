@@ -4,7 +4,7 @@ internal import MoultSQLite
 /// Puts the rows of a file into a table, as the shell's `.import` does.
 struct Importer {
     let connection: Connection
-    let warnings: Warnings
+    let warnings: WarningLimiter
     let request: ImportRequest
     let format: RowFormat
     /// Where the file lies, and how messages call it.
@@ -60,7 +60,7 @@ struct Importer {
         }
         // A conflict clause of the schema may have rolled back.
         if try !wasInTransaction && connection.isInTransaction { try connection.execute("COMMIT") }
-        warnings.settle(Warnings.Kind.ofRows, of: file)
+        warnings.settle(WarningLimiter.Kind.ofRows, of: file)
         return count
     }
 

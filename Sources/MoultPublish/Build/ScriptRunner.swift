@@ -5,11 +5,11 @@ internal import MoultSQLite
 /// Runs a script on the database that is being built.
 final class ScriptRunner {
     let connection: Connection
-    let surroundings: Surroundings
+    let surroundings: SandboxVFS
     let rule: PathRule
     let substitution: Substitution
     let options: BuildOptions
-    let warnings: Warnings
+    let warnings: WarningLimiter
     var settings = ScriptSettings()
     /// Every file that was read, attached databases included.
     var inputs: Set<String> { read.union(surroundings.opened) }
@@ -30,8 +30,8 @@ final class ScriptRunner {
     private static let deepest = 25
 
     init(
-        connection: Connection, surroundings: Surroundings, rule: PathRule, substitution: Substitution,
-        options: BuildOptions, warnings: Warnings
+        connection: Connection, surroundings: SandboxVFS, rule: PathRule, substitution: Substitution,
+        options: BuildOptions, warnings: WarningLimiter
     ) throws {
         (self.connection, self.surroundings, self.rule) = (connection, surroundings, rule)
         (self.substitution, self.options, self.warnings) = (substitution, options, warnings)

@@ -21,8 +21,8 @@ package struct DatabaseComparison {
             diff.isSameFile = true
             return diff
         }
-        try Peek.into(old, deadline: deadline(old)) { oldConnection, oldWay in
-            try Peek.into(new, deadline: deadline(new)) { newConnection, newWay in
+        try LockFreeReader.into(old, deadline: deadline(old)) { oldConnection, oldWay in
+            try LockFreeReader.into(new, deadline: deadline(new)) { newConnection, newWay in
                 try oldConnection.transaction(.deferred) {
                     try newConnection.transaction(.deferred) {
                         let sides = Sides(
@@ -96,7 +96,7 @@ package struct DatabaseComparison {
     }
 }
 
-extension Peek.Way {
+extension LockFreeReader.Way {
     fileprivate var isWhole: Bool {
         switch self {
         case .locks, .closed: true

@@ -44,7 +44,7 @@ extension DatabaseInspection {
         // Before SQLite has it open: closing another descriptor of a file drops SQLite's locks.
         let sha256 = try SHA256.digest(ofFileAt: path).hex
         let sidecars = try Sidecars.of(path)
-        self = try Peek.into(path, deadline: 600 + Double(facts.size) / 1e6) { connection, _ in
+        self = try LockFreeReader.into(path, deadline: 600 + Double(facts.size) / 1e6) { connection, _ in
             let identity = try Identity(of: connection)
             let header = try connection.header()
             return DatabaseInspection(

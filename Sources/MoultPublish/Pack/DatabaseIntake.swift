@@ -38,7 +38,7 @@ struct DatabaseIntake {
                 .packing, what: "there is no database at \(source)", why: "the draft names it",
                 now: "Build it first, or say in the draft how: \"build\": { \"script\": \"make.sql\" }.")
         }
-        try Peek.into(source) { connection, _ in
+        try LockFreeReader.into(source) { connection, _ in
             // Page by page, so that the layout stays and patches between releases stay small; with all that is in a WAL.
             let copy = try Connection(path: file, access: .readWriteCreate)
             // What is published of it is synced then, and after a crash nobody asks for the copy.
@@ -46,6 +46,6 @@ struct DatabaseIntake {
             try connection.backup(to: copy)
             try copy.close()
         }
-        try Settle.checkpointAndSeal(file)
+        try WALCheckpoint.checkpointAndSeal(file)
     }
 }

@@ -113,7 +113,7 @@ package struct Packer {
         let stem = options.name ?? "\(manifest.product.split(separator: ".").last ?? "release")-\(manifest.version)"
         let members = Self.members(of: manifest)
         var bundle: String?
-        let proof = try Proof(of: manifest.databases, in: workshop)
+        let proof = try BackgroundCheck(of: manifest.databases, in: workshop)
         // Whatever happens, the files stay until nobody reads them any more.
         defer { proof.wait() }
         if !members.isEmpty {

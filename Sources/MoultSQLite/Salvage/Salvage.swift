@@ -74,7 +74,7 @@ package enum Salvage {
 
     private static func ways(_ path: String, _ template: String?) -> [(String) throws -> Void] {
         var ways: [(String) throws -> Void] = [
-            { try Look.copySet(path, to: $0) },
+            { try NonInvasiveReader.copySet(path, to: $0) },
             { try Files.copy(path, to: $0, mode: 0o600) },
         ]
         if let template {

@@ -21,7 +21,7 @@ package struct Guard: Sendable {
     package var writing: [String]
     package var limits: Limits
     package var sockets = Sockets.none
-    package var besides: Besides = []
+    package var besides: ExtraDenials = []
 
     package enum Sockets: Int32, Sendable {
         case none
@@ -31,7 +31,7 @@ package struct Guard: Sendable {
     }
 
     /// What a process that may start others can be kept from besides.
-    package struct Besides: OptionSet, Sendable {
+    package struct ExtraDenials: OptionSet, Sendable {
         package let rawValue: Int32
         package init(rawValue: Int32) { self.rawValue = rawValue }
 

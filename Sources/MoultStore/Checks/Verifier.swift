@@ -123,10 +123,10 @@ package struct Verifier {
     /// A file that cannot even be opened is a finding like any other.
     private func integrity(_ database: Database, _ file: String) -> String? {
         do {
-            var exam = Exam(name: database.member, path: file, depth: .full, deadline: 3600)
+            var exam = Validation(name: database.member, path: file, depth: .full, deadline: 3600)
             exam.mostFindings = 1
             let report = try Files.withScratchDirectory { scratch in
-                try Examiner.present().examine([exam], scratch: "\(scratch)/exam").first
+                try Validator.present().examine([exam], scratch: "\(scratch)/exam").first
             }
             if let failure = report?.failure { return "\(failure)" }
             return report?.isWAL == true ? "it is in WAL mode" : report?.findings?.first

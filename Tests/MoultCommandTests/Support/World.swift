@@ -36,7 +36,7 @@ final class World {
         for manifest in manifests { try must("moult apply -q \(manifest)") }
     }
 
-    func run(_ line: String) throws -> (status: Int32, out: String, err: String) { try scratch.run(line) }
+    func run(_ line: String) throws -> (status: Int32, out: String, err: String) { try scratch.moult(line) }
 
     /// Runs what must succeed, and gives what it printed.
     @discardableResult

@@ -86,7 +86,7 @@ import Testing
         _ = try world.run("moult plan -o p rel/test-1.0.0.json")
         // The plan knows its store, wherever it is applied.
         #expect(try world.must("cd / && moult apply --plan $OLDPWD/p").contains("1.0.0 is installed ("))
-        let id = try #require(JSON(parsing: world.scratch.read("p"), source: "p")["plan"]?.string)
+        let id = try #require(JSON(parsing: world.scratch.text("p"), source: "p")["plan"]?.string)
         #expect(
             try world.run("moult apply --plan p") == (
                 4, "",

@@ -5,7 +5,7 @@ import Testing
 
 /// How far a build is, and that it can be ended from there.
 @Suite struct BuildProgressTests {
-    private let scratch: MoultCommandTests.Scratch
+    private let scratch: Scratch
     init() throws {
         scratch = try Scratch()
         try scratch.write("food.csv", "1,egg\n2,milk\n3,rye\n")
@@ -39,11 +39,11 @@ import Testing
             if left == 0 { throw Stop() }
             left -= 1
         }
-        let before = try Tree(scratch.directory, times: false)
+        let before = try Tree(scratch.path, times: false)
         #expect(throws: Stop.self) {
             try DatabaseBuilder(options).build(script: scratch.path("make.sql"), output: scratch.path("food.db"))
         }
-        #expect(try Tree(scratch.directory, times: false) == before)
+        #expect(try Tree(scratch.path, times: false) == before)
     }
 
     /// The statement has no end of its own. SIGTERM: a shell's background jobs ignore SIGINT.
@@ -57,7 +57,7 @@ import Testing
             #"{"manifest":1,"product":"org.example.test","version":"1.0.0","sequence":1,"databases":{"food":{"kind":"reference","build":{"script":"endless.sql"}}}}"#
         )
         // It has begun when it catches the signal: bit 15 of the mask.
-        let run = try scratch.run(
+        let run = try scratch.moult(
             """
             moult \(verb) & pid=$!
             until mask=$(sed -n 's/^SigCgt:[[:space:]]*//p' /proc/$pid/status) && (( 0x$mask & 0x4000 )); do :; done
@@ -66,7 +66,7 @@ import Testing
         #expect(run.status == 1)
         #expect(run.err.hasPrefix("moult: error: stopped before anything was "))
         #expect(run.err.hasSuffix(": SIGTERM came\n"))
-        let left = try scratch.run(
+        let left = try scratch.moult(
             "find . -name '*.db' -o -name '.*build*' -o -name '.moult-pack*' -o -name '*.tar.zst'")
         #expect(left.out == "")
     }

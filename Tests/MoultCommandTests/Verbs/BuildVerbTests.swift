@@ -6,7 +6,7 @@ import Testing
     /// There may be all that somebody has written.
     @Test func nothingInAStoreIsReplaced() throws {
         let scratch = try Scratch()
-        let refused = try scratch.run(
+        let refused = try scratch.moult(
             """
             echo 'CREATE TABLE t(x);' > a.sql; moult init -q store --product org.example.a; sqlite3 store/notes.db 'CREATE TABLE mine(x)'
             cp store/notes.db kept; moult build a.sql -o store/notes.db; echo $?; cmp kept store/notes.db
@@ -22,7 +22,7 @@ import Testing
 
     @Test func anOlderBuildIsReplaced() throws {
         let scratch = try Scratch()
-        let twice = try scratch.run(
+        let twice = try scratch.moult(
             "echo 'CREATE TABLE t(x);' > a.sql; moult build -q a.sql -o a.db && moult build -q a.sql -o a.db")
         #expect(twice == (0, "", ""))
     }

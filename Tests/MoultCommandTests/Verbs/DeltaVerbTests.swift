@@ -6,14 +6,14 @@ import Testing
     private let scratch: Scratch
     init() throws {
         scratch = try Scratch()
-        let made = try scratch.run(
+        let made = try scratch.moult(
             "sqlite3 old.db 'CREATE TABLE t(x)' && sqlite3 new.db 'CREATE TABLE t(x); INSERT INTO t VALUES(1)'")
         try #require(made.status == 0, "\(made.err)")
     }
 
     @Test(arguments: ["new.db", "old.db", "notes.txt"])
     func nothingElseIsReplaced(_ name: String) throws {
-        let refused = try scratch.run(
+        let refused = try scratch.moult(
             "echo mine > notes.txt; cp \(name) kept; moult delta old.db new.db -o \(name); echo $?; cmp kept \(name)")
         #expect(refused.status == 0)
         #expect(refused.out == "1\n")
@@ -24,13 +24,13 @@ import Testing
     }
 
     @Test func anOlderPatchIs() throws {
-        let twice = try scratch.run(
+        let twice = try scratch.moult(
             ": > p; moult delta -q old.db new.db -o p && cp p q && moult delta -q new.db old.db -o p && ! cmp -s p q")
         #expect(twice == (0, "", ""))
     }
 
     @Test func aDirectoryThatIsMissingIsNamed() throws {
-        let refused = try scratch.run("moult delta old.db new.db -o none/p")
+        let refused = try scratch.moult("moult delta old.db new.db -o none/p")
         #expect(refused.status == 1)
         #expect(
             refused.err

@@ -36,7 +36,7 @@ import Testing
         try world.install(world.first, world.second)
         try world.must("moult rollback -q --reason '<b>&\"'")
         try world.must("moult history -q --html h.html")
-        let page = try world.scratch.read("h.html")
+        let page = try world.scratch.text("h.html")
         #expect(page.hasPrefix("<!DOCTYPE html>\n"))
         #expect(page.contains("<title>org.example.test: history</title>"))
         for what in ["rollback 2.0.0 → 1.0.0", "update 1.0.0 → 2.0.0", "update nothing → 1.0.0"] {
@@ -50,7 +50,7 @@ import Testing
         // A page may be written again, anything else not be written over.
         try world.must("moult history -q --html h.html; echo text > t")
         #expect(try world.run("moult history -q --html t").status == 1)
-        #expect(try world.scratch.read("t") == "text\n")
+        #expect(try world.scratch.text("t") == "text\n")
     }
 
     @Test func textOfOthersIsNoMarkup() throws {
@@ -60,7 +60,7 @@ import Testing
             printf '%s\\n' '{"time":"2026-01-01T00:00:00Z","transaction":"t","action":"<i>","to":"1.0.0+00000000","outcome":"failed","reason":"<script>","remedy":"&"}' >> store/.moult/history.jsonl
             moult history -q --html h.html
             """)
-        let page = try world.scratch.read("h.html")
+        let page = try world.scratch.text("h.html")
         #expect(page.contains("<h2>&lt;i&gt; nothing → 1.0.0 <span class=\"badge removed\">failed</span></h2>"))
         #expect(page.contains("<p class=note>&lt;script&gt;</p>\n<p class=note>&amp;</p>\n"))
     }
@@ -68,6 +68,6 @@ import Testing
     @Test func nothingYet() throws {
         try world.install()
         try world.must("moult history -q --html h.html")
-        #expect(try world.scratch.read("h.html").contains("nothing was done to this store yet"))
+        #expect(try world.scratch.text("h.html").contains("nothing was done to this store yet"))
     }
 }

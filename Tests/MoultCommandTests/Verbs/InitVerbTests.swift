@@ -2,6 +2,7 @@ import MoultBasics
 import MoultFiles
 import MoultStore
 import StepKit
+import TestSupport
 import Testing
 
 @Suite struct InitVerbTests {
@@ -10,7 +11,7 @@ import Testing
 
     @Test func makesAStoreAndSaysWhatNext() throws {
         #expect(
-            try scratch.run("moult init --product org.example.test") == (
+            try scratch.moult("moult init --product org.example.test") == (
                 0,
                 """
                 + ./store: a store for org.example.test, which lets in newer releases only
@@ -27,16 +28,16 @@ import Testing
         ("https://me:secret@example.org/feed.json", "a URL cannot be asked: it has a password in it"),
     ])
     func aFeedThatCannotBeAskedIsNotWrittenDown(_ feed: String, message: String) throws {
-        let run = try scratch.run("moult init --product org.example.test --feed \(feed)")
+        let run = try scratch.moult("moult init --product org.example.test --feed \(feed)")
         #expect(run.status == 3)
         #expect(run.err.hasPrefix("moult: error: \(message)\n"), "\(run.err)")
         #expect(!(run.out + run.err).contains("secret"))
-        #expect(try scratch.run("[ -e store ]").status == 1)
+        #expect(try scratch.moult("[ -e store ]").status == 1)
     }
 
     @Test func elsewhereTheNextCommandMustNameIt() throws {
         #expect(
-            try scratch.run("moult init 'my data' --product org.example.test --follow match --app 3.4.0") == (
+            try scratch.moult("moult init 'my data' --product org.example.test --follow match --app 3.4.0") == (
                 0,
                 """
                 + my data: a store for org.example.test, which takes whatever release it is given
@@ -52,19 +53,19 @@ import Testing
     /// Where the store is named by the option or the variable, it is made there.
     @Test(arguments: ["moult init --store s --product a.b", "MOULT_STORE=s moult init --product a.b"])
     func otherWaysToNameIt(_ line: String) throws {
-        #expect(try scratch.run(line).status == 0)
+        #expect(try scratch.moult(line).status == 0)
         #expect(try Settings.read(StoreLayout(root: scratch.path("s"))).product == "a.b")
     }
 
     @Test func asJSON() throws {
         #expect(
-            try scratch.run("moult init s --product a.b --json").out
+            try scratch.moult("moult init s --product a.b --json").out
                 == #"{"format":1,"store":"s","product":"a.b","follow":"newer"}"# + "\n")
     }
 
     @Test func whatIsThereStays() throws {
-        _ = try scratch.run("mkdir store; echo precious > store/food.db")
-        #expect(try scratch.run("moult init --product a.b").status == 0)
-        #expect(try scratch.read("store/food.db") == "precious\n")
+        _ = try scratch.moult("mkdir store; echo precious > store/food.db")
+        #expect(try scratch.moult("moult init --product a.b").status == 0)
+        #expect(try scratch.text("store/food.db") == "precious\n")
     }
 }

@@ -6,27 +6,27 @@ import Testing
     /// The limit on the size of files stands for a disk that is full.
     @Test func whatCannotBeWrittenIsNoKey() throws {
         let scratch = try Scratch()
-        let full = try scratch.run(
+        let full = try scratch.moult(
             """
             mkdir keys; cd keys; set -o pipefail; trap '' XFSZ
             (ulimit -f 0; moult keygen --no-password release) 2>&1 | cat
             """)
         #expect(full.status == 1)
         #expect(full.out.hasPrefix("moult: error: cannot write release.key"), "\(full.out)")
-        #expect(try scratch.run("ls -A keys").out == "")
-        let made = try scratch.run("cd keys; moult keygen -q --no-password release && stat -c '%n %a' release.*")
+        #expect(try scratch.moult("ls -A keys").out == "")
+        let made = try scratch.moult("cd keys; moult keygen -q --no-password release && stat -c '%n %a' release.*")
         #expect(made == (0, "release.key 600\nrelease.pub 644\n", ""))
     }
 
     @Test(arguments: ["release.key", "release.pub"])
     func aKeyThatIsThereStays(_ name: String) throws {
         let scratch = try Scratch()
-        let refused = try scratch.run("mkdir keys; cd keys; echo mine > \(name); moult keygen --no-password release")
+        let refused = try scratch.moult("mkdir keys; cd keys; echo mine > \(name); moult keygen --no-password release")
         #expect(refused.status == 3)
         #expect(
             refused.err
                 == "moult: error: \(name) is there already: a key that is lost is lost for ever\n  Name another one, or move that file away.\n"
         )
-        #expect(try scratch.run("cat keys/*") == (0, "mine\n", ""))
+        #expect(try scratch.moult("cat keys/*") == (0, "mine\n", ""))
     }
 }

@@ -3,6 +3,7 @@ import MoultBasics
 import MoultCommand
 import MoultEngine
 import StepKit
+import TestSupport
 import Testing
 
 /// A command with more steps than the built-in ones.

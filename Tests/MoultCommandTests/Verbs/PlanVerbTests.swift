@@ -145,7 +145,7 @@ import Testing
         try world.install()
         let text = try text("moult plan --out p rel/test-1.0.0.json --app 3.4.0")
         #expect(text.hasSuffix("\napply with: moult apply --plan p\n"))
-        let saved = try Plan(json: JSON(parsing: world.scratch.read("p"), source: "p"), source: "p")
+        let saved = try Plan(json: JSON(parsing: world.scratch.text("p"), source: "p"), source: "p")
         #expect(saved.to.version == Version(1, 0, 0))
         #expect(saved.request.app == Version(3, 4, 0))
         #expect(try world.run("moult plan -q --out p rel/test-1.0.0.json").status == 2)

@@ -20,7 +20,7 @@ import Testing
 
     @discardableResult
     private func must(_ line: String) throws -> String {
-        let ended = try scratch.run(line)
+        let ended = try scratch.moult(line)
         try #require(ended.status == 0, "\(line): \(ended.err)\(ended.out)")
         return ended.out
     }
@@ -82,10 +82,10 @@ import Testing
         #expect(try must(set) == before)
         let json = try JSON(parsing: try must("moult reset user --salvage-again --json"), source: "reset")
         #expect(json["salvage"]?["whole"]?.bool == true && json["salvage"]?["rows"]?.integer == 2)
-        let both = try scratch.run("moult reset user --salvage-again --dry-run")
+        let both = try scratch.moult("moult reset user --salvage-again --dry-run")
         #expect(both.status == 64)
         #expect(both.err.contains("--salvage-again and --dry-run exclude each other"))
-        let cache = try scratch.run("moult reset thumbs --salvage-again")
+        let cache = try scratch.moult("moult reset thumbs --salvage-again")
         #expect(cache.status == 3)
         #expect(cache.err.contains("there is nothing of thumbs to salvage"))
     }
@@ -95,19 +95,19 @@ import Testing
     {
         // Where nothing may be mounted, there is no small disk.
         try must("mkdir small")
-        guard try scratch.run("mount -t tmpfs -o size=6m tmpfs small").status == 0 else { return }
-        defer { _ = try? scratch.run("umount small") }
+        guard try scratch.moult("mount -t tmpfs -o size=6m tmpfs small").status == 0 else { return }
+        defer { _ = try? scratch.moult("umount small") }
         try must("mv store small/store && ln -s small/store store")
         try must(
             "sqlite3 store/user.db \"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000) "
                 + "INSERT INTO note(text) SELECT hex(zeroblob(500)) FROM n\"")
         // Room for the reset, and not for copies of what is set aside.
         try must("dd if=/dev/zero of=small/ballast bs=1M count=2 status=none")
-        let ended = try scratch.run("moult reset user --set-user-data-aside --store small/store")
+        let ended = try scratch.moult("moult reset user --set-user-data-aside --store small/store")
         #expect(ended.status == 0, "\(ended.err)")
         #expect(ended.out.contains("  nothing was salvaged: "), "\(ended.out)")
         #expect(ended.out.contains("  Free some space, then salvage the old files: moult reset user --salvage-again\n"))
-        let again = try scratch.run("moult reset user --salvage-again --store small/store")
+        let again = try scratch.moult("moult reset user --salvage-again --store small/store")
         #expect(again.status != 0)
         #expect(again.err.contains("cannot salvage user again"), "\(again.err)")
         try must("rm small/ballast && mount -o remount,size=64m small")
@@ -124,7 +124,7 @@ import Testing
     ])
     func refusals(words: String, status: Int32, what: String, now: String) throws {
         let before = try Tree(store)
-        let ended = try scratch.run("moult \(words)")
+        let ended = try scratch.moult("moult \(words)")
         #expect(ended.status == status)
         #expect(ended.err.contains(what) && ended.err.contains(now), "\(ended.err)")
         #expect(try Tree(store) == before)
@@ -133,7 +133,7 @@ import Testing
     @Test func aDryRunChangesNothing() throws {
         try Broken.noDatabase.make("user.db", in: store)
         let before = try Tree(store)
-        let ended = try scratch.run("moult reset user --set-user-data-aside --dry-run")
+        let ended = try scratch.moult("moult reset user --set-user-data-aside --dry-run")
         #expect(ended.status == 2)
         #expect(ended.out.contains("user.db and its sidecar files go to quarantine"))
         #expect(try Tree(store) == before)
@@ -147,8 +147,8 @@ import Testing
     ])
     func aSealedOneIsAppliedAgain(damage: String) throws {
         try must(damage)
-        #expect(try scratch.run("moult verify").status == 1)
-        #expect(try scratch.run("moult reset food").status == 3)
+        #expect(try scratch.moult("moult verify").status == 1)
+        #expect(try scratch.moult("moult reset food").status == 3)
         try must("moult apply rel/test-1.0.0.json")
         #expect(try must("moult sql 'SELECT name FROM food.food'") == "name\negg\n")
         #expect(try must("moult verify --deep").hasSuffix("all sound\n"))
@@ -170,7 +170,7 @@ import Testing
         try giveAway()
         try must("chown 0 store/\(name).db && chmod 000 store/\(name).db")
         let words = name == "user" ? " --set-user-data-aside" : ""
-        let ended = try scratch.run("\(Self.asNobody)moult reset \(name)\(words)")
+        let ended = try scratch.moult("\(Self.asNobody)moult reset \(name)\(words)")
         #expect(ended.status == 0, "\(ended.err)")
         #expect(ended.out.contains("begins anew: \(store)/\(name).db"))
         #expect(try Files.facts("\(store)/\(name).db")?.mode == 0o644)
@@ -188,7 +188,7 @@ import Testing
         let ours: Set = [".moult/history.jsonl", ".moult/transactions", ".moult/quarantine"]
         func tree() throws -> Tree { try Tree(store, times: false, skipping: ours) }
         let before = try tree()
-        let ended = try scratch.run("\(Self.asNobody)moult reset user --set-user-data-aside")
+        let ended = try scratch.moult("\(Self.asNobody)moult reset user --set-user-data-aside")
         #expect([1, 5].contains(ended.status))
         #expect(ended.err.contains(store), "\(ended.err)")
         #expect(try tree() == before)

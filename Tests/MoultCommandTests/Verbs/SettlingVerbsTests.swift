@@ -30,7 +30,7 @@ import Testing
 
     private func crashAfterTheFlip() throws {
         try crash {
-            guard case .done(.apply, let effect) = $0, case .point = effect.change else { return false }
+            guard case .done(.apply, let effect) = $0, case .switchCurrent = effect.change else { return false }
             return true
         }
     }

@@ -243,10 +243,10 @@ import Testing
         case .planning: #expect(run.out == "")
         case .preparing: #expect(run.out.hasPrefix("test 1.0.0 -> 2.0.0 ") && run.out.hasSuffix(", not signed)\n\n"))
         }
-        var message = wrong.message.replacing("{dir}", with: world.scratch.directory)
+        var message = wrong.message.replacing("{dir}", with: world.scratch.path)
             .replacing("{generation}", with: try world.generation(world.first))
         if message.contains("{bundle}") || message.contains("{sealed}") {
-            let manifest = try JSON(parsing: world.scratch.read(world.second), source: world.second)
+            let manifest = try JSON(parsing: world.scratch.text(world.second), source: world.second)
             let sealed = manifest["databases"]?["food"]?["sha256"]?.string ?? ""
             message = message.replacing("{bundle}", with: "\(manifest["bundle"]?["size"]?.integer ?? 0)")
                 .replacing("{sealed}", with: sealed.prefix(8))

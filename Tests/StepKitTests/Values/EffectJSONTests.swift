@@ -13,12 +13,15 @@ import Testing
             #"{"do":"adopt","path":"food.db","generation":"0+adopted"}"#
         ),
         (.seal(member: "food.db", size: 1 << 33), #"{"do":"seal","member":"food.db","size":8589934592}"#),
-        (.stock(member: "p.db", size: 3), #"{"do":"stock","member":"p.db","size":3}"#),
-        (.refer(target: "/usr/share/food.db", size: 0), #"{"do":"refer","target":"/usr/share/food.db","size":0}"#),
+        (.keepTemplate(member: "p.db", size: 3), #"{"do":"stock","member":"p.db","size":3}"#),
+        (
+            .linkInPlace(target: "/usr/share/food.db", size: 0),
+            #"{"do":"refer","target":"/usr/share/food.db","size":0}"#
+        ),
         (.restore(generation: "1.0.0+0badc0de"), #"{"do":"restore","generation":"1.0.0+0badc0de"}"#),
-        (.seat(generation: "2.0.0+0badc0de"), #"{"do":"seat","generation":"2.0.0+0badc0de"}"#),
-        (.point(to: "b", from: "a"), #"{"do":"point","to":"b","from":"a"}"#),
-        (.point(to: "b", from: nil), #"{"do":"point","to":"b"}"#),
+        (.installGeneration(generation: "2.0.0+0badc0de"), #"{"do":"seat","generation":"2.0.0+0badc0de"}"#),
+        (.switchCurrent(to: "b", from: "a"), #"{"do":"point","to":"b","from":"a"}"#),
+        (.switchCurrent(to: "b", from: nil), #"{"do":"point","to":"b"}"#),
         (.link(path: "food.db", member: "f.db"), #"{"do":"link","path":"food.db","member":"f.db"}"#),
         (.create(path: "p.db", size: 7), #"{"do":"create","path":"p.db","size":7}"#),
         (
@@ -80,10 +83,10 @@ import Testing
         case .unlink: 3
         case .adopt: 4
         case .seal: 5
-        case .refer: 6
+        case .linkInPlace: 6
         case .restore: 7
-        case .seat: 8
-        case .point: 9
+        case .installGeneration: 8
+        case .switchCurrent: 9
         case .link: 10
         case .create: 11
         case .keep: 12
@@ -93,7 +96,7 @@ import Testing
         case .quarantine: 16
         case .replace: 17
         case .migrate: 18
-        case .stock: 19
+        case .keepTemplate: 19
         case .move: 20
         case .restoreRows: 21
         case .postpone: 22

@@ -16,12 +16,12 @@ enum DifferenceFrame {
     /// The columns, or nil if it is not such a frame.
     static func decode(_ frame: UnsafeRawBufferPointer) throws -> [UInt8]? {
         guard frame.first == mark else { return nil }
-        guard frame.count >= headerSize else { throw Refusal.difference }
+        guard frame.count >= headerSize else { throw ArchiveRefusal.difference }
         let size = Int(UInt32(littleEndian: frame.loadUnaligned(fromByteOffset: 1, as: UInt32.self)))
         let expected = UInt32(littleEndian: frame.loadUnaligned(fromByteOffset: 5, as: UInt32.self))
-        guard size <= mostColumns else { throw Refusal.difference }
+        guard size <= mostColumns else { throw ArchiveRefusal.difference }
         let columns = try LzmaCoder(contentSize: size).decode(Array(frame[headerSize...]), size: size)
-        guard crc(columns) == expected else { throw Refusal.difference }
+        guard crc(columns) == expected else { throw ArchiveRefusal.difference }
         return columns
     }
 

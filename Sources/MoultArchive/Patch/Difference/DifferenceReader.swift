@@ -16,7 +16,7 @@ struct DifferenceReader {
         var rest = ColumnReader(bytes)
         let sizes = try DifferenceWriter.Column.allCases.map { _ in try rest.number() }
         columns = try sizes.map { ColumnReader(try rest.take($0)) }
-        guard rest.isEmpty else { throw Refusal.difference }
+        guard rest.isEmpty else { throw ArchiveRefusal.difference }
     }
 
     /// Fills the piece, which must be exactly as large as what is told.
@@ -28,27 +28,27 @@ struct DifferenceReader {
             place += literals
             if place == piece.count { break }
             let count = try number(.counts, most: piece.count - place)
-            guard count > 0 else { throw Refusal.difference }
+            guard count > 0 else { throw ArchiveRefusal.difference }
             let from = try shift(at: place, count) + place
             try read(UnsafeRawBufferPointer(rebasing: old[from..<from + count]), into: piece, place)
             place += count
         }
         // The last number of equal bytes is followed by nothing.
         if isEqualNext { equal = try number(.equal, most: 0) }
-        guard equal == 0, unequal == 0, columns.allSatisfy(\.isEmpty) else { throw Refusal.difference }
+        guard equal == 0, unequal == 0, columns.allSatisfy(\.isEmpty) else { throw ArchiveRefusal.difference }
     }
 
     private mutating func shift(at place: Int, _ count: Int) throws -> Int {
-        guard let told = try take(.guesses, 1).first else { throw Refusal.difference }
+        guard let told = try take(.guesses, 1).first else { throw ArchiveRefusal.difference }
         let (number, isOff) = (Int(told & ~DifferenceWriter.isOff), told & DifferenceWriter.isOff != 0)
-        guard number < ShiftGuesses.count else { throw Refusal.difference }
+        guard number < ShiftGuesses.count else { throw ArchiveRefusal.difference }
         var shift = guesses.guess(number, at: place)
         if isOff {
             let off = try self.number(.offsets, most: .max)
             shift &+= off >> 1 ^ -(off & 1)
         }
         let from = shift &+ place
-        guard from >= 0, from <= old.count - count else { throw Refusal.difference }
+        guard from >= 0, from <= old.count - count else { throw ArchiveRefusal.difference }
         guesses.note(shift, end: from + count)
         return shift
     }
@@ -76,7 +76,7 @@ struct DifferenceReader {
             } else {
                 unequal = try number(.unequal, most: .max)
                 // Else it would go round for ever.
-                guard unequal > 0 else { throw Refusal.difference }
+                guard unequal > 0 else { throw ArchiveRefusal.difference }
                 isEqualNext = true
                 continue
             }
@@ -91,7 +91,7 @@ struct DifferenceReader {
 
     private mutating func number(_ column: DifferenceWriter.Column, most: Int) throws -> Int {
         let number = try columns[column.rawValue].number()
-        guard number <= most else { throw Refusal.difference }
+        guard number <= most else { throw ArchiveRefusal.difference }
         return number
     }
 
@@ -109,7 +109,7 @@ private struct ColumnReader {
     var isEmpty: Bool { rest.isEmpty }
 
     mutating func take(_ count: Int) throws -> UnsafeRawBufferPointer {
-        guard count <= rest.count else { throw Refusal.difference }
+        guard count <= rest.count else { throw ArchiveRefusal.difference }
         defer { rest = UnsafeRawBufferPointer(rebasing: rest[count...]) }
         return UnsafeRawBufferPointer(rebasing: rest[..<count])
     }
@@ -123,11 +123,11 @@ private struct ColumnReader {
             if byte < 0x80 { return number }
             shift += 7
         }
-        throw Refusal.difference
+        throw ArchiveRefusal.difference
     }
 }
 
-extension Refusal {
+extension ArchiveRefusal {
     /// What a piece of a patch tells cannot be.
-    static let difference = Refusal(.archiveDamaged, "one of its pieces is damaged", now: "Get the patch again.")
+    static let difference = ArchiveRefusal(.archiveDamaged, "one of its pieces is damaged", now: "Get the patch again.")
 }

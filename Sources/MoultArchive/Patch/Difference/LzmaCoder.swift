@@ -7,7 +7,7 @@ struct LzmaCoder {
     /// Takes the size of the content, which the caller has limited: the dictionary is as large.
     init(contentSize: Int) throws {
         guard lzma_lzma_preset(&options, moult_lzma_extreme) == 0 else {
-            throw Refusal(.archiveLibrary, "xz has no such preset", now: nil)
+            throw ArchiveRefusal(.archiveLibrary, "xz has no such preset", now: nil)
         }
         options.dict_size = UInt32(max(1 << 12, contentSize))
         // Two bits of the previous byte predict the next one; its position does not.
@@ -24,7 +24,7 @@ struct LzmaCoder {
             }
             if result == LZMA_OK { filled = count }
         }
-        guard !packed.isEmpty else { throw Refusal(.archiveLibrary, "xz cannot pack", now: nil) }
+        guard !packed.isEmpty else { throw ArchiveRefusal(.archiveLibrary, "xz cannot pack", now: nil) }
         return packed
     }
 
@@ -33,7 +33,7 @@ struct LzmaCoder {
         var stream = lzma_stream()
         defer { lzma_end(&stream) }
         guard withFilters({ lzma_raw_decoder(&stream, $0) }) == LZMA_OK else {
-            throw Refusal(.archiveLibrary, "xz cannot start", now: nil)
+            throw ArchiveRefusal(.archiveLibrary, "xz cannot start", now: nil)
         }
         let plain = packed.withUnsafeBufferPointer { packed in
             [UInt8](unsafeUninitializedCapacity: size) { plain, filled in
@@ -46,7 +46,7 @@ struct LzmaCoder {
                 filled = size - stream.avail_out
             }
         }
-        guard plain.count == size else { throw Refusal.difference }
+        guard plain.count == size else { throw ArchiveRefusal.difference }
         return plain
     }
 

@@ -1,0 +1,92 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultSandbox
+internal import MoultTrust
+internal import StepKit
+
+/// Proves one file that came in against what the manifest says of it. The file is hostile until all of this has passed.
+struct ContentCheck {
+    let database: Database
+    let path: String
+    let release: Manifest
+    /// The file of the same database that is in service now, to compare with.
+    let old: String?
+
+    /// A staged file is not what the release promises.
+    static let code = MoultError.Code(620)
+    /// A check that takes longer than this many seconds was made to.
+    static let deadline = 600
+
+    /// Bundle members were digested while they were unpacked; a file in place is read only if the release asks for it.
+    func proveDigest() throws {
+        guard database.place == .inPlace, database.verify == .full else { return }
+        let digest = try SHA256.digest(ofFileAt: path).hex
+        if digest != database.sha256 {
+            throw failed(
+                "its SHA-256 is \(digest.prefix(8))…, and the manifest says \(database.sha256.prefix(8))…",
+                now: "Build and seal it again, both together.")
+        }
+    }
+
+    /// What the database is asked.
+    var exam: Validation {
+        let isRead = database.place == .generation || database.verify == .full
+        var exam = Validation(
+            name: database.member, path: path,
+            depth: !isRead ? .header : database.verify == .full ? .full : .quick, deadline: Self.deadline)
+        // What was unpacked is ours, and nothing is let write to it.
+        exam.isWritable = database.place != .inPlace
+        exam.wantsIdentity = database.identity != .init()
+        exam.wantsForeignKeys = database.verify == .full
+        exam.queries = GoldenQueries(database: database, release: release).queries
+        let tables = ChangeBudget(database: database, release: release).tables
+        if let old, !tables.isEmpty { (exam.old, exam.tables) = (old, tables) }
+        return exam
+    }
+
+    /// Judges what the database answered.
+    func prove(_ report: ValidationReport) throws {
+        func found<Fact>(_ fact: Fact?) throws -> Fact {
+            if let fact { return fact }
+            throw report.failure ?? failed("it did not answer")
+        }
+        guard report.isOpen else {
+            throw MoultError(
+                Self.code, what: "\(database.member) is no sound database",
+                why: report.failure.map { $0.why ?? $0.description },
+                now: "Publish the release again from a sound file.", cause: report.failure)
+        }
+        if report.isWAL {
+            throw failed(
+                "it is in WAL mode, and would need sidecars to be read",
+                now: "Publish it in rollback mode: PRAGMA journal_mode=DELETE.")
+        }
+        if exam.wantsIdentity { try prove(found(report.identity)) }
+        let findings = try found(report.findings)
+        if let first = findings.first {
+            throw failed(findings.count == 1 ? first : "\(first), and \(counted(findings.count - 1, "more finding"))")
+        }
+        try GoldenQueries(database: database, release: release).prove(report.answers)
+        if let failure = report.failure { throw failure }
+        try ChangeBudget(database: database, release: release).prove(report.rows)
+    }
+
+    private func prove(_ found: ValidationReport.Identity) throws {
+        let wanted = database.identity
+        if let id = wanted.applicationID, id != found.applicationID {
+            throw failed("its application_id is \(found.applicationID), and the manifest says \(id)")
+        }
+        if let version = wanted.userVersion, version != found.userVersion {
+            throw failed("its user_version is \(found.userVersion), and the manifest says \(version)")
+        }
+        if let schema = wanted.schema, found.schema != schema {
+            throw failed(
+                "its schema is another one than the manifest says (\(found.schema.prefix(15))…, not \(schema.prefix(15))…)"
+            )
+        }
+    }
+
+    private func failed(_ why: String, now: String = "Publish the release again with the right file.") -> MoultError {
+        MoultError(Self.code, what: "\(database.member) is not what the release promises", why: why, now: now)
+    }
+}

@@ -1,0 +1,68 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultSQLite
+internal import MoultTrust
+internal import StepKit
+
+/// After the switch: the app's path must reach the very file that was proven, with no sidecar that would change it.
+struct PostSwitchCheck {
+    let database: Database
+    let context: PlanContext
+
+    func prove() throws {
+        let path = context.store.path(context.path(of: database))
+        guard let reached = try Files.factsThroughLinks(path) else {
+            throw failed("\(path) leads nowhere")
+        }
+        guard database.kind.isSealed else {
+            // What the operator puts back from quarantine may have the schema of its own release.
+            if database.kind != .shared, context.creates(context.path(of: database)), context.restoring == nil {
+                try proveSchema(path)
+            }
+            return
+        }
+        let proven = context.store.path(ofMember: database.member, in: context.generation)
+        let expected = try Files.factsThroughLinks(proven)
+        guard let expected,
+            (reached.device, reached.inode, reached.size) == (expected.device, expected.inode, expected.size)
+        else {
+            throw failed("\(path) does not reach \(proven)")
+        }
+        // SQLite looks for sidecars beside the file that links lead to, older versions beside the link.
+        let beside = try Files.target(ofLink: proven) ?? proven
+        for suffix in ["-wal", "-shm", "-journal"] {
+            for name in [path + suffix, beside + suffix] where try Files.facts(name) != nil {
+                throw failed("\(name) lies beside it and would change what is read")
+            }
+        }
+    }
+
+    /// A new living file opens, and has the schema of the file as it was published.
+    private func proveSchema(_ path: String) throws {
+        let published = context.store.path(ofMember: database.member, in: context.generation)
+        if context.bringsBackAdopted, case .unfit = try Fitness.of(published, judge: { _ in nil }) {
+            // It was not a sound database before moult either.
+            return try proveBytes(path, published)
+        }
+        do {
+            let expected = try SchemaShape(of: Connection(path: published, access: .immutable))
+            if let lack = try NonInvasiveReader.into(path, { try SchemaShape(of: $0) }).lacks(of: expected).first {
+                throw failed("\(path): \(lack)")
+            }
+        } catch let error as MoultError where error.outcome == .busy {
+            // Somebody works with it already, and could not if it did not open.
+        }
+    }
+
+    private func proveBytes(_ path: String, _ published: String) throws {
+        guard try SHA256.digest(ofFileAt: path) == SHA256.digest(ofFileAt: published) else {
+            throw failed("\(path) is not the file \(published)")
+        }
+    }
+
+    private func failed(_ why: String) -> MoultError {
+        MoultError(
+            MoultError.Code(720), what: "\(database.name) is not what was installed", why: why,
+            now: "See who writes there, then apply again.")
+    }
+}

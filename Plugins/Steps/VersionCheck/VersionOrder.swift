@@ -1,0 +1,47 @@
+internal import MoultBasics
+internal import StepKit
+
+/// Whether a release may come after the installed one.
+struct VersionOrder {
+    let context: PlanContext
+
+    private var new: Manifest { context.release }
+    private var downgradeAllowed: Bool { context.policy.follow == .match || context.policy.allowDowngrade }
+
+    func finding() throws -> String {
+        guard let old = context.installed else { return "nothing installed: \(new.version) is the first" }
+        if context.generation == context.installedGeneration { return "\(new.version) is installed" }
+        if new.version.precedes(old.version) { return try downgrade(from: old) }
+        if new.version.ranksWith(old.version) { return try sameVersion(as: old) }
+        // A higher version with a lower sequence is an old release in new clothes.
+        if new.sequence <= old.sequence, !downgradeAllowed {
+            throw MoultError.refusal(
+                what:
+                    "release \(new.version) has sequence \(new.sequence), and the installed \(old.version) has \(old.sequence)",
+                why: "a newer release must have a higher sequence",
+                now: "Publish it with a higher sequence, or say --allow-downgrade.")
+        }
+        return "installed \(old.version) < \(new.version)"
+    }
+
+    private func downgrade(from old: Manifest) throws -> String {
+        guard downgradeAllowed else {
+            throw MoultError.refusal(
+                what: "release \(new.version) is older than the installed \(old.version)",
+                why: "this store follows only upward",
+                now: "If you mean it: moult apply --allow-downgrade, or go back with: moult rollback")
+        }
+        return "installed \(old.version) > \(new.version): a downgrade, "
+            + (context.policy.allowDowngrade ? "allowed" : "followed to match")
+    }
+
+    private func sameVersion(as old: Manifest) throws -> String {
+        guard downgradeAllowed else {
+            throw MoultError.refusal(
+                what: "version \(new.version) is installed already, with other content",
+                why: "its manifest is another one than that of generation \(context.installedGeneration ?? "")",
+                now: "Publish changed content under a new version, or say --allow-downgrade.")
+        }
+        return "installed \(old.version) has other content than this \(new.version)"
+    }
+}

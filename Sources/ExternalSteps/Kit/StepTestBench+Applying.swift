@@ -1,0 +1,151 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import StepKit
+
+extension StepTestBench {
+    /// One effect: done, done again, taken back, and broken off at every point between.
+    func apply(_ step: ExternalStep, _ effect: Effect, _ plan: PlanContext) {
+        let name = { (what: String) in "\(what): \(effect.text)" }
+        let intents = TrialIntents()
+        func run(_ message: String, _ adjust: @escaping (inout StepConversation) -> Void = { _ in }) throws {
+            let context = ApplyContext(plan: plan, staging: staging, changes: NoChanges(), intents: intents)
+            var applying = Applying(step: step, effect: effect, context: context)
+            applying.adjust = adjust
+            try applying.run(message, step.trusted())
+        }
+        var before: [String: String] = [:]
+        var after: [String: String] = [:]
+        check(name("undo of what was not begun")) {
+            before = try content()
+            try run("undo")
+            try prove(before, "undoing what was not begun")
+            return nil
+        }
+        var count = 0
+        guard
+            check(
+                name("apply"),
+                {
+                    try run("apply")
+                    after = try content()
+                    count = intents.mine.count
+                    return counted(count, "intent")
+                })
+        else { return }
+        check(name("apply again")) {
+            try run("apply")
+            try prove(after, "doing it twice")
+            return nil
+        }
+        guard
+            check(
+                name("undo"),
+                {
+                    try run("undo")
+                    try prove(before, "taking it back")
+                    return nil
+                })
+        else { return }
+        check(name("undo again")) {
+            try run("undo")
+            try prove(before, "taking it back twice")
+            return nil
+        }
+        for point in 0...count { interrupted(at: point, of: count, name, intents, before, after, run) }
+        check(name("cancel")) {
+            intents.list = []
+            // It may still come to its end, or say that it was cancelled; what it must not do is go on.
+            do {
+                try run("apply") {
+                    $0.seconds = 5
+                    $0.extra = Array("{\"message\":\"cancel\"}\n".utf8)
+                }
+            } catch let error as MoultError
+                where error.code == .stepRefused || error.why?.contains("and without a result") == true
+            {}
+            try run("undo")
+            try prove(before, "taking back what was cancelled")
+            try run("apply")
+            return nil
+        }
+    }
+
+    /// A step in Swift cannot be killed alone: it is done, done again, and taken back.
+    func applyOwn(_ step: any Step, _ effect: Effect, _ plan: PlanContext) {
+        let context = ApplyContext(plan: plan, staging: staging, changes: NoChanges(), intents: TrialIntents())
+        var before: [String: String] = [:]
+        var after: [String: String] = [:]
+        check("apply: \(effect.text)") {
+            before = try content()
+            try step.apply(effect, context)
+            after = try content()
+            return nil
+        }
+        check("apply again: \(effect.text)") {
+            try step.apply(effect, context)
+            try prove(after, "doing it twice")
+            return nil
+        }
+        for again in ["", " again"] {
+            check("undo\(again): \(effect.text)") {
+                try step.undo(effect, context)
+                try prove(before, "taking it back\(again)")
+                return nil
+            }
+        }
+    }
+
+    /// Killed after an intent was noted and before it was told so; the last point is when it says that it is done.
+    private func interrupted(
+        at point: Int, of count: Int, _ name: (String) -> String, _ intents: TrialIntents, _ before: [String: String],
+        _ after: [String: String], _ run: (String, @escaping (inout StepConversation) -> Void) throws -> Void
+    ) {
+        func kill() throws {
+            intents.list = []
+            intents.killAt = point < count ? point + 1 : 0
+            defer { intents.killAt = 0 }
+            do {
+                try run("apply") { conversation in
+                    if point == count { conversation.onResult = { throw StepConversation.Killed() } }
+                }
+            } catch is StepConversation.Killed { return }
+            throw Finding("it did not come to the point at which it was to be killed")
+        }
+        check(name("killed at point \(point + 1) of \(count + 1), then undo")) {
+            try kill()
+            try run("undo") { _ in }
+            try prove(before, "taking back what was broken off")
+            return nil
+        }
+        check(name("killed at point \(point + 1) of \(count + 1), then apply")) {
+            try kill()
+            try run("apply") { _ in }
+            try prove(after, "finishing what was broken off")
+            try run("undo") { _ in }
+            return nil
+        }
+    }
+
+    private func prove(_ expected: [String: String], _ what: String) throws {
+        let now = try content()
+        let other = Set(now.keys).union(expected.keys).filter { now[$0] != expected[$0] }.sorted()
+        if let path = other.first { throw Finding("after \(what) \(path) is not as it must be") }
+    }
+}
+
+/// The journal of a trial, in memory.
+final class TrialIntents: Intents, @unchecked Sendable {
+    // Unchecked: a step is tried on one thread.
+    var list: [JSON] = []
+    /// Those of the step itself.
+    var mine: [JSON] { list.filter { $0[Applying.mark] == nil } }
+    /// The number of the intent at which the step is killed; 0 for never.
+    var killAt = 0
+
+    func add(_ intent: JSON, for effect: Effect) throws {
+        list.append(intent)
+        guard intent[Applying.mark] == nil else { return }
+        if mine.count == killAt { throw StepConversation.Killed() }
+    }
+    func all(for effect: Effect) -> [JSON] { list }
+}

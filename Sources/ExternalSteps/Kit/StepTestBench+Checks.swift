@@ -1,0 +1,171 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultStore
+internal import StepKit
+
+extension StepTestBench {
+    func run() throws {
+        try makeStore()
+        if let own = options.own { return try tryOut(own) }
+        var program: StepExecutable?
+        guard
+            check(
+                "program",
+                {
+                    program = try StepExecutable(Files.absolute(options.executable));
+                    return program.map { "SHA-256 \($0.sha256)" }
+                }),
+            let program
+        else { return }
+        var description: StepDescription?
+        guard
+            check(
+                "handshake",
+                {
+                    description = try self.describe(program, .object([]));
+                    return description.map { "\($0.name) \($0.version): \($0.summary)" }
+                }),
+            let description
+        else { return }
+        check("unknown fields") {
+            let other = try self.describe(program, ["fieldOfALaterVersion": ["a": 1]])
+            if other != description { throw Finding("with a field that it cannot know it describes itself otherwise") }
+            return nil
+        }
+        refusals(program, description)
+        try tryOut(step(description, program))
+    }
+
+    /// What is the same for a program and for a step in Swift.
+    private func tryOut(_ step: any Step) throws {
+        var context = try planContext()
+        var planned: [Effect] = []
+        guard
+            check(
+                "plan is pure",
+                {
+                    let level: String; (planned, level) = try self.plan(step, context); return level
+                })
+        else { return }
+        check("plan twice") {
+            if try self.plan(step, context).effects != planned { throw Finding("asked again it plans something else") }
+            return counted(planned.count, "effect")
+        }
+        context.planned = planned
+        prepare(step, planned, context)
+        for effect in planned where effect.isCustom {
+            if let step = step as? ExternalStep {
+                apply(step, effect, context)
+            } else {
+                applyOwn(step, effect, context)
+            }
+        }
+        check("clean") {
+            try step.clean(.done, ApplyContext(plan: context, staging: self.staging, changes: NoChanges()))
+            return nil
+        }
+    }
+
+    private func conversation(_ program: StepExecutable, _ scratch: String, _ name: String) -> StepConversation {
+        StepConversation(
+            step: name, executable: program, rights: StepRights(plans: true), scratch: scratch,
+            seconds: options.timeout)
+    }
+
+    private func describe(_ program: StepExecutable, _ more: JSON) throws -> StepDescription {
+        try Files.withScratchDirectory { scratch in
+            let members = JSON.object([.init("protocols", [1])] + (more.members ?? []))
+            return try StepDescription(conversation(program, scratch, "it").ask("describe", members).result)
+        }
+    }
+
+    /// What no step can know must not be answered as if it did.
+    private func refusals(_ program: StepExecutable, _ description: StepDescription) {
+        let wrong: [(String, String)] = [
+            ("unknown message", "{\"message\":\"frobnicate\",\"protocol\":1}\n"),
+            ("other protocol", "{\"message\":\"plan\",\"protocol\":99,\"context\":{}}\n"),
+            ("garbage", "}{ \u{1}\n"),
+        ]
+        for (name, line) in wrong {
+            check(name) {
+                try Files.withScratchDirectory { scratch in
+                    do {
+                        _ = try conversation(program, scratch, description.name).send(Array(line.utf8), as: name)
+                    } catch let error as MoultError {
+                        // An error in order, or an end with a status, is what it should come to.
+                        if error.code == .stepRefused { return "refused with an error" }
+                        if error.why?.contains("and without a result") == true { return "ended with a status" }
+                        throw error
+                    }
+                    throw Finding("it gave a result, although it cannot know what was asked")
+                }
+            }
+        }
+    }
+
+    private func step(_ description: StepDescription, _ program: StepExecutable) -> ExternalStep {
+        var settings = StepSettings(name: description.name, executable: program.path)
+        settings.sha256 = program.sha256
+        settings.timeout = options.timeout
+        settings.prepareTimeout = options.timeout
+        settings.writable = [granted]
+        var step = ExternalStep(settings)
+        step.use = Manifest.StepUse(step: description.name, when: options.when, phase: options.phase, with: parameters)
+        return step
+    }
+
+    private func planContext() throws -> PlanContext {
+        PlanContext(
+            purpose: .update, release: try manifest(), generation: "1.0.0+00000000", installed: nil,
+            installedGeneration: nil, resources: directory,
+            policy: Policy(follow: .newer, moultVersion: moultVersion), store: TrialView(root: store))
+    }
+
+    private func plan(_ step: any Step, _ context: PlanContext) throws -> (effects: [Effect], level: String) {
+        let before = try Footprint([directory])
+        var context = context
+        let level = Level()
+        context.note = { level.text = $1 }
+        let effects = try step.plan(context)
+        if let changed = try Footprint([directory]).changes(since: before).first {
+            throw Finding("it changed \(changed)")
+        }
+        return (effects, level.text)
+    }
+
+    private final class Level: @unchecked Sendable {
+        // Unchecked: the step plans on this very thread.
+        var text = ""
+    }
+
+    private func prepare(_ step: any Step, _ effects: [Effect], _ context: PlanContext) {
+        let prepare = PrepareContext(
+            plan: context, staging: staging, stagedGeneration: generation, progress: { _ in }, warn: { _ in })
+        check("prepare") {
+            try step.prepare(effects, prepare)
+            return nil
+        }
+        check("prepare again") {
+            // After a crash everything is staged anew, and the step's own directory may be there or not.
+            try self.restage()
+            try step.prepare(effects, prepare)
+            return nil
+        }
+    }
+}
+
+/// A store in which nothing is installed.
+private struct TrialView: StoreView {
+    let root: String
+    func look(_ path: String) throws -> Found { .nothing }
+    func path(ofMember member: String, in generation: String) -> String {
+        "\(root)/.moult/generations/\(generation)/\(member)"
+    }
+    func proveSeal(of generation: String) throws {}
+}
+
+/// A core that does nothing: a step of somebody else's does its custom effects only.
+struct NoChanges: Changes {
+    func perform(_ effect: Effect) {}
+    func revert(_ effect: Effect) {}
+}

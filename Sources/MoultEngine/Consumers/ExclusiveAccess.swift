@@ -1,0 +1,52 @@
+internal import Glibc
+internal import MoultBasics
+internal import MoultFiles
+
+/// Waits until nobody has a file open, as an exchange needs it.
+struct ExclusiveAccess {
+    let path: String
+    let stop: () throws -> Void
+
+    /// How long a process has to end after it was told to.
+    private static let grace = Duration.seconds(2)
+
+    /// Until the deadline others may let go by themselves. Then it is an error; or, if that may be, they are ended.
+    func wait(until deadline: ContinuousClock.Instant, mayEnd: Bool, warn: (String) -> Void) throws {
+        if try isFree(by: deadline) { return }
+        guard mayEnd else { throw held() }
+        for signal in [SIGTERM, SIGKILL] {
+            for holder in try OpenFiles.holders(of: [path]) {
+                let name = signal == SIGTERM ? "TERM" : "KILL"
+                warn("\(holder.description) still has \(path) open, and is ended by \(name)")
+                // It may have ended by itself meanwhile; whether the file is free is looked at next.
+                _ = kill(holder.pid, signal)
+            }
+            if try isFree(by: .now + Self.grace) { return }
+        }
+        throw held()
+    }
+
+    /// A lease is granted only if nobody has the file open, whoever it is.
+    private func isFree(by deadline: ContinuousClock.Instant) throws -> Bool {
+        while true {
+            guard let facts = try Files.facts(path), facts.kind == .file else { return true }
+            if try WriteLease.take(path, patience: .zero) != nil { return true }
+            if ContinuousClock.now >= deadline { return false }
+            try stop()
+            usleep(10_000)
+        }
+    }
+
+    private func held() -> MoultError {
+        // Others' processes may hold it, of which we may not know.
+        let holders = (try? OpenFiles.holders(of: [path]).map(\.description)) ?? []
+        // Nor is it worth another error where our own table of open files cannot be read.
+        let isOurs = (try? OpenFiles.isOpenHere(path)) ?? false
+        let who = holders + (isOurs ? ["this process"] : [])
+        return MoultError(
+            .inUse, .busy, what: "\(path) is in use",
+            why:
+                "\(who.isEmpty ? "a process" : who.joined(separator: ", ")) has it open, after the consumers were told",
+            now: "Nothing was changed. Stop that program and try again, or have it ended: --force-after SECONDS")
+    }
+}

@@ -1,0 +1,263 @@
+internal import MoultBasics
+internal import MoultFiles
+package import MoultStore
+internal import StepKit
+
+/// Finishes or cleans away what a crash left: before the decision there is nothing to keep, after it the update goes on.
+package struct CrashRecovery {
+    let layout: StoreLayout
+    let steps: StepSet
+    let tell: @Sendable (Event) -> Void
+    let consumers: [Consumer]
+    let forceAfter: Int?
+    /// Whether consumers may be told to let go, where that is needed to finish an update.
+    let mayRelease: Bool
+
+    package init(
+        layout: StoreLayout, steps: StepSet, tell: @escaping @Sendable (Event) -> Void, consumers: [Consumer],
+        forceAfter: Int?, mayRelease: Bool
+    ) {
+        (self.layout, self.steps, self.tell) = (layout, steps, tell)
+        (self.consumers, self.forceAfter, self.mayRelease) = (consumers, forceAfter, mayRelease)
+    }
+
+    /// After so many crashes in a row somebody must look: settling itself may be what crashes.
+    static let mostAttempts = 3
+
+    package struct Result: Sendable, Equatable {
+        package enum Ending: String, Sendable {
+            /// Nothing had been decided: what was staged is gone.
+            case cleaned
+            /// The decided update was finished.
+            case finished
+            /// An undo that had been begun was finished.
+            case undone
+        }
+        package let transaction: String
+        package let ending: Ending
+        /// What it was, in words.
+        package let update: String
+        package let from: Generation.Reference?
+        package let to: Generation.Reference?
+
+        package var text: String {
+            switch ending {
+            case .cleaned: "\(update) had been interrupted before it changed anything; what it had staged was removed"
+            case .finished: "\(update) had been interrupted halfway; it was finished"
+            case .undone: "\(update) had been interrupted halfway; it was undone"
+            }
+        }
+    }
+
+    /// Settles everything; needs the store's lock. `back` goes back instead of forward, on the operator's word.
+    package func settle(patiently: Bool = false, back: Bool = false) throws -> [Result] {
+        for directory in [layout.quarantine, layout.transactions] { try CacheTag.remove(from: directory) }
+        // An update may have ended between giving a file another name and recording what that changed.
+        try LinkedFiles(layout).refresh()
+        // What a collection had thrown away is no update.
+        for trash in try Transaction.all(layout) where trash.isTrash { try trash.remove() }
+        try sweep()
+        let results = try Transaction.unfinished(layout).map { transaction in
+            let result = try settle(transaction, patiently: patiently, back: back)
+            tell(.settled(result))
+            return result
+        }
+        return results
+    }
+
+    /// Removes what killed commands left behind and no update will use.
+    private func sweep() throws {
+        let settings = try Settings.read(layout)
+        try QuarantineShelf(layout: layout, settings: settings).sweep(except: Transaction.unfinished(layout).map(\.id))
+        for file in [layout.settings, layout.links, ReplayGuard.path(layout)] { try Files.remove("\(file).new") }
+        try History.dropTornLine(layout)
+    }
+
+    private func settle(_ transaction: Transaction, patiently: Bool, back: Bool) throws -> Result {
+        let state = try transaction.journal.read()
+        func ended(_ ending: Result.Ending) throws -> Result {
+            let result = Result(
+                transaction: transaction.id, ending: ending, update: state.plan?.words ?? "an update",
+                from: state.plan?.from, to: state.plan?.to)
+            if let plan = state.plan {
+                try JournalModeRestore.restore(plan, layout, wal: state.wal, isInstalled: ending == .finished)
+                try Displacement.settle(transaction, plan, isInstalled: ending == .finished)
+                // Before the history: once that has the update, it is over.
+                if ending == .finished { try ReplayGuard.note(plan, transaction) }
+                try record(plan, ending, result.text)
+                let calls = try calls(transaction, plan, state)
+                _ = calls.reload(ending == .finished ? .installed : .undone, everybody: ending != .cleaned)
+            }
+            try transaction.remove()
+            return result
+        }
+        guard let plan = state.plan, let inodes = state.decided else {
+            if let plan = state.plan, !steps.others(of: plan).isEmpty { tidyUp(transaction, plan) }
+            return try ended(.cleaned)
+        }
+        if state.isOver { return try ended(state.undoing == nil ? .finished : .undone) }
+        if state.attempts >= Self.mostAttempts, !patiently { throw tooOften(plan, state.attempts) }
+        let applier = try applier(transaction, plan, inodes, digests: state.isCopied ? state.digests : nil)
+        let isForward = state.undoing == nil && !back
+        // Whoever has a living file open is told to try later; that is no failed attempt.
+        if isForward {
+            if mayRelease { try calls(transaction, plan, state).release() }
+            try holdAgain(transaction, applier, state)
+        }
+        if back, state.undoing == nil { try applier.performer.proveRevocable() }
+        try transaction.journal.attempt()
+        do {
+            if !isForward {
+                if state.undoing == nil { try transaction.journal.undoing("the operator said so") }
+                try applier.back(plan.effects)
+                try transaction.journal.end("undone")
+                for text in applier.clean(.undone) { tell(.warning(text)) }
+                return try ended(.undone)
+            }
+            // A later update may have gone over this one whose end a power cut forgot: then there is nothing left to do.
+            let current = try Generation.currentName(layout)
+            if current == plan.from?.generation || current == plan.to.generation {
+                try applier.forward()
+                try applier.performer.finish()
+            }
+            try transaction.journal.end("committed")
+            for text in applier.clean(.done) { tell(.warning(text)) }
+            return try ended(.finished)
+        } catch let error as MoultError where error.outcome == .busy && !isForward {
+            // The undo is journaled, and goes on when that process lets go.
+            throw error
+        } catch { throw stuck(plan, error) }
+    }
+
+    /// Steps of others are told the end of what was never decided, as they are where that did not end in a crash.
+    private func tidyUp(_ transaction: Transaction, _ plan: Plan) {
+        let path = transaction.manifest
+        do {
+            // The crash may have come before even that was there, and so before any of them prepared.
+            guard let bytes = try Files.read(path, limit: Manifest.largest) else { return }
+            let release = try Manifest(parsing: bytes, as: .sealed, source: path)
+            let applier = try applier(transaction, plan, [:], nil, release, at: layout.generation(plan.to.generation))
+            for text in applier.clean(.failed) { tell(.warning(text)) }
+        } catch { tell(.warning("\(error)")) }
+    }
+
+    /// What the crash let go of is taken again, from the pristine content and the rows that are there now.
+    private func holdAgain(_ transaction: Transaction, _ applier: Applier, _ state: Journal.State) throws {
+        let context = PrepareContext(
+            plan: applier.context, staging: transaction.directory, stagedGeneration: transaction.generation,
+            progress: { _ in }, warn: { _ in })
+        var staged: [String] = []
+        for effect in applier.plan.effects {
+            guard case .replace(let path, _, _, _, _, _, _) = effect.change, try !applier.performer.isDone(effect)
+            else { continue }
+            staged.append(path)
+            // With what a crash in the middle of a write left beside it: SQLite would play that into the new copy.
+            for suffix in ["-journal", "-wal", "-shm", ""] {
+                try Removable(staged: path, suffix: suffix, transaction, state)?.remove()
+            }
+            try steps.named(effect.step)?.prepare([effect], context)
+        }
+        try applier.performer.hold()
+        if staged.isEmpty { return }
+        // What was staged again has other inodes, and its old content another proof.
+        let before = state.expendable.filter { !staged.contains($0.key) }
+        try transaction.journal.decide(
+            inodes: inodes(of: staged, transaction, applier), digests: state.digests,
+            expendable: before.merging(applier.performer.expendable()) { $1 }, isCopied: state.isCopied)
+    }
+
+    private func inodes(
+        of staged: [String], _ transaction: Transaction, _ applier: Applier
+    ) throws -> [String: UInt64] {
+        var inodes = try applier.performer.inodes.merging(applier.performer.facts()) { $1 }
+        for path in staged { inodes["waiting/\(path)"] = try Files.facts(transaction.waiting(path))?.inode }
+        applier.performer.inodes = inodes
+        return inodes
+    }
+
+    private func calls(_ transaction: Transaction, _ plan: Plan, _ state: Journal.State) throws -> ConsumerCalls {
+        ConsumerCalls(
+            transaction, plan, among: consumers, forceAfter: forceAfter, released: state.released,
+            watcher: Watcher(tell: tell))
+    }
+
+    private func applier(
+        _ transaction: Transaction, _ plan: Plan, _ inodes: [String: UInt64], digests: [String: String]?
+    ) throws -> Applier {
+        // Where the new generation lies depends on how far the update came; one that it repairs may be there besides.
+        let seated = layout.generation(plan.to.generation)
+        for directory in [transaction.generation, seated] {
+            let path = "\(directory)/\(Generation.manifestName)"
+            // A manifest that cannot be parsed is the damaged one that the update replaces.
+            guard try Files.facts(path)?.kind == .file, let bytes = try Files.read(path, limit: Manifest.largest),
+                let release = try? Manifest(parsing: bytes, as: .sealed, source: path),
+                try directory == seated || Generation.name(of: release, bytes: bytes) == plan.to.generation
+            else { continue }
+            return try applier(transaction, plan, inodes, digests, release, at: directory)
+        }
+        throw MoultError(
+            .stuck, .stuck, what: "\(seated)/\(Generation.manifestName) cannot be read",
+            why: "the unfinished update needs it",
+            now: "Go back to what was installed before: moult recover --undo")
+    }
+
+    private func applier(
+        _ transaction: Transaction, _ plan: Plan, _ inodes: [String: UInt64], _ digests: [String: String]?,
+        _ release: Manifest, at directory: String
+    ) throws -> Applier {
+        let installed = try plan.from.map { from in
+            from.generation == plan.to.generation ? release : try Generation.load(from.generation, in: layout).manifest
+        }
+        let policy = Policy(
+            follow: .match, allowDowngrade: true, moultVersion: moultVersion, cacheRoot: plan.request.cacheRoot)
+        var context = PlanContext(
+            purpose: plan.purpose, only: plan.reset?.database, release: release, generation: plan.to.generation,
+            installed: installed,
+            installedGeneration: plan.from?.generation,
+            resources: plan.manifestPath.map(Files.directory(of:)) ?? directory, policy: policy,
+            store: RecordingView(store: StoreSnapshot(layout)))
+        context.planned = plan.effects
+        let performer = Performer(
+            transaction: transaction, plan: plan, inodes: inodes, digests: digests, installed: installed,
+            release: release)
+        return Applier(
+            transaction: transaction, plan: plan, steps: steps, context: context, performer: performer, tell: { _ in })
+    }
+
+    private func record(_ plan: Plan, _ ending: Result.Ending, _ text: String) throws {
+        // It may have died when all was done and told.
+        let told = try HistoryReader(layout).first {
+            $0.transaction == plan.id && ![.failed, .stuck].contains($0.outcome) || $0.isLongBefore(plan)
+        }
+        if told?.transaction == plan.id { return }
+        let outcome: History.Entry.Outcome =
+            switch ending {
+            case .cleaned: .cleaned
+            case .finished: .finished
+            case .undone: .undone
+            }
+        // The reason of an interrupted rollback is told like that of any other.
+        let reason = [text, plan.rollbackReason].compactMap(\.self).joined(separator: ": ")
+        try History.append(
+            History.Entry(
+                transaction: plan.id, action: plan.action, from: plan.from?.generation,
+                to: plan.to.generation,
+                outcome: outcome, reason: reason,
+                holds: plan.hold == nil ? nil : try Holds.recorded(layout)), to: layout)
+    }
+
+    private func tooOften(_ plan: Plan, _ attempts: Int) -> MoultError {
+        MoultError(
+            .stuck, .stuck,
+            what: "the \(plan.title) in \(layout.root) was not finished in \(attempts) attempts",
+            why: "each ended before it was through",
+            now: "Try once more with: moult recover, or go back with: moult recover --undo")
+    }
+
+    private func stuck(_ plan: Plan, _ error: any Error) -> MoultError {
+        MoultError(
+            .stuck, .stuck, what: "the unfinished \(plan.title) in \(layout.root) cannot be settled",
+            why: "\(error)",
+            now: "Mend that and run: moult recover, or go back with: moult recover --undo", cause: error)
+    }
+}

@@ -1,0 +1,21 @@
+package import MoultStore
+internal import StepKit
+
+extension ReplayGuard {
+    /// Notes a finished update, before its transaction is removed: recovery finishes updates as well, and without this an
+    /// older release could come back after a rollback.
+    package static func note(_ plan: Plan, _ transaction: Transaction) throws {
+        guard plan.purpose == .update, let release = try transaction.release(of: plan) else { return }
+        try note(
+            sequence: release.sequence, anew: plan.request.allowDowngrade || plan.request.follow == .match,
+            transaction.layout)
+    }
+
+    /// Notes what was installed; `anew` begins from there, because the operator said so.
+    private static func note(sequence: Int, anew: Bool, _ layout: StoreLayout) throws {
+        let before = try read(layout)
+        var now = before
+        now.sequence = anew ? sequence : max(before.sequence, sequence)
+        if try now != before || !isThere(layout) { try now.write(layout, durable: false) }
+    }
+}

@@ -1,0 +1,49 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultSQLite
+internal import MoultStore
+internal import StepKit
+
+/// What an operator should know about a release although it does not stop it.
+enum PlanWarnings {
+    static func of(_ manifest: Manifest, in context: PlanContext) throws -> [String] {
+        var warnings: [String] = []
+        if let expires = manifest.expires, expires < context.policy.now {
+            warnings.append("release \(manifest.version) expired on \(expires)")
+        }
+        return try warnings + misfits(manifest, in: context)
+    }
+
+    /// A rollback is the way back from a release that fails, so it is not refused for the schema of a user's database.
+    private static func misfits(_ manifest: Manifest, in context: PlanContext) throws -> [String] {
+        guard context.purpose == .rollback, !context.isAdopted(context.generation) else { return [] }
+        return try manifest.databases.compactMap { database in
+            guard database.kind == .user, database.schema == .release else { return nil }
+            let place = context.store.path(context.movedFrom(database) ?? database.path)
+            let template = context.store.path(ofMember: database.member, in: context.generation)
+            guard try Files.factsThroughLinks(place)?.kind == .file, try Files.facts(template)?.kind == .file else {
+                return nil
+            }
+            guard let lack = try lack(of: place, template) else { return nil }
+            return "\(place) does not fit release \(manifest.version), and the app may fail: \(lack). "
+                + "Earlier content may be in quarantine: moult quarantine"
+        }
+    }
+
+    /// Nil also for what cannot be read now: the steps judge that.
+    private static func lack(of place: String, _ template: String) throws -> String? {
+        do {
+            let expected = try SchemaShape(of: Connection(path: template, access: .immutable))
+            return try NonInvasiveReader.into(place) { try SchemaShape(of: $0) }.lacks(of: expected).first
+        } catch let error as MoultError where error.outcome == .busy || error.code == .databaseCorrupt { return nil }
+    }
+
+    /// A name that no release knows is most likely a slip, and its consumer would never be called.
+    static func of(_ consumers: [Consumer], _ manifest: Manifest, _ installed: Manifest?) -> [String] {
+        consumers.flatMap { consumer in
+            (consumer.databases ?? []).filter { manifest.database($0) == nil && installed?.database($0) == nil }.map {
+                "the consumer \(consumer.name) is concerned with \"\($0)\", which release \(manifest.version) does not have"
+            }
+        }
+    }
+}

@@ -1,0 +1,54 @@
+internal import MoultFiles
+internal import MoultStore
+internal import MoultTrust
+internal import StepKit
+
+/// The sealed files of all generations, by what they hold.
+struct ReusableFiles {
+    struct File {
+        let base: Plan.Reuse.Base
+        let path: String
+        let standing: Seal.Standing
+    }
+
+    /// Whether a file is what was installed; one that was copied with its store is read to find out.
+    static func isSound(_ file: File, _ content: Manifest.Content) throws -> Bool {
+        switch file.standing {
+        case .confirmed: true
+        case .unconfirmed: try SHA256.digest(ofFileAt: file.path).hex == content.sha256
+        case .damaged: false
+        }
+    }
+
+    private(set) var files: [Manifest.Content: File] = [:]
+
+    /// Looks at names and facts only; of several files with one content the installed one counts, then a sealed one.
+    init(in store: StoreSnapshot, without avoided: Set<String>) throws {
+        let current = try store.installedName
+        let names = try Generation.names(store.layout).filter { !$0.hasPrefix(Generation.adopted) && $0 != current }
+        for name in (current.map { [$0] } ?? []) + names {
+            // A generation that cannot be read is nothing to build on, and no reason not to build.
+            guard let generation = try? store.generation(name), let seal = try? store.seal(of: generation) else {
+                continue
+            }
+            for database in generation.manifest.databases where database.place == .generation {
+                let base = Plan.Reuse.Base(generation: name, member: database.member)
+                // What a step has changed is not what the manifest says any more.
+                guard !avoided.contains(base.description), seal.entry(database.member)?.sha256 == database.sha256,
+                    let facts = try Files.facts(generation.path(database.member)), facts.kind == .file,
+                    facts.size == database.size
+                else { continue }
+                let path = generation.path(database.member)
+                guard let standing = try seal.entry(database.member)?.standing(of: path) else { continue }
+                let content = Manifest.Content(size: database.size, sha256: database.sha256)
+                if files[content].map({ $0.standing != .confirmed && standing == .confirmed }) ?? true {
+                    files[content] = File(base: base, path: path, standing: standing)
+                }
+            }
+        }
+    }
+}
+
+extension Plan.Reuse.Base: CustomStringConvertible {
+    package var description: String { "\(generation)/\(member)" }
+}

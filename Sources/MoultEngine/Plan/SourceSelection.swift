@@ -1,0 +1,61 @@
+internal import MoultFiles
+internal import MoultStore
+internal import StepKit
+
+/// Where each member comes from that a plan needs: from a file that the store has, by patches, or from the bundle.
+///
+/// What can be had by fewer bytes is taken: first counted is what must be fetched, then what must be read.
+struct SourceSelection {
+    let store: StoreSnapshot
+    let manifest: Manifest
+    /// Files that were found unfit: patches by their names, bases by generation and member.
+    let avoided: Set<String>
+    /// Finds a patch; nil for one that cannot be had.
+    let find: (Manifest.Patch) throws -> Plan.PatchFile?
+
+    /// A file of less is sooner copied than its second name is recorded.
+    static let leastLinked = 1 << 20
+
+    /// What is made without the bundle; `bundle` is what that would cost, nil if it cannot be had.
+    ///
+    /// The plan needs the bundle unless all of its members are among the result.
+    func reuse(for members: [String], bundle: (missing: Int, size: Int)?) throws -> [Plan.Reuse] {
+        let files = try ReusableFiles(in: store, without: avoided).files
+        var same: [Plan.Reuse] = []
+        var others: [String] = []
+        for member in members {
+            if let content = manifest.content(of: member), let file = files[content],
+                try ReusableFiles.isSound(file, content)
+            {
+                same.append(Plan.Reuse(member: member, base: file.base, patches: []))
+            } else {
+                others.append(member)
+            }
+        }
+        if others.isEmpty { return same }
+        if let patched = try patched(others, files) {
+            let patches = patched.flatMap(\.patches)
+            let cost = (
+                patches.reduce(0) { $0 + $1.missing }, patches.reduce(0) { $0 + $1.size }
+            )
+            if bundle.map({ cost < ($0.missing, $0.size) }) ?? true { return same + patched }
+        }
+        return same.filter { manifest.content(of: $0.member).map { $0.size >= Self.leastLinked } ?? false }
+    }
+
+    private func patched(_ members: [String], _ files: [Manifest.Content: ReusableFiles.File]) throws -> [Plan.Reuse]? {
+        guard !manifest.patches.isEmpty else { return nil }
+        var found: [String: Plan.PatchFile] = [:]
+        for patch in manifest.patches where !avoided.contains(patch.file) { found[patch.file] = try find(patch) }
+        var reuse: [Plan.Reuse] = []
+        for member in members {
+            guard let way = manifest.cheapestWay(to: member, from: Set(files.keys), cost: { found[$0.file]?.size })
+            else { return nil }
+            reuse.append(
+                Plan.Reuse(
+                    member: member, base: way.base.flatMap { files[$0]?.base },
+                    patches: way.patches.compactMap { found[$0.file] }))
+        }
+        return reuse
+    }
+}

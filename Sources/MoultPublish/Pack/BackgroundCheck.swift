@@ -1,0 +1,38 @@
+internal import MoultFiles
+internal import StepKit
+internal import Synchronization
+
+/// Proves the databases of a release on a thread of its own, while the bundle is packed.
+final class BackgroundCheck: @unchecked Sendable {
+    // Unchecked: `thread` is touched by whoever made this only; all else is behind the lock.
+    private let result: Mutex<Result<[Database], any Error>?>
+    private var thread: Threads.Running?
+
+    init(of databases: [Database], in workshop: String) throws {
+        result = Mutex(nil)
+        thread = try Threads.start { [self] in
+            let found = Result {
+                try databases.map { database in
+                    var proven = database
+                    try SealedDatabase(path: "\(workshop)/\(database.member)", name: database.name).prove(&proven)
+                    return proven
+                }
+            }
+            result.withLock { $0 = found }
+        }
+    }
+
+    /// Throws as soon as a database was found that cannot be published.
+    func check() throws { if case .failure(let error)? = result.withLock({ $0 }) { throw error } }
+
+    func wait() {
+        thread?.wait()
+        thread = nil
+    }
+
+    /// The databases with all that the sealed manifest says of them.
+    func databases() throws -> [Database] {
+        wait()
+        return try result.withLock { $0 }?.get() ?? []
+    }
+}

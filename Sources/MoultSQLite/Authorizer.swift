@@ -1,0 +1,138 @@
+import CSQLite
+
+/// What a guarded connection lets SQLite do; asked by the authorizer whenever a statement is prepared.
+///
+/// SQLite resolves the expressions of a table's own constraints without asking: for those `trusted_schema` is off.
+final class Authorizer {
+    /// What the statements are for.
+    enum Purpose {
+        /// To look at a database that may mean harm.
+        case reading
+        /// To change one database, and nothing around it: neither another file nor the transaction that the caller has
+        /// begun.
+        case changing
+    }
+
+    let purpose: Purpose
+    /// True while the program itself attaches or detaches; SQL alone never may.
+    var isAttaching = false
+    /// What the statement that is being prepared wanted and may not do. SQLite itself does not always say so: it reports
+    /// a denied function as unknown, and a failed schema change as a changed schema.
+    var denied: String?
+
+    init(_ purpose: Purpose) { self.purpose = purpose }
+
+    /// Why something was denied, for people.
+    func reason(_ denied: String) -> String {
+        switch purpose {
+        case .reading: "the guard allows reading only, and this needs \(denied)"
+        case .changing: "a script may change this database and nothing else, and this needs \(denied)"
+        }
+    }
+
+    private func permits(_ action: Int32, _ first: String, _ second: String?) -> Bool {
+        switch purpose {
+        case .reading: permitsReading(action, first, second)
+        case .changing: permitsChanging(action, first, second)
+        }
+    }
+
+    private func permitsChanging(_ action: Int32, _ first: String, _ second: String?) -> Bool {
+        switch action {
+        case SQLITE_TRANSACTION, SQLITE_ATTACH, SQLITE_DETACH: false
+        // SQLite's own way to change a table uses functions of its own, so what must not be called is listed instead.
+        case SQLITE_FUNCTION: !Self.reachingOut.contains((second ?? "").lowercased())
+        case SQLITE_PRAGMA:
+            Self.scriptPragmas.contains(first.lowercased()) || permitsReading(action, first, second)
+        default: true
+        }
+    }
+
+    private func permitsReading(_ action: Int32, _ first: String, _ second: String?) -> Bool {
+        switch action {
+        case SQLITE_SELECT, SQLITE_READ, SQLITE_RECURSIVE, SQLITE_TRANSACTION: true
+        case SQLITE_FUNCTION: Self.functions.contains((second ?? "").lowercased())
+        case SQLITE_PRAGMA:
+            Self.pragmas.contains(first.lowercased())
+                || second == nil && Self.readablePragmas.contains(first.lowercased())
+        case SQLITE_ATTACH, SQLITE_DETACH: isAttaching
+        // To connect its module SQLite prepares these, and never runs them: an update of the schema for every virtual
+        // table, and the writers of an R-tree. `query_only` stands in the way of anybody who would.
+        case SQLITE_UPDATE where first == "sqlite_master": true
+        case SQLITE_INSERT, SQLITE_UPDATE, SQLITE_DELETE: Self.treeTables.contains { first.hasSuffix($0) }
+        default: false
+        }
+    }
+
+    /// Sets the authorizer; the connection must keep the fence.
+    func stand(on database: OpaquePointer) -> Int32 {
+        sqlite3_set_authorizer(
+            database,
+            { context, action, first, second, _, _ in
+                guard let context else { return SQLITE_DENY }
+                let fence = Unmanaged<Authorizer>.fromOpaque(context).takeUnretainedValue()
+                let first = first.map { String(cString: $0) } ?? ""
+                let second = second.map { String(cString: $0) }
+                if fence.permits(action, first, second) { return SQLITE_OK }
+                // What comes after the first is its consequence.
+                if fence.denied == nil { fence.denied = Authorizer.name(action, first, second) }
+                return SQLITE_DENY
+            }, Unmanaged.passUnretained(self).toOpaque())
+    }
+
+    private static func name(_ action: Int32, _ first: String, _ second: String?) -> String {
+        switch action {
+        case SQLITE_FUNCTION: "the function \(second ?? "")"
+        case SQLITE_PRAGMA: "PRAGMA \(first)" + (second.map { " = \($0)" } ?? "")
+        case SQLITE_TRANSACTION: first
+        case SQLITE_ATTACH: "ATTACH"
+        case SQLITE_DETACH: "DETACH"
+        case SQLITE_INSERT: "INSERT into \(first)"
+        case SQLITE_UPDATE: "UPDATE of \(first)"
+        case SQLITE_DELETE: "DELETE from \(first)"
+        default: "action \(action) on \(first)"
+        }
+    }
+
+    private static let treeTables = ["_node", "_rowid", "_parent"]
+
+    /// Checks, and descriptions of the schema: what follows the name only chooses what is read.
+    private static let pragmas: Set<String> = [
+        "quick_check", "integrity_check", "foreign_key_check", "foreign_key_list", "table_list", "table_info",
+        "table_xinfo", "index_list", "index_info", "index_xinfo", "ignore_check_constraints",
+    ]
+
+    /// Harmless as long as they are asked and not set.
+    private static let readablePragmas: Set<String> = [
+        "application_id", "auto_vacuum", "collation_list", "compile_options", "data_version", "database_list",
+        "encoding", "foreign_keys", "freelist_count", "journal_mode", "page_count", "page_size", "schema_version",
+        "user_version",
+    ]
+
+    /// What a script may set: its version, and how it wants its own statements to be understood. Foreign keys are off
+    /// already, and SQLite's recipe for changing a table begins with turning them off.
+    private static let scriptPragmas: Set<String> = [
+        "application_id", "user_version", "foreign_keys", "defer_foreign_keys", "legacy_alter_table",
+    ]
+
+    /// Functions that load code or reach other files, in the SQLites and shells that have them.
+    private static let reachingOut: Set<String> = [
+        "load_extension", "fts3_tokenizer", "readfile", "writefile", "edit", "sqlite_dbpage",
+    ]
+
+    /// Functions that compute from their arguments and nothing else; the query functions of FTS; no writers of files,
+    /// no loaders of code, nothing that takes a pointer.
+    private static let functions: Set<String> = [
+        "->", "->>", "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "avg", "bm25", "ceil",
+        "ceiling", "changes", "char", "coalesce", "cos", "cosh", "count", "cume_dist", "current_date", "current_time",
+        "current_timestamp", "date", "datetime", "degrees", "dense_rank", "exp", "first_value", "floor", "format",
+        "glob", "group_concat", "hex", "highlight", "ifnull", "iif", "instr", "json", "json_array",
+        "json_array_length", "json_extract", "json_group_array", "json_group_object", "json_object",
+        "json_quote", "json_type", "json_valid", "julianday", "lag", "last_value", "lead", "length", "like",
+        "likelihood", "likely", "ln", "log", "log10", "log2", "lower", "ltrim", "match", "matchinfo", "max", "min",
+        "mod", "nth_value", "ntile", "nullif", "offsets", "percent_rank", "pi", "pow", "power", "printf", "quote",
+        "radians", "rank", "replace", "round", "row_number", "rtrim", "sign", "sin", "sinh", "snippet",
+        "soundex", "sqlite_version", "sqrt", "strftime", "substr", "substring", "subtype", "sum", "tan", "tanh",
+        "time", "total", "trim", "trunc", "typeof", "unicode", "unixepoch", "unlikely", "upper", "zeroblob",
+    ]
+}

@@ -1,0 +1,148 @@
+import CSQLite
+import Glibc
+import MoultBasics
+import MoultFiles
+
+/// Looks into a database that other processes may have open, and changes nothing: no byte, no sidecar, no mtime or ctime.
+///
+/// For processes that have no connection of their own to the database: two of the ways close a descriptor of the file
+/// behind the back of SQLite's book of locks, and with it goes every POSIX lock of the process on that file.
+package enum LockFreeReader {
+    /// How the database is read, which depends on what lies beside it.
+    package enum Way: Sendable {
+        /// Rollback mode: with the ordinary locks; a writer waits for us, and we for a writer.
+        case locks
+        /// WAL mode and in use, or left by a crash: through the shared memory that is there, read-only.
+        case sharedMemory
+        /// WAL mode with a `-wal` that nobody has open: its index is made in our own memory.
+        case privateIndex
+        /// WAL mode, closed cleanly: the file is all there is.
+        case closed
+    }
+
+    /// Lends a connection that reads the database. With a deadline (in seconds) it is a guarded one.
+    ///
+    /// A hot journal is an error of its own (E410), because its database cannot be read before somebody rolls it back.
+    /// If another process changed the database in a way that locks do not keep out, the result is not to be trusted and
+    /// the error says to try again (E402).
+    package static func into<R>(
+        _ path: String, deadline: Double? = nil, busyTimeout: Int32 = 5000, _ body: (Connection, Way) throws -> R
+    ) throws -> R {
+        try keepOwnersQuietly()
+        // Opening reads nothing yet; only the first statement looks for sidecars and makes them.
+        let probe = try Connection(path: path, access: .readOnlySharedMemory, busyTimeout: busyTimeout)
+        let header = try probe.header()
+        let before = try Sidecars.of(path)
+        let way: Way =
+            switch (before.wal, before.sharedMemory) {
+            case (_?, _?): .sharedMemory
+            case (_?, nil): .privateIndex
+            case (nil, _): header.isWAL ? .closed : .locks
+            }
+        let connection: Connection
+        var isLocked = false
+        switch way {
+        case .locks, .sharedMemory: connection = probe
+        case .privateIndex, .closed:
+            // Keeps out whoever writes the file itself; who writes a WAL instead is noticed afterwards.
+            try probe.lockShared(within: busyTimeout)
+            isLocked = true
+            if way == .closed, try before.hasHotJournal() { throw hotJournal(path, cause: nil) }
+            connection =
+                try way == .closed
+                ? Connection(path: path, access: .immutable)
+                : connectionWithPrivateIndex(path)
+        }
+        let facts = isLocked ? try Files.factsThroughLinks(path) : nil
+        let result = Result {
+            if let deadline { try connection.raiseGuard(deadline: deadline) }
+            do { try readFirstPage(of: connection) } catch {
+                guard way == .sharedMemory, let code = error.sqlite?.resultCode else { throw error }
+                // The last one who had it open took the sidecars away before we came.
+                let isGone = try code.primary == .cannotOpen && before != Sidecars.of(path)
+                // A writer was at the index, and we may not wait for him by its locks.
+                if isGone || code == .readOnlyRecovery { throw changed(path) }
+                throw error
+            }
+            return try body(connection, way)
+        }
+        try connection.close()
+        if isLocked {
+            guard try facts == Files.factsThroughLinks(path), try before == Sidecars.of(path) else {
+                throw changed(path)
+            }
+            try probe.unlock()
+        }
+        try probe.close()
+        return try result.get()
+    }
+
+    /// SQLite run by root gives a `-wal` or `-journal` that it opens to the database's owner, and that moves ctime even
+    /// if it is his already. From here on this process's SQLite skips the call where it would change nothing.
+    private static func keepOwnersQuietly() throws {
+        guard geteuid() == 0 else { return }
+        let code = moult_sqlite_keep_ctime()
+        guard code == SQLITE_OK else {
+            throw MoultError(
+                .sqlite, what: "cannot look into a database without touching its files",
+                why: "this SQLite has no replaceable system calls (\(ResultCode(code)))")
+        }
+    }
+
+    /// Reads a WAL without `-shm`. In exclusive mode its index is in the heap, and without locks that mode needs no
+    /// write access.
+    private static func connectionWithPrivateIndex(_ path: String) throws -> Connection {
+        let connection = try Connection(
+            uri: Access.readOnly.uri(for: path, extra: "&vfs=unix-none"), path: path, busyTimeout: 0, serialized: false)
+        try connection.set(.noCheckpointOnClose, true)
+        try connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        return connection
+    }
+
+    private static func readFirstPage(of connection: Connection) throws {
+        do {
+            _ = try connection.int("PRAGMA schema_version")
+        } catch {
+            if error.sqlite?.resultCode == .readOnlyRollback { throw hotJournal(connection.path, cause: error) }
+            throw error
+        }
+    }
+
+    private static func hotJournal(_ path: String, cause: (any Error)?) -> MoultError {
+        MoultError(
+            .hotJournal, what: "\(path) has a hot journal",
+            why: "whoever wrote it last did not finish, and nobody has rolled that back yet",
+            now: "Open it once with write access, as its app does, or: sqlite3 \(path) 'PRAGMA user_version'",
+            cause: cause)
+    }
+
+    private static func changed(_ path: String) -> MoultError {
+        MoultError(
+            .databaseBusy, .busy, what: "\(path) was changed while it was looked at",
+            why: "somebody opened or wrote it",
+            now: "Try again")
+    }
+}
+
+extension Connection {
+    /// Takes SQLite's SHARED lock by hand, without the look at sidecars that a statement would bring.
+    fileprivate func lockShared(within milliseconds: Int32) throws {
+        let file = try file(of: "main")
+        // SQLite's own waiting belongs to statements. Whoever is the last to close a WAL keeps others out for a moment.
+        let end = ContinuousClock.now + .milliseconds(Int(milliseconds))
+        while true {
+            let code = file.pointee.pMethods?.pointee.xLock?(file, SQLITE_LOCK_SHARED) ?? SQLITE_MISUSE
+            if code == SQLITE_BUSY, ContinuousClock.now < end {
+                usleep(1000)
+                continue
+            }
+            return try check(code, doing: "lock \(path) for reading")
+        }
+    }
+
+    fileprivate func unlock() throws {
+        let file = try file(of: "main")
+        let code = file.pointee.pMethods?.pointee.xUnlock?(file, SQLITE_LOCK_NONE) ?? SQLITE_MISUSE
+        try check(code, doing: "unlock \(path)")
+    }
+}

@@ -1,0 +1,101 @@
+import Glibc
+import MoultBasics
+import MoultFiles
+
+/// Reads a living database as it is, whoever has it open and however it was left, and changes nothing of it.
+package enum NonInvasiveReader {
+    /// Lends a connection that reads the database.
+    ///
+    /// The body may be called again if somebody comes in between. Where this process has the file open itself, an ordinary connection reads it, because `LockFreeReader` would drop this
+    /// process's locks. A journal that somebody left is rolled back in a copy, which is gone afterwards.
+    package static func into<R>(
+        _ path: String, deadline: Double? = nil, busyTimeout: Int32 = 5000, _ body: (Connection) throws -> R
+    ) throws -> R {
+        if try OpenFiles.isOpenHere(path) {
+            let connection = try Connection(path: path, access: .readOnly, busyTimeout: busyTimeout)
+            let result = try body(connection)
+            try connection.close()
+            return result
+        }
+        let end = ContinuousClock.now + .milliseconds(Int(busyTimeout))
+        while true {
+            do { return try naming(path) { try look(path, deadline, busyTimeout, body) } } catch let error as MoultError
+            {
+                // Somebody opened or wrote it just then: that is no fault of the database, and the next look may do.
+                guard error.code == .databaseBusy, error.sqlite == nil, ContinuousClock.now < end else { throw error }
+                usleep(1000)
+            }
+        }
+    }
+
+    /// Names the processes that hold the database, as far as this user may see them.
+    private static func naming<R>(_ path: String, _ body: () throws -> R) throws -> R {
+        do { return try body() } catch var error as MoultError where error.sqlite != nil && error.outcome == .busy {
+            let holders = try OpenFiles.holders(of: [path] + Sidecars.of(path).paths).map(\.description)
+            guard !holders.isEmpty else { throw error }
+            error.what = "\(path) is in use"
+            error.why = "\(holders.joined(separator: ", ")) keeps it locked"
+            error.now = "Try again when its transaction has ended, or stop that program."
+            throw error
+        }
+    }
+
+    private static func look<R>(
+        _ path: String, _ deadline: Double?, _ busyTimeout: Int32, _ body: (Connection) throws -> R
+    ) throws -> R {
+        do {
+            return try LockFreeReader.into(path, deadline: deadline, busyTimeout: busyTimeout) { connection, _ in
+                try body(connection)
+            }
+        } catch let error as MoultError {
+            guard try needsCopy(error, path) else { throw error }
+            return try Files.withScratchDirectory { scratch in
+                let copy = "\(scratch)/copy.db"
+                try copySet(path, to: copy)
+                return try read(copy, deadline, body)
+            }
+        }
+    }
+
+    /// A journal that is to be rolled back, or an index of the WAL that a crash left half written: both are repaired by
+    /// whoever writes next, and until then only in a copy.
+    private static func needsCopy(_ error: MoultError, _ path: String) throws -> Bool {
+        if error.code == .hotJournal { return true }
+        guard let code = error.sqlite?.resultCode, code == .readOnlyRecovery || code.primary == .lockingProtocol
+        else { return false }
+        return try OpenFiles.holders(of: [path] + Sidecars.of(path).paths).isEmpty
+    }
+
+    /// Makes a file of its own with all that is committed in the database.
+    package static func copy(_ path: String, to copy: String) throws {
+        do {
+            try into(path) { connection in
+                let target = try Connection(path: copy, access: .readWriteCreate)
+                try connection.backup(to: target)
+                try target.close()
+            }
+        } catch {
+            try Files.remove(copy)
+            throw error
+        }
+    }
+
+    /// Copies a database that nobody uses with what SQLite needs to bring it to its last commit.
+    package static func copySet(_ path: String, to copy: String) throws {
+        try Files.copy(path, to: copy, mode: 0o600)
+        let sidecars = try Sidecars.of(path)
+        for (sidecar, suffix) in [(sidecars.journal, "-journal"), (sidecars.wal, "-wal")] {
+            guard let sidecar, sidecar.facts.kind == .file else { continue }
+            try Files.copy(sidecar.path, to: copy + suffix, mode: 0o600)
+        }
+    }
+
+    private static func read<R>(_ path: String, _ deadline: Double?, _ body: (Connection) throws -> R) throws -> R {
+        let connection = try Connection(path: path, access: .readWrite)
+        _ = try connection.int("PRAGMA schema_version")
+        if let deadline { try connection.raiseGuard(deadline: deadline) }
+        let result = try body(connection)
+        try connection.close()
+        return result
+    }
+}

@@ -1,0 +1,129 @@
+import CSQLite
+import MoultBasics
+
+/// What a connection sees around it: where relative names lead, which files it may read or write, and what time it is.
+///
+/// It is a VFS of SQLite that hands everything to the system's own after looking at it, so what it says also holds for
+/// files that SQL names (`ATTACH`, `VACUUM INTO`) and for every function that asks for the time.
+package final class SandboxVFS {
+    /// Relative names begin here.
+    let directory: String
+    /// Files below this directory may be written; everything else is opened for reading, whatever was asked.
+    let writable: String
+    /// Seconds since 1970 that every look at the clock shows; nil for the real time.
+    package let clock: Int64?
+    /// Asked for the full path before any file outside `writable` is opened.
+    let mayRead: (String) -> Bool
+
+    /// How often somebody looked at the clock.
+    package private(set) var clockReads = 0
+    /// The path that `mayRead` refused last.
+    package var refused: String?
+    /// The databases outside `writable` that were opened.
+    package private(set) var opened: Set<String> = []
+
+    let name: String
+    private let base: UnsafeMutablePointer<sqlite3_vfs>
+    private let vfs: UnsafeMutablePointer<sqlite3_vfs>
+    private let vfsName: UnsafeMutablePointer<CChar>
+
+    package init(
+        directory: String, writable: String, clock: Int64? = nil, mayRead: @escaping (String) -> Bool
+    ) throws {
+        guard let base = sqlite3_vfs_find(nil) else {
+            throw MoultError(.sqlite, what: "cannot set up SQLite's surroundings", why: "SQLite has no VFS")
+        }
+        (self.directory, self.writable, self.clock, self.mayRead) = (directory, writable, clock, mayRead)
+        self.base = base
+        vfs = .allocate(capacity: 1)
+        vfs.initialize(to: base.pointee)
+        // The address is unique as long as the VFS is registered.
+        name = "moult-\(UInt(bitPattern: vfs))"
+        let bytes = name.utf8CString
+        vfsName = .allocate(capacity: bytes.count)
+        vfsName.initialize(from: Array(bytes), count: bytes.count)
+        vfs.pointee.pNext = nil
+        vfs.pointee.zName = UnsafePointer(vfsName)
+        vfs.pointee.pAppData = Unmanaged.passUnretained(self).toOpaque()
+        install()
+        let code = sqlite3_vfs_register(vfs, 0)
+        guard code == SQLITE_OK else {
+            throw MoultError(.sqlite, what: "cannot set up SQLite's surroundings", why: "\(ResultCode(code))")
+        }
+    }
+
+    deinit {
+        // Fails for none but a NULL; a connection keeps its surroundings, so nobody uses it any more.
+        sqlite3_vfs_unregister(vfs)
+        vfs.deallocate()
+        vfsName.deallocate()
+    }
+
+    // The base's own methods get the base: its private data hangs there.
+    private func install() {
+        vfs.pointee.xOpen = { vfs, path, file, flags, outFlags in
+            guard let here = SandboxVFS.of(vfs) else { return SQLITE_MISUSE }
+            return here.open(path, file, flags, outFlags)
+        }
+        vfs.pointee.xFullPathname = { vfs, path, count, out in
+            guard let here = SandboxVFS.of(vfs), let path else { return SQLITE_MISUSE }
+            return here.resolve(path, count, out)
+        }
+        vfs.pointee.xCurrentTimeInt64 = { vfs, milliseconds in
+            guard let here = SandboxVFS.of(vfs), let milliseconds else { return SQLITE_MISUSE }
+            return here.time(milliseconds)
+        }
+    }
+
+    private static func of(_ vfs: UnsafeMutablePointer<sqlite3_vfs>?) -> SandboxVFS? {
+        guard let data = vfs?.pointee.pAppData else { return nil }
+        return Unmanaged<SandboxVFS>.fromOpaque(data).takeUnretainedValue()
+    }
+
+    private func open(
+        _ path: UnsafePointer<CChar>?, _ file: UnsafeMutablePointer<sqlite3_file>?, _ flags: Int32,
+        _ outFlags: UnsafeMutablePointer<Int32>?
+    ) -> Int32 {
+        var flags = flags
+        // Without a path it is a temporary file of SQLite's own.
+        if let path {
+            let path = String(cString: path)
+            if !path.hasPrefix(writable + "/") {
+                guard mayRead(path) else {
+                    refused = path
+                    // SQLite closes what has methods, and nothing was opened.
+                    file?.pointee.pMethods = nil
+                    return SQLITE_CANTOPEN
+                }
+                if flags & SQLITE_OPEN_MAIN_DB != 0 { opened.insert(path) }
+                flags &= ~(SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_DELETEONCLOSE)
+                flags |= SQLITE_OPEN_READONLY
+            }
+        }
+        return base.pointee.xOpen(base, path, file, flags, outFlags)
+    }
+
+    private func resolve(_ path: UnsafePointer<CChar>, _ count: Int32, _ out: UnsafeMutablePointer<CChar>?) -> Int32 {
+        guard path.pointee != CChar(bitPattern: UInt8(ascii: "/")) else {
+            return base.pointee.xFullPathname(base, path, count, out)
+        }
+        return base.pointee.xFullPathname(base, "\(directory)/\(String(cString: path))", count, out)
+    }
+
+    private func time(_ milliseconds: UnsafeMutablePointer<sqlite3_int64>) -> Int32 {
+        clockReads += 1
+        guard let clock else { return base.pointee.xCurrentTimeInt64(base, milliseconds) }
+        // SQLite counts in Julian days; 1970 began at 2440587.5 of them.
+        milliseconds.pointee = 210_866_760_000_000 + clock * 1000
+        return SQLITE_OK
+    }
+}
+
+extension Connection {
+    /// Opens the file at the path in these surroundings, which the connection keeps.
+    package convenience init(path: String, access: Access, in surroundings: SandboxVFS) throws {
+        let uri = try access.uri(for: path, extra: "&vfs=\(surroundings.name)")
+        try self.init(uri: uri, path: path, busyTimeout: 0, serialized: false)
+        self.surroundings = surroundings
+    }
+}

@@ -1,0 +1,83 @@
+internal import MoultBasics
+internal import MoultSQLite
+
+extension MigrationRun {
+    /// Runs them in this process; the copy is afterwards what it was.
+    func take() -> TrialReport {
+        var report = TrialReport()
+        do { try fill(&report) } catch {
+            let isDamage = error.sqlite.map {
+                $0.path == copy && [.corrupt, .notADatabase].contains($0.resultCode.primary)
+            }
+            report.failure = isDamage == true ? damaged(error.sqlite?.message) : MoultError(caught: error)
+        }
+        return report
+    }
+
+    private func fill(_ report: inout TrialReport) throws {
+        var migrations = Migrations(
+            try scripts.map { try .init(name: $0.name, number: $0.number, file: $0.file) })
+        // Whether rows may go is judged by whoever asked.
+        migrations.deadline = min(migrations.deadline, Double(deadline))
+        migrations.mayShrink = { _, _, _ in true }
+        migrations.place = place
+        let connection = try Connection(path: copy, access: .readWrite)
+        let before = try RowCounts(of: connection).tables
+        let old = "\(copy).before"
+        do {
+            try migrations.begin(on: connection) { if countsLosses { try connection.copyFile(to: old) } }
+        } catch { throw try blaming(error, connection) }
+        if countsLosses {
+            let unchanged = try Connection(path: old, access: .readOnly)
+            for table in try MigrationLoss(from: unchanged, to: connection).tables {
+                report.losses[table.name] = table.rows
+            }
+            try unchanged.close()
+        }
+        let found = try Identity(of: connection)
+        (report.applicationID, report.userVersion) = (Int(found.applicationID), Int(found.userVersion))
+        (report.before, report.after) = (before, try RowCounts(of: connection).tables)
+        let template = try Connection(path: template, access: .immutable)
+        report.lack = try found.shape.lacks(of: SchemaShape(of: template)).first
+        try template.close()
+        let after = try soundness(connection)
+        report.notChecked = after.notChecked
+        try connection.execute("ROLLBACK")
+        if !after.findings.isEmpty { try compare(after.findings, with: soundness(connection), &report) }
+        try connection.close()
+    }
+
+    /// Enough that a row which breaks a rule now is not counted as new because others hid it before.
+    private static let mostFindings = 10_000
+
+    private func soundness(_ connection: Connection) throws -> Soundness {
+        try connection.soundness(full: depth == .full, limit: Self.mostFindings)
+    }
+
+    /// Only what the migrations brought is their fault.
+    private func compare(_ after: [String], with before: Soundness, _ report: inout TrialReport) throws {
+        if let damage = before.damage.first { throw damaged(damage) }
+        report.finding = Soundness.added(after, since: before.findings).first
+    }
+
+    private func damaged(_ why: String?) -> MoultError {
+        MoultError(
+            .databaseCorrupt, .refused, what: "the user's database \(name) is damaged", why: why,
+            now: "Nothing was changed. Restore it from a backup, or set it aside and keep what can still be read: "
+                + "moult reset \(name) --set-user-data-aside")
+    }
+
+    /// A row that broke a rule before may be what a migration stumbles over.
+    private func blaming(_ error: any Error, _ connection: Connection) throws -> any Error {
+        guard error.sqlite?.resultCode.primary == .constraint, var told = error as? MoultError else { return error }
+        let before = try soundness(connection).findings
+        guard let first = before.first else { return error }
+        told.why =
+            "\(told.why ?? ""); before the migration, the database already had \(before.count) "
+            + "\(before.count == 1 ? "row that breaks" : "rows that break") the rules of its own tables: \(first)"
+        told.now =
+            "Nothing was changed. Correct those rows in the app, then try again; "
+            + "or the release's publisher must write a migration that allows for them."
+        return told
+    }
+}

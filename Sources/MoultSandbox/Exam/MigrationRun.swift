@@ -1,0 +1,143 @@
+package import MoultBasics
+internal import MoultFiles
+
+/// Migrations that somebody else wrote, run on a copy of a user's database and taken back.
+package struct MigrationRun: Sendable, Equatable {
+    package struct Script: Sendable, Equatable {
+        package var name: String
+        /// The `user_version` that it leads to.
+        package var number: Int
+        package var file: String
+
+        package init(name: String, number: Int, file: String) {
+            (self.name, self.number, self.file) = (name, number, file)
+        }
+    }
+
+    /// What the database is called in errors.
+    package var name: String
+    /// The path at which users know the database.
+    package var place: String
+    /// The copy, in a directory of its own.
+    package var copy: String
+    /// A database with the schema to which they shall lead.
+    package var template: String
+    package var scripts: [Script]
+    package var depth: Validation.Depth
+    /// Whether to count the values that change or go.
+    package var countsLosses = false
+    /// Seconds for all of it; the statements themselves have less.
+    package var deadline = 3600
+
+    package init(
+        name: String, place: String, copy: String, template: String, scripts: [Script], depth: Validation.Depth
+    ) {
+        (self.name, self.place, self.copy) = (name, place, copy)
+        (self.template, self.scripts, self.depth) = (template, scripts, depth)
+    }
+}
+
+/// What migrations came to.
+package struct TrialReport: Sendable {
+    /// How many rows each table had, and has then.
+    package var before: [String: Int] = [:]
+    package var after: [String: Int] = [:]
+    /// Rows by table of which a value changed or went, if that was asked for.
+    package var losses: [String: Int] = [:]
+    package var applicationID = 0
+    package var userVersion = 0
+    /// What the template has and the database lacks.
+    package var lack: String?
+    /// What is wrong with the database then.
+    package var finding: String?
+    /// What could not be checked, with the reason: it needs something that only the app has.
+    package var notChecked: [String] = []
+    /// Why there is no more than that.
+    package var failure: MoultError?
+
+    package init() {}
+}
+
+extension TrialReport {
+    /// Why the database is not what the release's template is then; nil if it is.
+    package func fault(userVersion wanted: Int?, applicationID: Int?) -> String? {
+        if let wanted, wanted != userVersion {
+            return "they end at user_version \(userVersion), and the release's own is \(wanted)"
+        }
+        if let applicationID, applicationID != self.applicationID {
+            return "application_id is \(self.applicationID), and the release's own is \(applicationID)"
+        }
+        return lack ?? finding
+    }
+}
+
+extension MigrationRun: WorkerRequest {
+    static let word = "try-1"
+
+    init(_ fields: Fields) throws {
+        guard let depth = try fields.word("depth", Validation.Depth.self) else {
+            throw fields.fail("depth", "is missing")
+        }
+        let copy = try fields.string("copy")
+        self.init(
+            name: try fields.string("name"), place: try fields.optionalString("place") ?? copy, copy: copy,
+            template: try fields.string("template"),
+            scripts: try fields.objects("scripts").map { fields in
+                try Script(
+                    name: fields.string("name"), number: fields.integer("number"), file: fields.string("file"))
+            }, depth: depth)
+        deadline = try fields.count("deadline")
+        countsLosses = try fields.optionalBool("countsLosses") ?? false
+    }
+
+    var json: JSON {
+        [
+            "name": .string(name), "place": .string(place), "copy": .string(copy), "template": .string(template),
+            "scripts": .array(
+                scripts.map { ["name": .string($0.name), "number": .size($0.number), "file": .string($0.file)] }),
+            "depth": .string(depth.rawValue), "deadline": .size(deadline), "countsLosses": .bool(countsLosses),
+        ]
+    }
+
+    func protection(scratch: String) throws -> Guard {
+        let size = try Files.factsThroughLinks(copy)?.size ?? 0
+        return Guard(
+            reading: .only([template] + scripts.map(\.file)), writing: [scratch, Files.directory(of: copy)],
+            limits: .init(memory: Validator.memory, processor: deadline + 5, fileSize: max(1 << 30, 4 * size)))
+    }
+
+    static func json(of answer: TrialReport) -> JSON {
+        func counts(_ counts: [String: Int]) -> JSON {
+            .array(counts.map { ["table": .string($0.key), "rows": .size($0.value)] })
+        }
+        return .compact([
+            "before": counts(answer.before), "after": counts(answer.after), "losses": counts(answer.losses),
+            "applicationID": .size(answer.applicationID), "userVersion": .size(answer.userVersion),
+            "lack": .optional(answer.lack), "finding": .optional(answer.finding),
+            "notChecked": .array(answer.notChecked.map { .string($0) }), "failure": answer.failure?.report,
+        ])
+    }
+
+    static func answer(_ fields: Fields) throws -> TrialReport {
+        func counts(_ name: String) throws -> [String: Int] {
+            let pairs = try fields.objects(name).map { (try $0.string("table"), try $0.count("rows")) }
+            return Dictionary(pairs) { $1 }
+        }
+        var report = TrialReport()
+        report.before = try counts("before")
+        report.after = try counts("after")
+        report.losses = try counts("losses")
+        report.applicationID = try fields.integer("applicationID")
+        report.userVersion = try fields.integer("userVersion")
+        report.lack = try fields.optionalString("lack")
+        report.finding = try fields.optionalString("finding")
+        report.notChecked = try fields.optionalStrings("notChecked") ?? []
+        report.failure = try fields.optionalObject("failure").map { try MoultError(report: $0) }
+        return report
+    }
+
+    var failure: String { "the migrations of \(name) cannot be tried" }
+    var work: String { "the trial" }
+    var muchRoom: String { "four times the database's size" }
+    var advice: String { "Nothing was changed. The release's publisher must mend the migrations." }
+}

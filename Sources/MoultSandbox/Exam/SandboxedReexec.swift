@@ -1,0 +1,101 @@
+internal import Glibc
+internal import MoultBasics
+internal import MoultFiles
+internal import Synchronization
+
+/// Where a verb looks into databases that may mean harm: this very program once more, with the same command line. That
+/// process confines itself before it opens the first of them; whatever becomes of it, this one is there to say so.
+package enum SandboxedReexec {
+    /// The word before a scratch directory and a command line, by which a process knows what it is.
+    private static let word = "secluded-1"
+
+    /// The scratch directory of this process, empty if it has none; nil if this is no such process.
+    private static let place = Mutex<String?>(nil)
+
+    /// Takes away what tells this process that it is one.
+    package static func enter(_ words: [String?]) -> [String?] {
+        guard words.count > 1, words[0] == word, let scratch = words[1] else { return words }
+        place.withLock { $0 = scratch }
+        return Array(words.dropFirst(2))
+    }
+
+    /// Where this process may write; nil if it may not, or is not confined at all.
+    package static var scratch: String? { place.withLock { $0.flatMap { $0.isEmpty ? nil : $0 } } }
+
+    /// Carries out the command line of this process in another one, and gives the status of its end; nil if this is the
+    /// place to do it: because it is that other one, or because this program cannot start itself.
+    ///
+    /// `what` is what cannot be done if that process falls: "compare a.db with b.db". `body` gets the directory where it
+    /// could leave files.
+    package static func carryOut(
+        _ what: String, isStopping: () -> Bool, body: (_ scratch: String) throws -> Void
+    ) throws -> Int32? {
+        guard place.withLock({ $0 }) == nil, WorkerService.isOffered,
+            case .process(let program) = try Validator.present()
+        else { return nil }
+        let scratch = makeScratch()
+        let result = Result {
+            let words = [program, word, scratch ?? ""] + CommandLine.arguments.dropFirst()
+            var environment = ["SWIFT_BACKTRACE": "enable=no"]
+            if let scratch { (environment["TMPDIR"], environment["SQLITE_TMPDIR"]) = (scratch, scratch) }
+            let ending = try Subprocess.runInPlace(words, environment: environment, isStopping: isStopping)
+            let status = try status(of: ending, what)
+            if let scratch { try body(scratch) }
+            return status
+        }
+        if let scratch { try Files.removeTree(scratch) }
+        return try result.get()
+    }
+
+    /// A directory that only this user may look into; nil where there is no room for one, and most databases need none.
+    private static func makeScratch() -> String? {
+        // Not /tmp first: it may be memory, and databases may be large.
+        for parent in [getenv("TMPDIR").map { String(cString: $0) }, "/var/tmp", "/tmp"].compactMap(\.self) {
+            // The next place may have room, and to have none is not worth an error.
+            if let made = try? Files.makeScratchDirectory(in: parent) { return made }
+        }
+        return nil
+    }
+
+    private static func status(of ending: Subprocess.Ending, _ what: String) throws -> Int32 {
+        switch ending {
+        case .exited(let status): return status
+        case .signalled(let signal):
+            throw MoultError(
+                .exam, .refused, what: "cannot \(what)",
+                why: CrashReason(signal: signal).reason(
+                    "the process that reads it",
+                    muchTime: "more of the processor than honest databases of that size need",
+                    muchRoom: "four times the databases' size"),
+                now: "Nothing was changed. Do not use a database that does this.")
+        case .timedOut: throw MoultError(.exam, what: "cannot \(what)", why: "it did not end in time")
+        }
+    }
+
+    /// Confines this process, if it is one for that, to reading these databases: from here on it reads no file outside
+    /// of their directories, writes to its scratch directory only, and starts nothing.
+    package static func confine(to databases: [String]) throws {
+        guard place.withLock({ $0 }) != nil else { return }
+        try Guard.endWithParent()
+        // What draws the progress of something that is over takes a moment to end.
+        for _ in 0..<100 where try Files.list("/proc/self/task").count > 1 { usleep(10_000) }
+        // Times are shown later, and the file with their zone cannot be read then.
+        tzset()
+        let sizes = try databases.map { try Files.factsThroughLinks($0)?.size ?? 0 }.reduce(0, +)
+        // SQLite's own files lie beside the database itself, and may come and go.
+        let directories = Set(databases.map { Files.directory(of: realPath($0)) })
+        try Guard(
+            reading: .only(directories.sorted()), writing: scratch.map { [$0] } ?? [],
+            limits: .init(
+                memory: Validator.memory.map { 2 * $0 }, processor: 60 + sizes / 250_000,
+                fileSize: max(1 << 30, 4 * sizes))
+        ).confineThisProcess()
+    }
+
+    /// Behind all links; as it is if nothing is there, which is told when it is opened.
+    private static func realPath(_ path: String) -> String {
+        guard let real = realpath(path, nil) else { return path }
+        defer { free(real) }
+        return String(cString: real)
+    }
+}

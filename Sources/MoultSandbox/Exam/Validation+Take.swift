@@ -1,0 +1,84 @@
+internal import MoultBasics
+internal import MoultSQLite
+internal import MoultTrust
+
+extension Validation {
+    /// Asks the database, in this process, under SQLite's own guard.
+    func take() -> ValidationReport {
+        var report = ValidationReport()
+        do { try fill(&report) } catch { report.failure = MoultError(caught: error) }
+        return report
+    }
+
+    private func fill(_ report: inout ValidationReport) throws {
+        // Looked at without a lock and sidecars first: a database in WAL mode would make them.
+        let header = try Connection.openGuarded(path: path, access: .immutable, deadline: Double(deadline))
+        report.isWAL = try header.header().isWAL
+        try header.close()
+        report.isOpen = report.isWAL
+        if report.isWAL { return }
+        let connection = try Connection.openGuarded(
+            path: path, access: isWritable ? .readWrite : .immutable, deadline: Double(deadline))
+        report.isOpen = true
+        if wantsIdentity { report.identity = try .init(of: connection) }
+        report.findings = try findings(connection)
+        for query in queries { report.answers.append(Self.answer(to: query, connection)) }
+        try count(connection, &report.rows)
+        try connection.close()
+    }
+
+    private func findings(_ connection: Connection) throws -> [String] {
+        var findings: [String] = []
+        if depth != .header {
+            // Nobody else has it open: it is staged, or sealed, and then nobody needs locks.
+            let access: Access = isWritable ? .readWrite : .immutable
+            let isSound = try DividedCheck(path: path, access: access, deadline: Double(deadline)).isSound(connection)
+            if depth == .full {
+                findings = try connection.fullCheck(limit: mostFindings, isQuicklySound: isSound)
+            } else if !isSound {
+                findings = try connection.quickCheck(limit: mostFindings)
+            }
+        }
+        if wantsForeignKeys, findings.isEmpty { findings = try connection.foreignKeyCheck(limit: mostFindings) }
+        return findings
+    }
+
+    private static func answer(to query: String, _ connection: Connection) -> ValidationReport.Answer {
+        do { return .text(try connection.scalar(query).map(text) ?? "no row") } catch { return .none("\(error)") }
+    }
+
+    private static func text(_ value: Value) -> String {
+        switch value {
+        case .null: "NULL"
+        case .integer(let number): String(number)
+        case .real(let number): "\(number)"
+        case .text(let text): text
+        case .blob(let bytes): "\(bytes.count) bytes"
+        }
+    }
+
+    private func count(_ connection: Connection, _ rows: inout [ValidationReport.Rows]) throws {
+        guard let old, !tables.isEmpty else { return }
+        let before = try Connection(path: old, access: .immutable)
+        for table in tables {
+            rows.append(
+                .init(table: table, before: try Self.count(table, before), after: try Self.count(table, connection)))
+        }
+        try before.close()
+    }
+
+    private static func count(_ table: String, _ connection: Connection) throws -> Int? {
+        let there = try connection.int(
+            "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE", [.text(table)])
+        return there == 0 ? nil : Int(try connection.int("SELECT count(*) FROM \(quoteIdentifier(table))"))
+    }
+}
+
+extension ValidationReport.Identity {
+    fileprivate init(of connection: Connection) throws {
+        let found = try Identity(of: connection)
+        self.init(
+            applicationID: Int(found.applicationID), userVersion: Int(found.userVersion),
+            schema: "sha256:\(try SHA256.digest(of: Array(found.shape.canonicalText.utf8)).hex)")
+    }
+}

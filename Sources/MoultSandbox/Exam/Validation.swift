@@ -1,0 +1,67 @@
+package import MoultBasics
+
+extension MoultError.Code {
+    /// A database could not be examined to the end: it brought down whoever tried, or wanted too much for that.
+    package static let exam = Self(412)
+}
+
+/// What is asked of a database that somebody else made, and that may mean harm.
+package struct Validation: Sendable, Equatable {
+    package enum Depth: String, Sendable, CaseIterable {
+        /// Whether it opens.
+        case header
+        /// The structure of the file, and each row by itself.
+        case quick
+        /// Also that tables and indexes hold the same rows.
+        case full
+    }
+
+    /// What the database is called in errors.
+    package var name: String
+    package var path: String
+    package var depth: Depth
+    /// SQLite looks at CHECK constraints only if it could write the file; nothing is written.
+    package var isWritable = false
+    package var wantsIdentity = false
+    package var wantsForeignKeys = false
+    /// After so many findings of each kind the search ends.
+    package var mostFindings = 100
+    /// Each must give one answer.
+    package var queries: [String] = []
+    /// Whose rows are counted, here and in the file that is to be compared with.
+    package var tables: [String] = []
+    package var old: String?
+    /// Seconds for all of it.
+    package var deadline: Int
+
+    package init(name: String, path: String, depth: Depth, deadline: Int) {
+        (self.name, self.path, self.depth, self.deadline) = (name, path, depth, deadline)
+    }
+}
+
+extension Validation {
+    /// The form in which a process of its own is asked.
+    var json: JSON {
+        .compact([
+            "name": .string(name), "path": .string(path), "depth": .string(depth.rawValue),
+            "isWritable": .bool(isWritable), "wantsIdentity": .bool(wantsIdentity),
+            "wantsForeignKeys": .bool(wantsForeignKeys), "mostFindings": .size(mostFindings),
+            "queries": .array(queries.map { .string($0) }), "tables": .array(tables.map { .string($0) }),
+            "old": .optional(old), "deadline": .size(deadline),
+        ])
+    }
+
+    init(_ fields: Fields) throws {
+        guard let depth = try fields.word("depth", Depth.self) else { throw fields.fail("depth", "is missing") }
+        self.init(
+            name: try fields.string("name"), path: try fields.string("path"), depth: depth,
+            deadline: try fields.count("deadline"))
+        isWritable = try fields.optionalBool("isWritable") ?? false
+        wantsIdentity = try fields.optionalBool("wantsIdentity") ?? false
+        wantsForeignKeys = try fields.optionalBool("wantsForeignKeys") ?? false
+        mostFindings = try fields.count("mostFindings")
+        queries = try fields.optionalStrings("queries") ?? []
+        tables = try fields.optionalStrings("tables") ?? []
+        old = try fields.optionalString("old")
+    }
+}

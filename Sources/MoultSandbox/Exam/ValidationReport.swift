@@ -1,0 +1,99 @@
+package import MoultBasics
+
+/// What a database answered; what follows from that is for others to judge.
+package struct ValidationReport: Sendable, Equatable {
+    package struct Identity: Sendable, Equatable {
+        package var applicationID: Int
+        package var userVersion: Int
+        /// `sha256:` and the digest of the schema's canonical text.
+        package var schema: String
+    }
+
+    package enum Answer: Sendable, Equatable {
+        case text(String)
+        /// Why there is none.
+        case none(String)
+    }
+
+    /// How many rows a table has and had; nil where there is no such table.
+    package struct Rows: Sendable, Equatable {
+        package var table: String
+        package var before: Int?
+        package var after: Int?
+
+        package init(table: String, before: Int?, after: Int?) {
+            (self.table, self.before, self.after) = (table, before, after)
+        }
+    }
+
+    /// Whether it opened at all.
+    package var isOpen = false
+    /// It could be read only with what lies beside it, and nothing further was asked of it.
+    package var isWAL = false
+    package var identity: Identity?
+    /// What is wrong with it, none if it is sound; nil if that was not found out.
+    package var findings: [String]?
+    package var answers: [Answer] = []
+    package var rows: [Rows] = []
+    /// Why there is no more than that.
+    package var failure: MoultError?
+
+    package init() {}
+
+    package static func == (one: Self, two: Self) -> Bool { one.json == two.json }
+}
+
+extension ValidationReport {
+    /// The form in which a process of its own answers.
+    var json: JSON {
+        .compact([
+            "isOpen": .bool(isOpen), "isWAL": .bool(isWAL), "identity": identity?.json,
+            "findings": findings.map { .array($0.map { .string($0) }) }, "answers": .array(answers.map(\.json)),
+            "rows": .array(rows.map(\.json)), "failure": failure?.report,
+        ])
+    }
+
+    init(_ fields: Fields) throws {
+        isOpen = try fields.optionalBool("isOpen") ?? false
+        isWAL = try fields.optionalBool("isWAL") ?? false
+        identity = try fields.optionalObject("identity").map { fields in
+            try Identity(
+                applicationID: fields.integer("applicationID"), userVersion: fields.integer("userVersion"),
+                schema: fields.string("schema"))
+        }
+        findings = try fields.optionalStrings("findings")
+        answers = try fields.objects("answers").map { fields in
+            if let text = try fields.optionalString("text") { return .text(text) }
+            return .none(try fields.string("why"))
+        }
+        rows = try fields.objects("rows").map { fields in
+            try Rows(
+                table: fields.string("table"), before: fields.optionalCount("before"),
+                after: fields.optionalCount("after"))
+        }
+        failure = try fields.optionalObject("failure").map { try MoultError(report: $0) }
+    }
+}
+
+extension ValidationReport.Identity {
+    fileprivate var json: JSON {
+        ["applicationID": .size(applicationID), "userVersion": .size(userVersion), "schema": .string(schema)]
+    }
+}
+
+extension ValidationReport.Answer {
+    fileprivate var json: JSON {
+        switch self {
+        case .text(let text): ["text": .string(text)]
+        case .none(let why): ["why": .string(why)]
+        }
+    }
+}
+
+extension ValidationReport.Rows {
+    fileprivate var json: JSON {
+        .compact([
+            "table": .string(table), "before": before.map { .size($0) }, "after": after.map { .size($0) },
+        ])
+    }
+}

@@ -1,0 +1,104 @@
+internal import MoultBasics
+internal import MoultFiles
+
+/// Where databases that somebody else made are examined.
+///
+/// SQLite reads them, and whoever makes SQLite fall must not make an update fall: so it is a process of its own, that can
+/// write nothing, reach nobody, and use so much and no more. The command starts itself once more for that. An app cannot
+/// do that with itself: it uses the command, if that is installed.
+package enum Validator: Sendable, Equatable {
+    /// By a program that answers to `Validator.word`.
+    case process(String)
+    /// In this very process, for want of anything better.
+    case here(why: String)
+
+    /// The word after a program's name that makes it an examiner; its number changes with the form of question and answer.
+    package static let word = "examine-1"
+
+    #if SANITIZED
+        /// The address sanitizer's map of the memory takes terabytes of addresses by itself.
+        static let memory: Int? = nil
+    #else
+        /// Bytes of memory for one: far above what honest databases need.
+        static let memory: Int? = 1 << 30
+    #endif
+
+    /// What can be used in this process.
+    package static func present() throws -> Validator {
+        guard let own = try Files.target(ofLink: "/proc/self/exe") else { return .here(why: "/proc is not mounted") }
+        #if SANITIZED
+            // What runs is valgrind, perhaps, which can only say whom it runs.
+            if WorkerService.isOffered { return .process(own) }
+        #endif
+        if WorkerService.isOffered { return .process("/proc/self/exe") }
+        let prefix = Files.directory(of: Files.directory(of: own))
+        let places = [prefix, "/usr/local", "/usr"].map { "\($0)/libexec/moult/moult" }
+        for place in places where try Files.factsThroughLinks(place)?.kind == .file { return .process(place) }
+        return .here(why: "no command is installed in \(prefix)/libexec/moult")
+    }
+
+    /// How far what is examined is kept from doing harm, in a few words.
+    package var guardWords: String {
+        switch self {
+        case .process: "\(Guard.level)"
+        case .here(let why): "none, databases are checked in this process: \(why)"
+        }
+    }
+
+    /// Whether everything is in force that there is.
+    package var isWhole: Bool {
+        if case .process = self { Guard.level.landlock > 0 && Guard.level.hasSeccomp } else { false }
+    }
+
+    /// Examines databases, as many at once as there are processors, and gives a report for each.
+    ///
+    /// `scratch` is a directory for what SQLite has to put aside. `stop` is asked several times in a second, from any
+    /// thread, and may end it by throwing.
+    package func examine(
+        _ exams: [Validation], scratch: String, stop: @escaping @Sendable (Validation) throws -> Void = { _ in }
+    ) throws -> [ValidationReport] {
+        guard exams.count > 1 else {
+            return try exams.map { try examine($0, scratch: scratch) { exam in try stop(exam) } }
+        }
+        let queue = ValidationQueue(exams)
+        let threads = try (0..<min(exams.count, Threads.cores)).map { _ in
+            try Threads.start { [self] in
+                while let (number, exam) = queue.next() {
+                    queue.put(Result { try examine(exam, scratch: "\(scratch)-\(number)", stop: stop) }, at: number)
+                }
+            }
+        }
+        for thread in threads { thread.wait() }
+        return try queue.reports()
+    }
+
+    private func examine(_ exam: Validation, scratch: String, stop: (Validation) throws -> Void) throws
+        -> ValidationReport
+    {
+        let before = try Files.factsThroughLinks(exam.path)
+        let report = try ask(exam, scratch: scratch) { try stop(exam) }
+        guard try Files.factsThroughLinks(exam.path) == before else {
+            throw MoultError(
+                .exam, .refused, what: exam.failure, why: "it was changed while it was looked at", now: exam.advice)
+        }
+        return report
+    }
+
+    /// Runs migrations on a copy; `scratch` and `stop` are as for an exam.
+    package func `try`(_ trial: MigrationRun, scratch: String, stop: () throws -> Void) throws -> TrialReport {
+        try ask(trial, scratch: scratch, stop: stop)
+    }
+
+    private func ask<Asked: WorkerRequest>(
+        _ question: Asked, scratch: String, stop: () throws -> Void
+    ) throws -> Asked.Answer {
+        switch self {
+        case .here:
+            try stop()
+            return question.take()
+        case .process(let program):
+            let inquiry = WorkerCall(program: program, question: question, scratch: scratch)
+            do { return try inquiry.run(stop: stop) } catch is WorkerCall<Asked>.NotKnown { return question.take() }
+        }
+    }
+}

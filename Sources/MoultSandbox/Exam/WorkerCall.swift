@@ -1,0 +1,103 @@
+internal import Glibc
+internal import MoultBasics
+internal import MoultFiles
+
+/// What a process of its own is asked about something that may mean harm.
+protocol WorkerRequest: Sendable {
+    associatedtype Answer: Sendable
+    /// The word after a program's name that makes it answer such questions; its number changes with their form.
+    static var word: String { get }
+    init(_ fields: Fields) throws
+    var json: JSON { get }
+    /// Seconds for all of it.
+    var deadline: Int { get }
+    /// What that process may read and write, and use; `scratch` is a directory for what SQLite has to put aside.
+    func protection(scratch: String) throws -> Guard
+    /// Works in this very process.
+    func take() -> Answer
+    static func json(of answer: Answer) -> JSON
+    static func answer(_ fields: Fields) throws -> Answer
+
+    /// What cannot be done if that process fails: "food.db cannot be checked".
+    var failure: String { get }
+    /// What it was at: "the check".
+    var work: String { get }
+    /// More room on the disk than it may have, in words.
+    var muchRoom: String { get }
+    /// What to do now.
+    var advice: String { get }
+}
+
+/// A question to a process of its own, and what the end of that process means.
+struct WorkerCall<Asked: WorkerRequest> {
+    let program: String
+    let question: Asked
+    /// A directory for what SQLite has to put aside; it is made for this, and removed.
+    let scratch: String
+
+    /// The program does not know such questions: an older moult, or another one.
+    struct NotKnown: Error {}
+
+    func run(stop: () throws -> Void) throws -> Asked.Answer {
+        try Files.ensureDirectory(scratch, mode: 0o700)
+        let result = Result { try answer(stop) }
+        try Files.removeTree(scratch)
+        return try result.get()
+    }
+
+    private func answer(_ stop: () throws -> Void) throws -> Asked.Answer {
+        // Its end says what happened. To print where it fell takes seconds, and hides the signal.
+        let child = try Subprocess(
+            .init([program, Asked.word], environment: ["SWIFT_BACKTRACE": "enable=no"]),
+            input: .bytes(Array(question.json.setting("scratch", to: .string(scratch)).line.utf8)))
+        var answer: [UInt8] = []
+        do {
+            // It stops on its own; this is for one that hangs.
+            let end = ContinuousClock.now + .seconds(question.deadline + 15)
+            func stopInTime() throws {
+                try stop()
+                if ContinuousClock.now > end { throw refused("it did not end in time") }
+            }
+            while let block = try child.read(patience: question.deadline + 60, stop: stopInTime) {
+                answer += block
+                if answer.count > WorkerService.largest { throw refused("its answer does not end") }
+            }
+        } catch {
+            child.kill()
+            throw error
+        }
+        return try self.answer(answer, child.finish(), stop)
+    }
+
+    private func answer(
+        _ answer: [UInt8], _ end: Subprocess.Result, _ stop: () throws -> Void
+    ) throws -> Asked.Answer {
+        switch end.ending {
+        case .exited(0):
+            return try Asked.answer(
+                Fields(JSON(parsing: answer, source: "the answer about \(question.work)")) { place, why, _ in
+                    refused("\(place) of its answer \(why)")
+                })
+        // Whoever stops all of us, as the shell does, means this one, too.
+        case .signalled(let signal) where [SIGINT, SIGTERM, SIGHUP].contains(signal):
+            try stop()
+            throw MoultError(
+                .exam, .busy, what: "\(question.failure): it was interrupted", why: "signal \(signal) ended it",
+                now: "Try again.")
+        // What the command says to a verb that it does not have.
+        case .exited(64): throw NotKnown()
+        case .signalled(let signal): throw refused(try reason(signal))
+        case .exited, .timedOut: throw refused("it was stopped: \(end.complaint)")
+        }
+    }
+
+    private func reason(_ signal: Int32) throws -> String {
+        let seconds = try question.protection(scratch: scratch).limits.processor ?? 0
+        return CrashReason(signal: signal).reason(
+            question.work, muchTime: "more than \(seconds) s of the processor", muchRoom: question.muchRoom)
+    }
+
+    private func refused(_ why: String) -> MoultError {
+        MoultError(.exam, .refused, what: question.failure, why: why, now: question.advice)
+    }
+}

@@ -1,0 +1,60 @@
+internal import Glibc
+internal import MoultBasics
+internal import MoultFiles
+internal import Synchronization
+
+/// The other side of an exam: this process, started for nothing else.
+package enum WorkerService {
+    private static let offered = Atomic(false)
+
+    /// Whether this program, started again with `Validator.word`, is an examiner.
+    static var isOffered: Bool { offered.load(ordering: .relaxed) }
+
+    /// The most bytes of a question or an answer.
+    static let largest = 16 << 20
+
+    /// Answers a question and ends the process, if that is what the words after its name ask for; else notes that they
+    /// could.
+    package static func offer(_ words: [String?]) {
+        do {
+            switch words {
+            case [Validation.word]: try serve(Validation.self)
+            case [MigrationRun.word]: try serve(MigrationRun.self)
+            default: return offered.store(true, ordering: .relaxed)
+            }
+        } catch {
+            // Whoever started this reads it, and there is nobody else to tell.
+            try? say("\(error)\n", on: 2)
+            exit(1)
+        }
+        exit(0)
+    }
+
+    private static func serve<Asked: WorkerRequest>(_: Asked.Type) throws {
+        let fields = try Fields(JSON(parsing: asked(), source: "the question")) { place, why, _ in
+            MoultError(.exam, what: "\(place) of the question \(why)")
+        }
+        let question = try Asked(fields)
+        let scratch = try fields.string("scratch")
+        guard setenv("SQLITE_TMPDIR", scratch, 1) == 0 else { throw MoultError(.exam, what: "no memory") }
+        try question.protection(scratch: scratch).confineThisProcess()
+        try say(Asked.json(of: question.take()).line, on: 1)
+    }
+
+    /// What is asked lies in a file, so it is there as a whole.
+    private static func asked() throws -> [UInt8] {
+        guard let bytes = try Files.read("/proc/self/fd/0", limit: largest) else {
+            throw MoultError(.exam, what: "nothing was asked")
+        }
+        return bytes
+    }
+
+    private static func say(_ text: String, on descriptor: Int32) throws {
+        var rest = Array(text.utf8)[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            guard count > 0 else { throw MoultError(.exam, what: "nobody listens") }
+            rest = rest.dropFirst(count)
+        }
+    }
+}

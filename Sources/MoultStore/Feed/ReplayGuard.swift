@@ -1,0 +1,61 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import StepKit
+
+/// What a store has seen already, so that nothing older is believed later: `.moult/feed/seen.json`.
+///
+/// If the file is gone, the kept generations say the same: each has its manifest, and the feed's serial in its seal.
+package struct ReplayGuard: Equatable {
+    /// The highest serial of a proven feed.
+    package var serial = 0
+    /// The sequence of the newest release that was installed, unless the operator went below it.
+    package var sequence = 0
+    /// The last proven feed: where it came from, what the server calls it, and its digest.
+    package var url: String?
+    package var tag: String?
+    package var sha256: String?
+
+    package static func path(_ layout: StoreLayout) -> String { "\(layout.feed)/seen.json" }
+
+    /// Whether it is written down, and not only found out from the generations.
+    package static func isThere(_ layout: StoreLayout) throws -> Bool { try Files.facts(path(layout)) != nil }
+
+    package static func read(_ layout: StoreLayout) throws -> ReplayGuard {
+        // A power cut may leave it empty: then it counts as gone.
+        guard let bytes = try Files.read(path(layout), limit: 1 << 16),
+            let json = try? JSON(parsing: bytes, source: path(layout)), let serial = json["serial"]?.integer,
+            let sequence = json["sequence"]?.integer
+        else { return try ofGenerations(layout) }
+        return ReplayGuard(
+            serial: Int(serial), sequence: Int(sequence), url: json["url"]?.string, tag: json["tag"]?.string,
+            sha256: json["sha256"]?.string)
+    }
+
+    private static func ofGenerations(_ layout: StoreLayout) throws -> ReplayGuard {
+        var seen = ReplayGuard()
+        for name in try Generation.names(layout) where name != Generation.adopted {
+            // What cannot be read any more says nothing; `verify` tells of it.
+            guard let generation = try? Generation.load(name, in: layout) else { continue }
+            seen.sequence = max(seen.sequence, generation.manifest.sequence)
+            seen.serial = max(seen.serial, (try? generation.seal().feedSerial) ?? 0)
+        }
+        return seen
+    }
+
+    /// Replaces the record; durable where a power cut must not make an old feed pass for new.
+    package func write(_ layout: StoreLayout, durable: Bool) throws {
+        let json = JSON.compact([
+            "seen": 1, "serial": .size(serial), "sequence": .size(sequence), "url": .optional(url),
+            "tag": .optional(tag), "sha256": .optional(sha256),
+        ])
+        try Files.ensureDirectory(layout.feed)
+        let bytes = Array((json.line + "\n").utf8)
+        if durable { return try Files.replace(Self.path(layout), with: bytes) }
+        let temporary = "\(Self.path(layout)).new"
+        try Files.remove(temporary)
+        let file = try Descriptor(temporary, .create, mode: 0o644)
+        try file.write(bytes)
+        try file.close()
+        try Files.rename(temporary, to: Self.path(layout))
+    }
+}

@@ -1,0 +1,96 @@
+internal import MoultBasics
+internal import MoultFiles
+
+/// Who takes the body of an answer, piece by piece.
+protocol ResponseSink: AnyObject {
+    /// The head has come: from here on bytes follow that begin at its offset.
+    func begin(_ head: WebHead) throws
+    func take(_ bytes: UnsafeRawBufferPointer) throws
+}
+
+/// Takes a small body into memory.
+final class Memory: ResponseSink {
+    private let limit: Int
+    private let name: String
+    private var bytes: [UInt8] = []
+
+    init(limit: Int, named name: String) { (self.limit, self.name) = (limit, name) }
+
+    static func tooLarge(_ name: String, _ limit: Int) -> MoultError {
+        MoultError(
+            .badAnswer, .refused, what: "\(name) is too large", why: "it is larger than \(ByteCount(limit))",
+            now: "Get it again, or tell the publisher.")
+    }
+
+    func begin(_ head: WebHead) throws {
+        bytes = []
+        if head.status == 200, let total = head.total, total > limit { throw Self.tooLarge(name, limit) }
+    }
+
+    func take(_ part: UnsafeRawBufferPointer) throws {
+        guard bytes.count + part.count <= limit else { throw Self.tooLarge(name, limit) }
+        bytes += part
+    }
+
+    /// All of it, if it is as long as the server said.
+    func whole(_ head: WebHead, _ url: String) throws -> [UInt8] {
+        if let total = head.total, total != bytes.count {
+            throw MoultError(
+                .unreachable, .busy, what: "\(url) was cut off", why: "\(bytes.count) of \(total) bytes came",
+                now: "Try again later.")
+        }
+        return bytes
+    }
+}
+
+/// Takes a large body into a file, from where it was left.
+final class PartialFile: ResponseSink {
+    let path: String
+    let size: Int
+    private(set) var have: Int
+    private let file: Descriptor
+    private let progress: (Int) throws -> Void
+    private let name: String
+
+    /// Goes on with what is there; what is too long cannot be right.
+    init(_ path: String, size: Int, named name: String, progress: @escaping (Int) throws -> Void) throws {
+        (self.path, self.size, self.name, self.progress) = (path, size, name, progress)
+        file = try Descriptor(path, .append, mode: 0o600)
+        have = try file.facts().size
+        if have > size { try restart() }
+    }
+
+    func restart() throws {
+        try file.truncate(to: 0)
+        have = 0
+    }
+
+    func begin(_ head: WebHead) throws {
+        guard head.status == 200 || head.status == 206 else { return }
+        if let total = head.total, total != size {
+            throw MoultError(
+                .badAnswer, .failed, what: "\(name) is not the file that was sealed",
+                why: "the server says that it has \(total) bytes, and the manifest says \(size)",
+                now: "Try again later; if it stays so, tell whoever runs the server.")
+        }
+        if head.offset == have { return }
+        guard head.offset == 0 else {
+            throw MoultError(
+                .badAnswer, .failed, what: "\(name) came from the wrong place on",
+                why: "asked for byte \(have), and got byte \(head.offset)", now: "Tell whoever runs the server.")
+        }
+        try restart()
+    }
+
+    func take(_ part: UnsafeRawBufferPointer) throws {
+        guard have + part.count <= size else {
+            throw MoultError(
+                .badAnswer, .failed, what: "stopped the transfer of \(name)",
+                why: "more came than the \(size) bytes that the manifest says",
+                now: "Try again later; if it stays so, tell whoever runs the server.")
+        }
+        try file.write(part)
+        have += part.count
+        try progress(have)
+    }
+}
