@@ -17,7 +17,7 @@ extension Store {
         if database.kind.isSealed { return try StoreConnection(lease: lease, only: name) }
         guard let why = try fault(database, lease) else { return try StoreConnection(lease: lease, only: name) }
         let path = try lease.path(of: name)
-        guard policy == .setUserDataAside || policy == .cachesOnly && database.kind == .cache else {
+        guard policy == .setUserDataAside || policy == .cachesOnly && database.kind.isDisposable else {
             throw StoreErrors.willNotLoad(database, path, why)
         }
         if try wasResetJustNow(name) { throw StoreErrors.failedAgain(path, why) }

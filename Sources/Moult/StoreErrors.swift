@@ -4,7 +4,7 @@ internal import StepKit
 
 enum StoreErrors {
     static func willNotLoad(_ database: Database, _ path: String, _ why: String) -> MoultError {
-        let word = database.kind == .cache ? "" : " --set-user-data-aside"
+        let word = database.kind.isDisposable ? "" : " --set-user-data-aside"
         return MoultError(
             .willNotLoad, what: "the database \(path) will not load", why: why,
             now: "To set it aside and begin anew: moult reset \(database.name)\(word)")

@@ -26,7 +26,7 @@ public final class StoreLease: Sendable {
 
     /// Every database as a connection has it: the name of its schema (`main` for the first one of the user's), and its file.
     package func databases() throws -> [(database: Database, schema: String, path: String)] {
-        let main = installed.manifest.databases.first { $0.kind == .user }
+        let main = installed.manifest.databases.first { $0.kind.isMain }
         return try installed.manifest.databases.map { database in
             (database, database == main ? "main" : database.attach.alias, try path(of: database.name))
         }

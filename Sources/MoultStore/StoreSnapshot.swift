@@ -30,7 +30,7 @@ package final class StoreSnapshot {
 
     /// The stable path of a database: in the store, or where the operator's settings say that caches live.
     package func place(of database: Database) throws -> String {
-        guard database.kind == .cache, let root = try settings.cacheRoot else { return layout.file(database.path) }
+        guard database.kind.isDisposable, let root = try settings.cacheRoot else { return layout.file(database.path) }
         return "\(root)/\(database.path)"
     }
 

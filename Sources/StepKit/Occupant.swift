@@ -33,7 +33,7 @@ extension PlanContext {
             return .missing(before)
         case .link(let target):
             if target.hasPrefix(".moult/") || target.contains("/.moult/") { return .generationLink }
-            if let before, before.holdsAppData, before.kind != database.kind, database.kind != .user {
+            if let before, before.holdsAppData, before.kind != database.kind, !database.kind.isMigrated {
                 return .claimed(before)
             }
             return .link(to: target)
@@ -41,17 +41,17 @@ extension PlanContext {
         case .file:
             guard let before, !before.kind.isSealed else {
                 // The file of an earlier release is moult's own, also when the installed one does not list it.
-                return try database.kind == .shared && store.marker(path) == database.sha256 ? .own : .foreign
+                return try database.kind.isReplaced && store.marker(path) == database.sha256 ? .own : .foreign
             }
-            if before.kind == database.kind || (before.kind == .shared && database.kind == .user) { return .own }
-            return before.kind == .cache ? .cache : .claimed(before)
+            if before.kind == database.kind || (before.kind.isReplaced && database.kind.isMigrated) { return .own }
+            return before.kind.isDisposable ? .cache : .claimed(before)
         }
     }
 
     /// Whether the installed release has a cache at a path.
     public func hasInstalledCache(at path: String) -> Bool {
         guard !isAdopted(installedGeneration) else { return false }
-        return installed?.databases.contains { $0.kind == .cache && self.path(of: $0) == path } ?? false
+        return installed?.databases.contains { $0.kind.isDisposable && self.path(of: $0) == path } ?? false
     }
 
     /// Whether a generation has the files that were there before moult.
@@ -72,7 +72,7 @@ extension PlanContext {
     public func proveTakeOver(of database: Database, from before: Database) throws {
         if policy.takeOver.contains(database.name) {
             // A link can only be written through.
-            if database.kind != .shared, case .link(let target) = try store.look(path(of: database)) {
+            if !database.kind.isReplaced, case .link(let target) = try store.look(path(of: database)) {
                 throw foreignLink(target, at: path(of: database), database)
             }
             return
@@ -127,7 +127,7 @@ extension PlanContext {
 
 extension Database {
     /// Whether an app or a user writes data to it that cannot be made again.
-    public var holdsAppData: Bool { kind == .user || kind == .shared }
+    public var holdsAppData: Bool { kind.holdsAppData }
 }
 
 extension Manifest {

@@ -136,7 +136,7 @@ package struct RestoredTable: Sendable, Equatable {
 extension PlanContext {
     /// The path of a living database, as effects have it: relative to the store, or absolute where caches live apart.
     public func path(of database: Database) -> String {
-        guard database.kind == .cache, let root = policy.cacheRoot else { return database.path }
+        guard database.kind.isDisposable, let root = policy.cacheRoot else { return database.path }
         return "\(root)/\(database.path)"
     }
 

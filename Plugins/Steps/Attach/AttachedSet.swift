@@ -9,7 +9,7 @@ struct AttachedSet {
     let others: [Database]
 
     init(_ release: Manifest) {
-        let main = release.databases.first { $0.kind == .user }
+        let main = release.databases.first { $0.kind.isMain }
         self.main = main
         others = release.databases.filter { $0.name != main?.name }
     }

@@ -20,16 +20,16 @@ public struct CopyStep: Step {
         for database in context.release.databases where !database.kind.isSealed && source.isStaged {
             effects.append(effect(.copy, database.name, .keepTemplate(member: database.member, size: database.size)))
         }
-        for database in context.release.databases where database.kind == .user {
+        for database in context.release.databases where database.kind.isMigrated {
             effects.append(effect(.copy, database.name, try Template.change(for: database, context)))
         }
         for database in context.release.databases
-        where database.kind == .cache && !context.isPostponed(context.path(of: database)) {
+        where database.kind.isDisposable && !context.isPostponed(context.path(of: database)) {
             effects.append(effect(.copy, database.name, try cache(database, context)))
         }
         // What replaces a living file comes after the pointer: for a live replacement nothing may come after it.
         var living: [Effect] = []
-        for database in context.release.databases where database.kind == .shared {
+        for database in context.release.databases where database.kind.isReplaced {
             living.append(
                 effect(.copy, database.name, try SharedContent(database: database, context: context).change()))
         }
@@ -118,7 +118,7 @@ public struct CopyStep: Step {
     /// Whether a user database stays as it is; one that is moved keeps its content, too.
     private func isKept(_ database: Database, _ effects: [Effect]) -> Bool {
         effects.contains { effect in
-            guard database.kind == .user, effect.database == database.name, case .keep = effect.change else {
+            guard database.kind.isMigrated, effect.database == database.name, case .keep = effect.change else {
                 return false
             }
             return true

@@ -24,7 +24,7 @@ struct LivingStaging {
         if !pristine.hasPrefix(context.stagedGeneration), try SHA256.digest(ofFileAt: waiting).hex != database.sha256 {
             throw changed(pristine, "its SHA-256 is another one")
         }
-        if database.kind == .shared { try mark(waiting, database) }
+        if database.kind.isReplaced { try mark(waiting, database) }
         // SQLite has synced what it wrote; the copy before it was not.
         try Files.seal(waiting, mode: 0o644)
     }

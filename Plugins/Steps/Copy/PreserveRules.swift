@@ -8,7 +8,7 @@ struct PreserveRules {
     let release: Version
 
     func prove(_ file: String) throws {
-        guard database.kind == .shared, !database.preserve.isEmpty else { return }
+        guard database.kind.isReplaced, !database.preserve.isEmpty else { return }
         let connection = try Connection(path: file, access: .immutable)
         let check = SelectionCheck(connection)
         for (index, entry) in database.preserve.enumerated() {

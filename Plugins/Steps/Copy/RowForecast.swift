@@ -56,7 +56,7 @@ struct RowForecast {
     /// What is left behind when a file from before moult comes back.
     func rowsLeft(_ live: Connection, _ place: String) throws -> [RowFate] {
         guard
-            let before = context.installed?.databases.first(where: { $0.path == database.path && $0.kind == .shared }),
+            let before = context.installed?.databases.first(where: { $0.path == database.path && $0.kind.isReplaced }),
             let generation = context.installedGeneration
         else { return [] }
         return try left(live, place, before, generation, [:]).map { RowFate(table: $0.0, kept: $0.1) }

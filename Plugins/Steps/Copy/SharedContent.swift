@@ -21,7 +21,7 @@ struct SharedContent {
         case .foreign: return try replace(at: database.path, reason: usual, isOwn: false)
         case .link(let target):
             guard
-                context.installed?.databases.contains(where: { $0.path == database.path && $0.kind == .shared }) == true
+                context.installed?.databases.contains(where: { $0.path == database.path && $0.kind.isReplaced }) == true
             else { throw context.foreignLink(target, at: database.path, database) }
             try ReplacementWay.proveLink(database, context)
             return try replace(at: database.path, reason: usual, isOwn: true)

@@ -26,7 +26,7 @@ public struct DeleteStep: Step {
     /// program that will be told to let go is no reason to wait.
     private func postpone(_ context: PlanContext) throws -> [Effect] {
         try context.release.databases.compactMap { database -> Effect? in
-            guard database.kind == .cache, !context.isReleased(database.name) else { return nil }
+            guard database.kind.isDisposable, !context.isReleased(database.name) else { return nil }
             let path = context.path(of: database)
             switch try context.occupant(of: database) {
             case .own, .cache: break
@@ -55,7 +55,7 @@ public struct DeleteStep: Step {
         if case .claimed(let before) = occupant {
             try context.proveTakeOver(of: database, from: before)
             let why = "taken over from the \(before.kind.rawValue) database \"\(before.name)\""
-            return database.kind == .shared ? nil : (why, .takenOver)
+            return database.kind.isReplaced ? nil : (why, .takenOver)
         }
         if occupant == .cache { return ("the release has a \(database.kind.rawValue) database there", .unfitCache) }
         switch database.kind {
@@ -105,7 +105,7 @@ public struct DeleteStep: Step {
                 now: "Nothing was changed. Move the file away and remove the link, then "
                     + (context.restoring == nil
                         ? "run: moult reset \(database.name)"
-                            + (database.kind == .cache ? "" : " --set-user-data-aside")
+                            + (database.kind.isDisposable ? "" : " --set-user-data-aside")
                         : "repeat the command. Or put back the rows of a table with: --table TABLE"))
         }
         return [

@@ -9,7 +9,7 @@ struct Rescue {
 
     func prepare(_ effect: Effect) throws {
         guard case .quarantine(let path, _, _) = effect.change,
-            let database = effect.database.flatMap(context.plan.release.database), database.kind != .cache
+            let database = effect.database.flatMap(context.plan.release.database), !database.kind.isDisposable
         else { return }
         let place = context.plan.store.path(path)
         // Somebody who has it open keeps it from being reset, and reading it from here would drop his locks.

@@ -16,7 +16,7 @@ struct PostSwitchCheck {
         }
         guard database.kind.isSealed else {
             // What the operator puts back from quarantine may have the schema of its own release.
-            if database.kind != .shared, context.creates(context.path(of: database)), context.restoring == nil {
+            if !database.kind.isReplaced, context.creates(context.path(of: database)), context.restoring == nil {
                 try proveSchema(path)
             }
             return

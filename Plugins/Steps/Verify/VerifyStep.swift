@@ -31,7 +31,7 @@ public struct VerifyStep: Step {
             }
         }
         // A user's database that is there stays as it is; what is kept for a reset was digested when it was unpacked.
-        if database.kind == .user, try context.store.look(database.path) != .nothing { return [] }
+        if database.kind.isMigrated, try context.store.look(database.path) != .nothing { return [] }
         var methods =
             database.place == .inPlace && database.verify == .quick ? ["header", "identity"] : ["digest", "identity"]
         if database.verify == .full { methods += ["integrity_check", "foreign_key_check"] }

@@ -9,7 +9,7 @@ struct Rollback {
     var findings: [String] {
         get throws {
             try context.store.proveSeal(of: context.generation)
-            for database in context.release.databases where database.kind == .user { try readable(database) }
+            for database in context.release.databases where database.kind.isMigrated { try readable(database) }
             let from = context.installed.map { "\($0.version)" } ?? "nothing"
             return ["back from \(from) to \(context.release.version), whose files are the ones that were proven"]
         }

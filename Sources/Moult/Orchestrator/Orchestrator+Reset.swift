@@ -132,7 +132,7 @@ extension Orchestrator {
             report = try Files.read("\(directory)/\(SetAside.reportName)", limit: 1 << 24).map {
                 try Salvage.Report(json: JSON(parsing: $0, source: directory))
             }
-            if report == nil, try QuarantineRecord(in: directory).map({ $0.kind != .cache }) == true {
+            if report == nil, try QuarantineRecord(in: directory).map({ !$0.kind.isDisposable }) == true {
                 report = Salvage.Report()
                 report?.note = "no room was left even for a report"
                 report?.mayBeRepeated = true

@@ -59,7 +59,7 @@ extension Plan {
             if mine.isEmpty { return nil }
             let databases = mine.compactMap { name in
                 (release.database(name) ?? installed?.database(name)).map { database in
-                    let root = database.kind == .cache ? request.cacheRoot.map { "\($0)/" } : nil
+                    let root = database.kind.isDisposable ? request.cacheRoot.map { "\($0)/" } : nil
                     return Call.Database(
                         name: name, kind: database.kind.rawValue, path: "\(root ?? "")\(database.path)")
                 }

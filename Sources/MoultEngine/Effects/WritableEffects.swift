@@ -207,7 +207,7 @@ final class WritableEffects {
         guard let database = effect.database.flatMap(release.database), !inodes.isEmpty || digests != nil,
             let facts = try Files.factsThroughLinks(place(path))
         else { return false }
-        guard database.kind == .shared else {
+        guard database.kind.isReplaced else {
             // Without a marker: the staged file is in place, or in the place of the old one.
             if digests == nil { return try Files.facts(place(path))?.inode == inodes["waiting/\(path)"] }
             // The app may have written to it since, but nothing writes to the file that waits.
@@ -410,7 +410,7 @@ final class WritableEffects {
         }
         // A file from before moult is not the installed database of the same name, which is at another path.
         let before =
-            plan.adopts(path) ? nil : installed?.databases.first { $0.name == database.name && $0.kind == .shared }
+            plan.adopts(path) ? nil : installed?.databases.first { $0.name == database.name && $0.kind.isReplaced }
         let old: ContentTransfer.Old
         if reason == .takenOver {
             old = .takenOver
@@ -421,7 +421,7 @@ final class WritableEffects {
         } else {
             old = .takenOver
         }
-        let isBack = database.kind != .shared
+        let isBack = !database.kind.isReplaced
         return ContentTransfer(
             database: database, release: release.version, old: old,
             rules: isBack

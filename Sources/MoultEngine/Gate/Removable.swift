@@ -121,7 +121,7 @@ package struct Removable {
         }
         guard let plan, let database = try effect?.database.flatMap({ try transaction.release(of: plan)?.database($0) })
         else { return false }
-        if database.kind != .shared { return try Transaction.isPublished(waiting, database.sha256) }
+        if !database.kind.isReplaced { return try Transaction.isPublished(waiting, database.sha256) }
         let view = RecordingView(store: StoreSnapshot(transaction.layout))
         return try view.marker(waiting) == database.sha256 && view.marker(path) != database.sha256
     }

@@ -18,7 +18,7 @@ enum PlanWarnings {
     private static func misfits(_ manifest: Manifest, in context: PlanContext) throws -> [String] {
         guard context.purpose == .rollback, !context.isAdopted(context.generation) else { return [] }
         return try manifest.databases.compactMap { database in
-            guard database.kind == .user, database.schema == .release else { return nil }
+            guard database.kind.isMigrated, database.schema == .release else { return nil }
             let place = context.store.path(context.movedFrom(database) ?? database.path)
             let template = context.store.path(ofMember: database.member, in: context.generation)
             guard try Files.factsThroughLinks(place)?.kind == .file, try Files.facts(template)?.kind == .file else {

@@ -20,7 +20,7 @@ struct ResetTarget {
                 .refused, .refused, what: "\(name) is no database to reset",
                 why: "nobody but its publisher writes to it", now: "Repair it from its release: moult apply MANIFEST")
         }
-        if database.kind != .cache, !setsUserDataAside {
+        if !database.kind.isDisposable, !setsUserDataAside {
             throw MoultError(
                 .refused, .refused, what: "\(name) has what people wrote",
                 why: "a reset sets all of it aside and begins with an empty one",

@@ -124,7 +124,7 @@ package struct Assessment {
         case .fits(let notChecked): return Finding(notChecked: notChecked, depth: depth)
         case .missing:
             return Finding(
-                fault: "there is no file at \(place)", remedy: database.kind == .cache ? .apply : .reset,
+                fault: "there is no file at \(place)", remedy: database.kind.isDisposable ? .apply : .reset,
                 isMissing: true, depth: depth)
         case .unfit(let why): return Finding(fault: why, remedy: remedy ?? unfit(database), depth: depth)
         case .untold(let error):
@@ -136,14 +136,14 @@ package struct Assessment {
         }
     }
 
-    private func unfit(_ database: Database) -> Remedy { database.kind == .cache ? .apply : .reset }
+    private func unfit(_ database: Database) -> Remedy { database.kind.isDisposable ? .apply : .reset }
 
     private func fault(
         _ connection: Connection, _ database: Database, _ template: SchemaShape, _ remedy: inout Remedy?
     ) throws -> String? {
         // A file from before moult has no release that could say what is in it.
         if generation.name.hasPrefix(Generation.adopted) { return nil }
-        let shape = try SchemaShape(of: connection, ignoring: database.kind == .shared ? ReleaseMarker.tables : [])
+        let shape = try SchemaShape(of: connection, ignoring: database.kind.isReplaced ? ReleaseMarker.tables : [])
         switch database.kind {
         case .reference: return nil
         case .cache:

@@ -68,7 +68,7 @@ package struct QuarantineRecord: Sendable, Equatable {
         let reason = json["reason"]?.string.flatMap { KeptReason(rawValue: $0) }
         self.init(
             database: database, kind: kind, path: path, why: json["why"]?.string ?? "",
-            reason: reason ?? (kind == .cache ? .unfitCache : .reset), time: time,
+            reason: reason ?? (kind.isDisposable ? .unfitCache : .reset), time: time,
             release: json["release"]?.string ?? "")
         if let owner = json["owner"], let user = owner["uid"]?.integer, let group = owner["gid"]?.integer,
             let mode = owner["mode"]?.string.flatMap({ Int($0, radix: 8) })

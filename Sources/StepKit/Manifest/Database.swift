@@ -11,8 +11,38 @@ public struct Database: Sendable, Equatable {
         /// Living: anyone's; can be made again.
         case cache
 
-        /// Whether nobody but the publisher writes to it.
-        public var isSealed: Bool { self == .reference }
+        /// What a kind can do. A new kind is a line here; everything else asks these questions and not for the kind.
+        private var traits: Traits {
+            switch self {
+            case .reference: [.sealed]
+            case .shared: [.appData, .replaced]
+            case .user: [.appData, .migrated, .main]
+            case .cache: [.disposable]
+            }
+        }
+
+        private struct Traits: OptionSet {
+            let rawValue: Int
+            static let sealed = Self(rawValue: 1)
+            static let appData = Self(rawValue: 2)
+            static let replaced = Self(rawValue: 4)
+            static let migrated = Self(rawValue: 8)
+            static let main = Self(rawValue: 16)
+            static let disposable = Self(rawValue: 32)
+        }
+
+        /// Whether only the publisher writes to it.
+        public var isSealed: Bool { traits.contains(.sealed) }
+        /// Whether it has what an app or a user wrote: nobody but the operator may give that up.
+        public var holdsAppData: Bool { traits.contains(.appData) }
+        /// Whether each release replaces its content, and carries the rows over that it preserves.
+        public var isReplaced: Bool { traits.contains(.replaced) }
+        /// Whether releases bring it to their schema by migrations.
+        public var isMigrated: Bool { traits.contains(.migrated) }
+        /// Whether the other databases are attached to it.
+        public var isMain: Bool { traits.contains(.main) }
+        /// Whether it can be made again at any time, so that one that does not fit is set aside. Its root may be another.
+        public var isDisposable: Bool { traits.contains(.disposable) }
     }
 
     /// Where a reference database is kept.

@@ -47,7 +47,7 @@ struct ManifestRules {
     private func aliases(_ databases: [Database]) throws {
         var seen: [String: String] = [:]
         // The first user database is the connection's main database and is not attached.
-        let main = databases.first { $0.kind == .user }
+        let main = databases.first { $0.kind.isMain }
         for database in databases where database.name != main?.name {
             let alias = database.attach.alias
             let place = "databases.\(database.name).attach.as"
