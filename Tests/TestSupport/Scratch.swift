@@ -28,7 +28,7 @@ package final class Scratch: Sendable {
     }
 
     package func read(_ name: String) throws -> [UInt8] {
-        guard let bytes = try Files.read(path(name), limit: .max) else { throw Errno(ENOENT).error(path(name)) }
+        guard let bytes = try Files.read(path(name), limit: 1 << 34) else { throw Errno(ENOENT).error(path(name)) }
         return bytes
     }
 
