@@ -32,6 +32,19 @@ import Testing
         )
     }
 
+    @Test func `the page of the proof has the counts of the matrix`() throws {
+        let (ways, states) = (CopyWay.allCases.count, CopiedStore.State.allCases.count)
+        // And three that only look.
+        let commands = Self.writing.count + 3
+        let root = "/" + #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
+        let page = String(
+            decoding: try #require(try Files.read("\(root)/docs/proof.md", limit: 1 << 20)), as: UTF8.self)
+        #expect(
+            page.contains(
+                "copies: \(ways) ways, \(states) states, \(commands) commands: \(ways * states * commands) runs, 0 wrong"
+            ))
+    }
+
     @Test(arguments: CopiedStore.State.allCases)
     func `every command works on every copy as on the original`(state: CopiedStore.State) throws {
         let (releases, scratch) = (try CopiedStore.Releases(), try Scratch())
@@ -46,6 +59,7 @@ import Testing
         for way in CopyWay.available {
             let note = Comment("\(way.rawValue), \(state.rawValue)")
             let looked = CopiedStore(path: scratch.path("\(way)-looked"))
+            defer { way.release(looked.path) }
             try way.copy(original.path, to: looked.path)
             let status = try looked.moult(["status"])
             #expect(status.status == 0 && !status.output.contains("✗"), "\(note): \(status.output)")
@@ -57,6 +71,7 @@ import Testing
             if !state.isInterrupted { #expect(try looked.content() == original.content(), note) }
             for action in Self.writing {
                 let copy = CopiedStore(path: scratch.path("\(way)-\(action)"))
+                defer { way.release(copy.path) }
                 try way.copy(original.path, to: copy.path)
                 let arguments = Self.arguments(action, state, releases)
                 let (outcome, ended) = try Self.outcome(copy, arguments)

@@ -14,13 +14,34 @@ enum CopyWay: String, CaseIterable {
     case rsync = "rsync -aH"
     case move = "mv"
     case owner = "chown -R"
+    /// Seen through an overlay, as in a container: a file gets its own copy when it is changed first.
+    case overlay = "overlayfs"
+    case send = "btrfs send"
 
     static let available: [CopyWay] = allCases.filter { way in
         switch way {
         case .rsync: access("/usr/bin/rsync", X_OK) == 0
         case .owner: geteuid() == 0
+        case .overlay: mayMountOverlays
+        case .send: Btrfs.isAvailable
         default: true
         }
+    }
+
+    private static let mayMountOverlays: Bool = {
+        guard geteuid() == 0, let scratch = try? Scratch(), let lower = try? scratch.directory("lower") else {
+            return false
+        }
+        guard (try? CopyWay.overlay.copy(lower, to: scratch.path("copy"))) != nil else { return false }
+        CopyWay.overlay.release(scratch.path("copy"))
+        return true
+    }()
+
+    /// What must be done before the directory around a copy can be removed.
+    func release(_ copy: String) {
+        guard self == .overlay || self == .send else { return }
+        _ = try? Shell.run(["umount", "-l", copy])
+        if self == .send { _ = try? Shell.run(["umount", "-l", "\(copy).system"]) }
     }
 
     /// Copies a store to a path that does not exist; `move` and `owner` work on a copy, so that the original stays.
@@ -39,6 +60,21 @@ enum CopyWay: String, CaseIterable {
         case .owner:
             try Shell.must(["cp", "-a", store, copy])
             try Shell.must(["chown", "-R", "\(geteuid()):\(getegid())", copy])
+        case .overlay:
+            for directory in [copy, "\(copy).upper", "\(copy).work"] { try Files.ensureDirectory(directory) }
+            try Shell.must([
+                "mount", "-t", "overlay", "overlay", "-o",
+                "lowerdir=\(store),upperdir=\(copy).upper,workdir=\(copy).work", copy,
+            ])
+        case .send:
+            try Files.ensureDirectory(copy)
+            let script = """
+                set -e; mkdir "$2.system"; truncate -s 128M "$2.disk"; PATH=$PATH:/usr/sbin:/sbin mkfs.btrfs -q "$2.disk"
+                mount -o loop "$2.disk" "$2.system"; cd "$2.system"; btrfs -q subvolume create from; cp -a "$1/." from
+                btrfs -q subvolume snapshot -r from sent; mkdir to; btrfs -q send sent | btrfs -q receive to
+                btrfs property set -f to/sent ro false; mount --bind to/sent "$2"
+                """
+            try Shell.must(["sh", "-c", script, "sh", store, copy])
         }
     }
 }
