@@ -75,6 +75,7 @@ test-all: test-deps proof-deps release
 		--flow "rows left behind by exchange" --flow "migration that changes values"
 	scripts/ledger/run .build/release/moult --stories 100 --save .build/ledger
 	scripts/broken/run .build/release/moult --page docs/proof.md
+	scripts/recipes
 
 # The whole test suite with the address sanitizer and with the thread sanitizer, and two updates under valgrind: more
 # than an hour on two quiet cores, so it is no part of `make test`. Every finding of any process that a test starts is a file, and fails.
