@@ -26,6 +26,13 @@ package struct RecordCursor: ~Copyable {
     /// The current record in its leaf; nil if it goes on on other pages.
     private var record: UnsafeRawBufferPointer?
 
+    /// Pages that were read in one go, because the one before them had been asked for: leaves mostly follow each other.
+    private let ahead: UnsafeMutableRawPointer
+    private var aheadPages: Range<Int64> = 0..<0
+    private static let pagesAhead: Int64 = 32
+    /// The page that was asked for last.
+    private var lastPage: Int64 = 0
+
     private struct Page {
         let bytes: UnsafeMutableRawPointer
         /// Where the page's header begins: behind the file's on the first page.
@@ -51,9 +58,13 @@ package struct RecordCursor: ~Copyable {
         guard pageSize - Int(reserved) >= 480 else { throw Unreadable() }
         (self.connection, self.file, self.rootPage) = (connection, file, rootPage)
         (self.pageSize, usable) = (pageSize, pageSize - Int(reserved))
+        ahead = .allocate(byteCount: pageSize * Int(Self.pagesAhead), alignment: 16)
     }
 
-    deinit { for page in path { page.bytes.deallocate() } }
+    deinit {
+        for page in path { page.bytes.deallocate() }
+        ahead.deallocate()
+    }
 
     /// Goes to the next row; false after the last.
     package mutating func next() throws -> Bool {
@@ -143,7 +154,7 @@ package struct RecordCursor: ~Copyable {
         let page = Page(bytes: .allocate(byteCount: pageSize + 32, alignment: 16), header: number == 1 ? 100 : 0)
         (page.bytes + pageSize).initializeMemory(as: UInt8.self, repeating: 0, count: 32)
         path.append(page)
-        try connection.read(file, page.bytes, pageSize, at: (number - 1) * Int64(pageSize))
+        try read(number, into: page.bytes)
         let last = path.count - 1
         path[last].cells = page.number16(3)
         switch page.bytes.load(fromByteOffset: page.header, as: UInt8.self) {
@@ -155,6 +166,22 @@ package struct RecordCursor: ~Copyable {
         guard path[last].cells > 0 || last == 0 && path[last].isLeaf,
             page.header + 12 + 2 * path[last].cells <= usable
         else { throw Unreadable() }
+    }
+
+    private mutating func read(_ number: Int64, into bytes: UnsafeMutableRawPointer) throws {
+        defer { lastPage = number }
+        if !aheadPages.contains(number), number == lastPage + 1 {
+            let pages = number..<number + Self.pagesAhead
+            let count = pageSize * Int(Self.pagesAhead)
+            // Near the end of the file there are not so many.
+            let isRead = try connection.reads(file, ahead, count, at: (number - 1) * Int64(pageSize))
+            aheadPages = isRead ? pages : 0..<0
+        }
+        if aheadPages.contains(number) {
+            bytes.copyMemory(from: ahead + Int(number - aheadPages.lowerBound) * pageSize, byteCount: pageSize)
+        } else {
+            try connection.read(file, bytes, pageSize, at: (number - 1) * Int64(pageSize))
+        }
     }
 
     /// Reads a number of one to nine bytes, the highest first, seven bits in each but the ninth.
@@ -175,9 +202,17 @@ extension Connection {
     fileprivate func read(
         _ file: UnsafeMutablePointer<sqlite3_file>, _ bytes: UnsafeMutableRawPointer, _ count: Int, at offset: Int64
     ) throws {
+        if try !reads(file, bytes, count, at: offset) { throw RecordCursor.Unreadable() }
+    }
+
+    /// False if so much is not there.
+    fileprivate func reads(
+        _ file: UnsafeMutablePointer<sqlite3_file>, _ bytes: UnsafeMutableRawPointer, _ count: Int, at offset: Int64
+    ) throws -> Bool {
         let code = file.pointee.pMethods?.pointee.xRead?(file, bytes, Int32(count), offset) ?? SQLITE_MISUSE
         // SQLITE_IOERR_SHORT_READ, a macro that Swift cannot import: beyond the end of the file.
-        if code == SQLITE_IOERR | 2 << 8 { throw RecordCursor.Unreadable() }
+        if code == SQLITE_IOERR | 2 << 8 { return false }
         try check(code, doing: "read \(path)")
+        return true
     }
 }

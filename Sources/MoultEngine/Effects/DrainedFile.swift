@@ -75,7 +75,8 @@ final class DrainedFile {
                     try connection.scalar("PRAGMA journal_mode = DELETE") == .text("delete")
                 else { throw inUse() }
             }
-            try connection.execute("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE")
+            // The lock stays when that transaction ends. In one that only reads, records can be compared as bytes.
+            try connection.execute("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT; BEGIN")
         } catch let error as MoultError {
             try connection.close()
             guard let code = error.sqlite?.resultCode, ResultCode.busy ~= code else { throw error }
