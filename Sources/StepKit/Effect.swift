@@ -63,7 +63,7 @@ public enum Change: Sendable, Equatable {
     case restoreRows(path: String, table: String, set: String, size: Int, generations: [String])
     /// The database stays as it is.
     case keep(why: String)
-    /// A cache stays although it does not fit, because a process has it open: a later update makes it anew.
+    /// A cache stays although it does not fit, because a process has it open: a later update recreates it.
     case postpone(path: String, why: String)
 
     // attach

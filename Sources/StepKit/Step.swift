@@ -160,7 +160,7 @@ extension PlanContext {
         planned.contains { if case .quarantine(path, _, _) = $0.change { true } else { false } }
     }
 
-    /// Whether the cache at a path is planned to stay until nobody has it open.
+    /// Whether the cache at a path is planned to stay until no process has it open.
     public func isPostponed(_ path: String) -> Bool {
         planned.contains { if case .postpone(path, _) = $0.change { true } else { false } }
     }

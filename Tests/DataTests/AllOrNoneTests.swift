@@ -148,7 +148,7 @@ import Testing
         #expect(try shop.moult("reset", "cache").status == 0)
     }
 
-    @Test(arguments: ["delete", "wal"]) func `an open cache stays, and a later apply makes it anew`(mode: String) throws
+    @Test(arguments: ["delete", "wal"]) func `an open cache stays, and a later apply recreates it`(mode: String) throws
     {
         let food = { (word: String) in
             Shipped.reference("CREATE TABLE food(x); INSERT INTO food VALUES('\(word)');")

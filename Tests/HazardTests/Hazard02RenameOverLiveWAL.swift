@@ -97,7 +97,7 @@ import Testing
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
-    /// The cache stays until the app that has it open is gone, and is made anew by the next update.
+    /// The cache stays until the app that has it open is gone, and is recreated by the next update.
     @Test func droppingACache() throws {
         try lab.store.update(to: lab.cache("1.0.0", 1, 500, "first"))
         let app = try RunningApp(path, Self.pragmas + Self.fill)

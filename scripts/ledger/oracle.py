@@ -404,7 +404,7 @@ class Switch:
         if db["path"] in self.state.opened:
             if not before:
                 self.busy = True
-            # Else it stays until nobody has it open.
+            # Else it stays until no process has it open.
             return
         if (file.plain or not before) and self.choose(f"a file at a cache: {db['name']}", file.plain, not file.plain):
             self.adopt(db, file)

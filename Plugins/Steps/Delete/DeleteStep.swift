@@ -22,15 +22,15 @@ public struct DeleteStep: Step {
         return try effects + moves(context) + adopt(context) + quarantine(context)
     }
 
-    /// A cache can be made anew at any time, so an app that has it open does not keep a release from being installed. A
-    /// program that will be told to let go is no reason to wait.
+    /// A cache can be recreated at any time, so an app that has it open does not block a release. If a consumer will be asked
+    /// to release it, there is no need to wait.
     private func postpone(_ context: PlanContext) throws -> [Effect] {
         try context.release.databases.compactMap { database -> Effect? in
             guard database.kind.isDisposable, !context.isReleased(database.name) else { return nil }
             let path = context.path(of: database)
             switch try context.occupant(of: database) {
             case .own, .cache: break
-            // What moult did not make is no cache yet, and would be one after this release.
+            // A file that moult did not make may hold a user's data: after this release it would count as a cache.
             case .nothing, .missing, .generationLink, .claimed, .foreign, .link, .obstacle: return nil
             }
             guard let holder = try OpenFiles.holder(of: context.store.path(path)),

@@ -70,7 +70,7 @@ package struct StepConversation {
             if !state.line.isEmpty { throw Misbehaving(.strayOutput(String(decoding: state.line, as: UTF8.self))) }
             return Answer(result: try answer(state, ending), mountsAreReadOnly: process.mountsAreReadOnly)
         } catch let error as Misbehaving {
-            // What it had said on standard error by then may tell why; if that cannot be read, the error at hand is told alone.
+            // What it had said on standard error by then may tell why; if that cannot be read, only the error at hand is reported.
             while case .errors(let bytes)? = try? process.next(until: .now) { state.add(bytes) }
             throw error.what.error(step, message, said: state.complaint)
         } catch let error as StepRefusal {

@@ -93,7 +93,7 @@ package struct Applier {
     static func undone(_ plan: Plan, _ reason: any Error) -> MoultError {
         let parts = reason as? MoultError
         return MoultError(
-            // Whoever is told that a file is in use tries again later.
+            // Exit status 75 tells a script to try again later.
             .undone, parts?.outcome == .busy ? .busy : .undone,
             what:
                 "the \(plan.title) failed and was undone: \(plan.from.map { "\($0.version) is" } ?? "nothing is") in place as before",

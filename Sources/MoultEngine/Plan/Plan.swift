@@ -159,13 +159,13 @@ package struct Plan: Sendable, Equatable {
         package var unchanged = 0
     }
 
-    /// A cache that a later update makes anew.
+    /// A cache that a later update recreates.
     package struct Pending: Sendable, Equatable {
         package let database: String
         package let why: String
 
         package var text: String {
-            "the cache \(database) is not up to date: \(why). The next update, or moult apply, makes it anew."
+            "the cache \(database) is not up to date: \(why). The next update recreates it, or: moult apply"
         }
         package var json: JSON { ["database": .string(database), "why": .string(why)] }
     }

@@ -42,7 +42,7 @@ package struct Planner {
     let steps: StepSet
     /// The consumers of the app itself, beside those of the settings.
     let inProcess: [Consumer]
-    /// Whether whoever has a database open is made to let go, besides consumers.
+    /// Whether processes that have a database open are ended if they do not close it (`--force-after`).
     let forcesRelease: Bool
     /// Patches and bases that were found unfit.
     package var avoided: Set<String> = []

@@ -33,7 +33,7 @@ public struct Database: Sendable, Equatable {
 
         /// Whether only the publisher writes to it.
         public var isSealed: Bool { traits.contains(.sealed) }
-        /// Whether it has what an app or a user wrote: nobody but the operator may give that up.
+        /// Whether it has what an app or a user wrote: only the operator may give that up.
         public var holdsAppData: Bool { traits.contains(.appData) }
         /// Whether each release replaces its content, and carries the rows over that it preserves.
         public var isReplaced: Bool { traits.contains(.replaced) }
