@@ -35,12 +35,16 @@ package struct RecordCursor: ~Copyable {
 
     private struct Page {
         let bytes: UnsafeMutableRawPointer
+        /// Whether the bytes are its own; else they are some of those read ahead.
+        var isOwned = true
         /// Where the page's header begins: behind the file's on the first page.
         var header = 0
         var isLeaf = false
         var cells = 0
         /// The cell or child that comes next.
         var next = 0
+
+        func free() { if isOwned { bytes.deallocate() } }
 
         func number16(_ offset: Int) -> Int {
             Int(UInt16(bigEndian: bytes.loadUnaligned(fromByteOffset: header + offset, as: UInt16.self)))
@@ -58,11 +62,12 @@ package struct RecordCursor: ~Copyable {
         guard pageSize - Int(reserved) >= 480 else { throw Unreadable() }
         (self.connection, self.file, self.rootPage) = (connection, file, rootPage)
         (self.pageSize, usable) = (pageSize, pageSize - Int(reserved))
-        ahead = .allocate(byteCount: pageSize * Int(Self.pagesAhead), alignment: 16)
+        ahead = .allocate(byteCount: pageSize * Int(Self.pagesAhead) + Self.margin, alignment: 16)
+        (ahead + pageSize * Int(Self.pagesAhead)).initializeMemory(as: UInt8.self, repeating: 0, count: Self.margin)
     }
 
     deinit {
-        for page in path { page.bytes.deallocate() }
+        for page in path { page.free() }
         ahead.deallocate()
     }
 
@@ -84,7 +89,7 @@ package struct RecordCursor: ~Copyable {
                 path[last].next += 1
                 try descend(to: child)
             } else {
-                path.removeLast().bytes.deallocate()
+                path.removeLast().free()
             }
         }
     }
@@ -150,11 +155,8 @@ package struct RecordCursor: ~Copyable {
 
     private mutating func descend(to number: Int64) throws {
         guard number > 0, path.count < Self.deepest else { throw Unreadable() }
-        // A few bytes more than the page, so that a number at its end is read without asking where it ends.
-        let page = Page(bytes: .allocate(byteCount: pageSize + 32, alignment: 16), header: number == 1 ? 100 : 0)
-        (page.bytes + pageSize).initializeMemory(as: UInt8.self, repeating: 0, count: 32)
+        let page = try read(number)
         path.append(page)
-        try read(number, into: page.bytes)
         let last = path.count - 1
         path[last].cells = page.number16(3)
         switch page.bytes.load(fromByteOffset: page.header, as: UInt8.self) {
@@ -168,20 +170,35 @@ package struct RecordCursor: ~Copyable {
         else { throw Unreadable() }
     }
 
-    private mutating func read(_ number: Int64, into bytes: UnsafeMutableRawPointer) throws {
+    /// Bytes behind a page, so that a number at its end is read without asking where it ends.
+    private static let margin = 32
+
+    private mutating func read(_ number: Int64) throws -> Page {
         defer { lastPage = number }
+        let header = number == 1 ? 100 : 0
         if !aheadPages.contains(number), number == lastPage + 1 {
-            let pages = number..<number + Self.pagesAhead
-            let count = pageSize * Int(Self.pagesAhead)
             // Near the end of the file there are not so many.
-            let isRead = try connection.reads(file, ahead, count, at: (number - 1) * Int64(pageSize))
-            aheadPages = isRead ? pages : 0..<0
+            let isRead = try connection.reads(
+                file, ahead, pageSize * Int(Self.pagesAhead), at: (number - 1) * Int64(pageSize))
+            aheadPages = isRead ? number..<number + Self.pagesAhead : 0..<0
         }
-        if aheadPages.contains(number) {
-            bytes.copyMemory(from: ahead + Int(number - aheadPages.lowerBound) * pageSize, byteCount: pageSize)
-        } else {
-            try connection.read(file, bytes, pageSize, at: (number - 1) * Int64(pageSize))
+        let isAhead = aheadPages.contains(number)
+        let place = ahead + (isAhead ? Int(number - aheadPages.lowerBound) * pageSize : 0)
+        // A leaf is done with before anything else is read; the pages above it stay.
+        if isAhead, place.load(fromByteOffset: header, as: UInt8.self) == 0x0D {
+            return Page(bytes: place, isOwned: false, header: header)
         }
+        let page = Page(bytes: .allocate(byteCount: pageSize + Self.margin, alignment: 16), header: header)
+        (page.bytes + pageSize).initializeMemory(as: UInt8.self, repeating: 0, count: Self.margin)
+        if isAhead {
+            page.bytes.copyMemory(from: place, byteCount: pageSize)
+            return page
+        }
+        do { try connection.read(file, page.bytes, pageSize, at: (number - 1) * Int64(pageSize)) } catch {
+            page.free()
+            throw error
+        }
+        return page
     }
 
     /// Reads a number of one to nine bytes, the highest first, seven bits in each but the ninth.
