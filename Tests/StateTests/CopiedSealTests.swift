@@ -30,9 +30,13 @@ import Testing
         try Shell.must(["rm", "\(path).old"])
     }
 
-    @Test(arguments: CopyWay.available)
+    /// A file keeps its inode in an overlay, and its directory cannot be moved.
+    static let ways = CopyWay.available.filter { $0 != .overlay }
+
+    @Test(arguments: ways)
     func `a copy is shown as not verified until a writing command has verified it once`(way: CopyWay) throws {
         try way.copy(original.path, to: copy.path)
+        defer { way.release(copy.path) }
         #expect(try copy.state("food") == "unverified")
         let nagios = try copy.moult(["status", "--nagios"])
         #expect(nagios.status == 1 && nagios.output.contains("copied and not verified: food"))
@@ -46,17 +50,31 @@ import Testing
         #expect(try Tree(copy.path) == after)
     }
 
-    @Test(arguments: CopyWay.available)
+    @Test(arguments: ways)
     func `a file that differs in a copy is found, and repaired by applying its release`(way: CopyWay) throws {
         // Not by `cp -al`: there it would be the original's file.
         guard way != .hardLinks else { return }
         try way.copy(original.path, to: copy.path)
+        defer { way.release(copy.path) }
         try replace("FOOD2", "FAKE2", in: file(copy))
         let verify = try copy.moult(["verify"])
         #expect(verify.status == 1 && verify.output.contains("another SHA-256"), "\(verify.output)")
         try copy.must("apply", releases.manifest(2))
         #expect(try copy.moult(["verify", "--deep"]).status == 0)
         #expect(try copy.moult(["sql", "SELECT x FROM food.food"]).output == "x\nFOOD2\n")
+    }
+
+    @Test(.enabled(if: CopyWay.available.contains(.overlay), "needs root and overlay mounts"))
+    func `a damaged file in a lower layer of an overlay is told, and a copy of the store is repaired`() throws {
+        try CopyWay.overlay.copy(original.path, to: copy.path)
+        defer { CopyWay.overlay.release(copy.path) }
+        try replace("FOOD2", "FAKE2", in: file(copy))
+        let ended = try copy.moult(["apply", releases.manifest(2)])
+        #expect(ended.status == 5 && ended.errors.contains("Copy the store to a volume"), "\(ended.errors)")
+        let outside = CopiedStore(path: scratch.path("outside"))
+        try CopyWay.archive.copy(copy.path, to: outside.path)
+        try outside.must("apply", releases.manifest(2))
+        #expect(try outside.moult(["verify", "--deep"]).status == 0)
     }
 
     @Test func `rollback refuses a kept release whose file differs in a copy`() throws {
@@ -106,6 +124,7 @@ import Testing
         for way in CopyWay.available {
             let copy = CopiedStore(path: scratch.path("adopted \(way)"))
             try way.copy(adopted.path, to: copy.path)
+            defer { way.release(copy.path) }
             let ended = try copy.moult(["rollback", "--to", "0+adopted"])
             #expect(ended.status == 0, "\(way): \(ended.errors)")
             #expect(try Shell.must(["sqlite3", "\(copy.path)/app.db", "SELECT * FROM old"]) == "OLD\n", "\(way)")
