@@ -43,6 +43,8 @@ package final class Background {
             var now: Int32 = 0
             if waitpid(pid, &now, WNOHANG) == pid {
                 status = now
+                // It may have been the last thing that it did.
+                if try isSo() { return }
                 throw MoultError(.system, what: "the program ended early", why: try text("err"))
             }
             usleep(1000)
