@@ -790,7 +790,7 @@ class World:
             found += [("restore", f"moult quarantine lists {name}, which is not there") for name in told if name not in sets]
             for name, one in told.items():
                 mine = self.state.sets.get(name)
-                if mine and (one.get("database"), one.get("kind"), one.get("release")) != (mine.database, mine.kind, mine.release):
+                if mine and (one.get("database"), one.get("kind"), one.get("release") or None) != (mine.database, mine.kind, mine.release or None):
                     found.append(("restore", f"moult quarantine says of {name}: {one}"))
             self.judge(found, op)
         elif what == "export":
