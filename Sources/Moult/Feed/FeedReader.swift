@@ -115,7 +115,7 @@ struct FeedReader {
         }
         do { return try attempt(place.name) } catch let error as MoultError {
             // The publisher may be replacing feed and signature at this very moment: each feed has its signature under
-            // its own digest, too.
+            // its own digest, too. If that does not fit either, the first error is the one to report.
             let other = try? attempt(FeedNames.ofSignatures(place.name, digest: SHA256.digest(of: bytes).hex))
             if let other { return other }
             throw error

@@ -65,11 +65,11 @@ extension Doctor {
         for name in try Generation.names(layout) {
             let directory = layout.generation(name)
             if CacheTag.isTag(name) { continue }
-            // One that cannot be read is told by `unreadable`.
             guard Generation.isName(name) else {
                 strange.append(directory)
                 continue
             }
+            // `unreadable` reports one that cannot be read.
             guard let generation = try? store.generation(name) else { continue }
             let members = generation.manifest.databases.flatMap { [$0.member] + Self.beside($0.member) }
             let known = members.map { String($0.prefix { $0 != "/" }) } + [Generation.manifestName, Seal.fileName]
@@ -87,6 +87,7 @@ extension Doctor {
 
     /// Generations whose manifest is gone or damaged.
     func unreadable() throws -> [Finding] {
+        // Without it each finding is reported as one of a kept generation; `pointer` reports why it cannot be read.
         let current = try? store.installedName
         return try Generation.names(layout).compactMap { name in
             guard Generation.isName(name) else { return nil }
