@@ -82,7 +82,7 @@ final class FaultyProxy {
                 times -= 1
                 return fault
         def note(path, asked, status, size):
-            # Before it goes out: whoever has all of it may look at once.
+            # Before any of it goes out, the head too: an answer without a body, as 304, is over with its head.
             with lock:
                 with open(log, "a") as f: f.write("%s\t%s\t%d\t%d\n" % (path, asked.group(1) if asked else "", status, size))
         def serve(client):
@@ -112,10 +112,10 @@ final class FaultyProxy {
             else: answer = re.sub(r"(?im)^(content-length: *).*$", lambda m: m.group(1) + str(length), answer)
             if what == "corrupt": body = body[:keep] + bytes([body[keep] ^ 1]) + body[keep + 1:]
             try:
-                client.sendall((answer + "\r\n\r\n").encode("latin1"))
                 if what in ("cut", "stall", "truncate"): body = body[:keep]
                 if what == "endless": body = body + bytes(1 << 22)
                 note(path, asked, status, len(body))
+                client.sendall((answer + "\r\n\r\n").encode("latin1"))
                 client.sendall(body)
                 if what == "stall": time.sleep(600)
             except OSError: pass
