@@ -51,7 +51,13 @@ package struct Descriptor: ~Copyable {
             case .name: MOULT_O_PATH | O_NOFOLLOW
             }
         let verb = access == .create ? "create" : "open"
-        let number = try wrapped("cannot \(verb) \(path)") { () throws(Errno) in try Syscall.open(path, flags, mode) }
+        let need: Permission =
+            switch access {
+            case .read, .record, .directory, .name: .read(path)
+            case .write, .append, .lock: .write(path)
+            case .create: .name(path)
+            }
+        let number = try wrapped("cannot \(verb) \(path)", need) { () throws(Errno) in try Syscall.open(path, flags, mode) }
         self.handle = Handle(number: number)
         self.path = path
     }

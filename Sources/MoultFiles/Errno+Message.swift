@@ -2,14 +2,16 @@ internal import Glibc
 package import MoultBasics
 
 extension Errno {
-    /// The error for people: what could not be done to which path, why, and how to remedy it.
-    package func error(_ what: String) -> MoultError {
-        MoultError(.system, what: what, why: description, now: remedy, cause: self)
+    /// The error for people: what could not be done to which path, why, and how to remedy it, for which it asks which
+    /// of the permissions is missing.
+    package func error(_ what: String, _ needs: Permission...) -> MoultError {
+        MoultError(.system, what: what, why: description, now: remedy(needs), cause: self)
     }
 
-    private var remedy: String? {
+    private func remedy(_ needs: [Permission]) -> String? {
         switch self {
-        case .denied: "Check owner and mode of the file and of the directories above it."
+        case .denied:
+            needs.compactMap(\.advice).first ?? "Check owner and mode of the file and of the directories above it."
         case .noSpace: "Free some space on that file system."
         case Errno(EXDEV):
             "A directory cannot be moved out of a lower layer of an overlay file system. Copy the store to a volume, and use that."
@@ -20,6 +22,11 @@ extension Errno {
 }
 
 /// Runs system calls; a failure becomes an error that begins with `what`.
-func wrapped<Result>(_ what: @autoclosure () -> String, _ body: () throws(Errno) -> Result) throws -> Result {
-    do { return try body() } catch { throw error.error(what()) }
+func wrapped<Result>(
+    _ what: @autoclosure () -> String, _ need: Permission? = nil, _ body: () throws(Errno) -> Result
+) throws -> Result {
+    do { return try body() } catch {
+        if let need { throw error.error(what(), need) }
+        throw error.error(what())
+    }
 }

@@ -4,21 +4,23 @@ internal import MoultBasics
 
 extension Files {
     package static func makeDirectory(_ path: String, mode: UInt32 = 0o755) throws {
-        try wrapped("cannot create the directory \(path)") { () throws(Errno) in try Syscall.mkdir(path, mode) }
+        try wrapped("cannot create the directory \(path)", .name(path)) { () throws(Errno) in try Syscall.mkdir(path, mode) }
     }
 
     /// Makes a directory if it is not there.
     package static func ensureDirectory(_ path: String, mode: UInt32 = 0o755) throws {
         do { try Syscall.mkdir(path, mode) } catch {
             if error == .exists, try factsThroughLinks(path)?.kind == .directory { return }
-            var failure = error.error("cannot create the directory \(path)")
+            var failure = error.error("cannot create the directory \(path)", .name(path))
             if error == .noEntry { failure.now = "Make the directory above it first." }
             throw failure
         }
     }
 
     package static func rename(_ old: String, to new: String) throws {
-        try wrapped("cannot rename \(old) to \(new)") { () throws(Errno) in try Syscall.rename(old, new) }
+        do { try Syscall.rename(old, new) } catch {
+            throw error.error("cannot rename \(old) to \(new)", .name(old), .name(new))
+        }
     }
 
     /// Renames unless something is at the new name already; says whether it did.
@@ -28,30 +30,30 @@ extension Files {
             return true
         } catch {
             if error == .exists || error == .notEmpty { return false }
-            throw error.error("cannot rename \(old) to \(new)")
+            throw error.error("cannot rename \(old) to \(new)", .name(old), .name(new))
         }
     }
 
     /// Exchanges two names in one step: at no moment is either of them missing.
     package static func exchange(_ one: String, _ other: String) throws {
-        try wrapped("cannot exchange \(one) and \(other)") { () throws(Errno) in
-            try Syscall.rename(one, other, MOULT_RENAME_EXCHANGE)
+        do { try Syscall.rename(one, other, MOULT_RENAME_EXCHANGE) } catch {
+            throw error.error("cannot exchange \(one) and \(other)", .name(one), .name(other))
         }
     }
 
     package static func symlink(to target: String, at path: String) throws {
-        try wrapped("cannot create the link \(path)") { () throws(Errno) in try Syscall.symlink(target, path) }
+        try wrapped("cannot create the link \(path)", .name(path)) { () throws(Errno) in try Syscall.symlink(target, path) }
     }
 
     package static func hardLink(_ old: String, at path: String) throws {
-        try wrapped("cannot link \(old) to \(path)") { () throws(Errno) in try Syscall.link(old, path) }
+        try wrapped("cannot link \(old) to \(path)", .name(path)) { () throws(Errno) in try Syscall.link(old, path) }
     }
 
     /// Removes a file or link; nothing to do if it is not there.
     package static func remove(_ path: String) throws {
         do { try Syscall.unlink(path) } catch {
             if error == .noEntry { return }
-            throw error.error("cannot remove \(path)")
+            throw error.error("cannot remove \(path)", .name(path))
         }
     }
 
@@ -80,7 +82,7 @@ extension Files {
         for name in try list(path) { try removeTree("\(path)/\(name)") }
         do { try Syscall.rmdir(path) } catch {
             if error == .noEntry { return }
-            throw error.error("cannot remove the directory \(path)")
+            throw error.error("cannot remove the directory \(path)", .name(path))
         }
     }
 

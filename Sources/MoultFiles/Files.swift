@@ -8,7 +8,7 @@ package enum Files {
     package static func facts(_ path: String) throws -> FileFacts? {
         do { return FileFacts(try Syscall.lstat(path)) } catch {
             if error == .noEntry || error == .notDirectory { return nil }
-            throw error.error("cannot look at \(path)")
+            throw error.error("cannot look at \(path)", .read(path))
         }
     }
 
@@ -16,7 +16,7 @@ package enum Files {
     package static func factsThroughLinks(_ path: String) throws -> FileFacts? {
         do { return FileFacts(try Syscall.stat(path)) } catch {
             if error == .noEntry || error == .notDirectory { return nil }
-            throw error.error("cannot look at \(path)")
+            throw error.error("cannot look at \(path)", .read(path))
         }
     }
 
@@ -25,7 +25,7 @@ package enum Files {
     package static func birth(_ path: String) throws -> FileFacts.Moment? {
         do { return try Syscall.birth(path) } catch {
             if error == .noEntry || error == .notDirectory { return nil }
-            throw error.error("cannot look at \(path)")
+            throw error.error("cannot look at \(path)", .read(path))
         }
     }
 
@@ -36,7 +36,7 @@ package enum Files {
             do throws(Errno) { count = try Syscall.readlink(path, buffer) } catch {
                 let nothing: [Errno] = [.noEntry, .invalid, .notDirectory]
                 if nothing.contains(error) { return nil }
-                throw error.error("cannot read the link \(path)")
+                throw error.error("cannot read the link \(path)", .read(path))
             }
             // Straight from the bytes: a mapped collection costs more at run time than the call itself.
             return String(decoding: UnsafeRawBufferPointer(buffer)[..<count], as: UTF8.self)
@@ -84,7 +84,7 @@ package enum Files {
         guard let directory = opendir(path) else {
             let code = Errno(moult_errno())
             if code == .noEntry { return [] }
-            var error = code.error("cannot list \(path)")
+            var error = code.error("cannot list \(path)", .read(path))
             if code == .notADirectory { error.now = moveAway(path) }
             throw error
         }
@@ -107,7 +107,7 @@ package enum Files {
     package static func isWritable(_ path: String) -> Bool { mayAccess(path, W_OK) }
     package static func isReadable(_ path: String) -> Bool { mayAccess(path, R_OK) }
 
-    private static func mayAccess(_ path: String, _ mode: Int32) -> Bool {
+    static func mayAccess(_ path: String, _ mode: Int32) -> Bool {
         do {
             try Syscall.access(path, mode)
             return true

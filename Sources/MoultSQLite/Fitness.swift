@@ -9,7 +9,7 @@ package enum Fitness: Sendable {
     case missing
     /// It is something else, or damaged, or not what is wanted.
     case unfit(String)
-    /// What keeps it from being told may pass: a lock, a full table of open files, a disk that fails.
+    /// What keeps it from being told may pass: a lock, a permission, a full table of open files, a disk that fails.
     case untold(MoultError)
 
     /// Which pages are read besides those of the schema.
@@ -37,6 +37,7 @@ package enum Fitness: Sendable {
         case .directory: return .unfit("it is a directory")
         case .link, .other: return .unfit("it is no regular file")
         }
+        do { try Sidecars.proveReadable(path) } catch let error as MoultError { return .untold(error) }
         if facts.size == 0 { return .unfit("it has 0 bytes") }
         let isWhole = try pages == .full || pages == .ifLeftOpen && wasLeftOpen(path)
         do {
@@ -51,7 +52,7 @@ package enum Fitness: Sendable {
                 return (soundness.damage.first, soundness.notChecked)
             }
             return found.fault.map { .unfit($0) } ?? .fits(notChecked: found.notChecked)
-        } catch let error as MoultError { return verdict(error, path) }
+        } catch let error as MoultError { return verdict(error) }
     }
 
     /// Whether sidecars are there that nobody uses.
@@ -61,11 +62,10 @@ package enum Fitness: Sendable {
         return try !OpenFiles.isOpenHere(path) && OpenFiles.holders(of: [path]).isEmpty
     }
 
-    private static func verdict(_ error: MoultError, _ path: String) -> Fitness {
+    private static func verdict(_ error: MoultError) -> Fitness {
         switch error.code {
         case .databaseCorrupt: .unfit(error.why ?? error.what)
-        case .cannotOpenDatabase where !Files.isReadable(path): .unfit("this user may not read it")
-        default: Files.isDenied(error) ? .unfit("this user may not read it") : .untold(error)
+        default: .untold(error)
         }
     }
 }

@@ -22,6 +22,11 @@ package struct Sidecars: Equatable, Sendable {
         return Sidecars(wal: try sidecar("-wal"), sharedMemory: try sidecar("-shm"), journal: try sidecar("-journal"))
     }
 
+    /// Throws unless this user may read a database with all that belongs to it.
+    package static func proveReadable(_ path: String) throws {
+        for file in try [path] + of(path).paths { try Permission.write(file).proveReadable() }
+    }
+
     /// Whether there is a journal that may have to be rolled back. One with an empty or zeroed start is over; SQLite
     /// leaves such ones in some of its modes.
     package func hasHotJournal() throws -> Bool {

@@ -123,6 +123,11 @@ extension Doctor {
                 path = try store.place(of: database)
                 let finding = try assessment.finding(of: database, .glance)
                 (fault, remedy) = (finding.fault, finding.remedy?.command(for: database))
+                if case .permit(let command) = finding.remedy {
+                    return Finding(
+                        kind: "denied", path: path, what: "this user may not read it", why: finding.notChecked[0],
+                        mend: shellLine(command ?? ["ls", "-l", path]))
+                }
             }
             guard let fault else { return nil }
             let words = (remedy ?? ["moult", "verify", database.name]) + ["--store", layout.root]

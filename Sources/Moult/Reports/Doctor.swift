@@ -32,14 +32,29 @@ package struct Doctor {
     package func examine() throws -> [Finding] {
         var findings: [Finding] = []
         for check in [unfinished, pointer, unreadable, links, settingsFile, strangers, unused, fileSystems, version] {
-            findings += try check()
+            findings += try telling(check)
         }
-        for generation in try generations() { findings += try sealed(generation) }
+        for generation in try generations() { findings += try telling { try sealed(generation) } }
         if let current = try currentGeneration() {
-            findings += try faults(current)
-            findings += try living(current)
+            findings += try telling { try faults(current) }
+            findings += try telling { try living(current) }
         }
-        return findings
+        var told: [Finding] = []
+        for finding in findings where !told.contains(finding) { told.append(finding) }
+        return told
+    }
+
+    /// What this user may not read is a finding, and no reason to leave out the rest.
+    func telling(_ check: () throws -> [Finding]) throws -> [Finding] {
+        do { return try check() } catch let error as MoultError where Files.isDenied(error) {
+            return [denied(error)]
+        }
+    }
+
+    func denied(_ error: MoultError) -> Finding {
+        Finding(
+            kind: "denied", path: layout.root, what: error.what, why: error.why ?? "permission denied",
+            mend: Permission.command(in: error) ?? error.now ?? command("ls", "-l", layout.root))
     }
 
     /// The command that moves a file out of the way; each gets a name of its own, in the store's directory, so that

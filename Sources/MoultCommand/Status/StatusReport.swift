@@ -129,13 +129,18 @@ struct StatusReport: Report {
             let first = file.state == .missing ? "bring \(file.name) back, or" : "set \(file.name) aside and"
             lines.append("\(first) begin with an empty one: \(shellLine(remedy + storeWords), .heading)")
         }
+        for file in status.databases where file.finding?.depth == .nothing {
+            guard let permit = file.remedy else { continue }
+            lines.append("to let this user read \(file.name): \(shellLine(permit), .heading)")
+        }
         return lines
     }
 
     /// A tick is only for what was read and has not changed since.
     private func mark(_ file: Status.File, _ terminal: Terminal) -> StyledText {
         if file.state.isFault { return "\(terminal.symbols.cross, .bad)" }
-        if file.state == .unverified || file.finding?.depth == .glance { return "\(terminal.symbols.dot, .dim)" }
+        let known = file.finding?.depth
+        if file.state == .unverified || known == .glance || known == .nothing { return "\(terminal.symbols.dot, .dim)" }
         return "\(terminal.symbols.tick, .good)"
     }
 

@@ -24,7 +24,11 @@ enum VerifyVerb {
             .init("Check what is installed:", "moult verify"), .init("Read everything:", "moult verify --deep"),
             .init("One database:", "moult verify diary"),
         ],
-        exits: [.init(.done, "everything is sound"), .init(.failure(.failed), "something is not")],
+        exits: [
+            .init(.done, "everything is sound"),
+            .init(.failure(.failed), "something is not, or this user may not read it"),
+            .init(.failure(.busy), "a database is locked, and nothing wrong was found in the others"),
+        ],
         run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
@@ -34,7 +38,8 @@ enum VerifyVerb {
             checks: try Verifier(store).verify(call.values(names), deep: call.has(deep)),
             storeWords: call.storeWords, hasFeed: settings.feed != nil)
         call.output.print(report)
-        return report.isSound ? .done : .failure(.failed)
+        if report.isSound { return .done }
+        return .failure(report.findings == 0 && report.unread.allSatisfy(\.isLocked) ? .busy : .failed)
     }
 }
 
@@ -44,31 +49,43 @@ private struct VerifyReport: Report {
     let hasFeed: Bool
 
     var findings: Int { checks.count { $0.finding != nil } }
-    var isSound: Bool { findings == 0 }
+    var unread: [Verifier.Check] { checks.filter(\.isUnread) }
+    var isSound: Bool { findings == 0 && unread.isEmpty }
 
     func write(to page: inout Page) {
         var table = Table(.left(gap: 1), .left, .left, .left)
         for check in checks {
             table.row(
-                check.finding == nil
-                    ? "\(page.terminal.symbols.tick, .good)" : "\(page.terminal.symbols.cross, .bad)",
-                "\(check.subject)", "\(check.method)",
-                "\(check.finding ?? check.note ?? (check.notChecked.isEmpty ? "sound" : "opens"))")
-            for why in check.notChecked { table.row("\(" ")", "", "", "not checked: \(why)") }
+                check.isUnread
+                    ? "\(page.terminal.symbols.dot, .dim)"
+                    : check.finding == nil
+                        ? "\(page.terminal.symbols.tick, .good)" : "\(page.terminal.symbols.cross, .bad)",
+                "\(check.subject)", "\(check.method)", "\(words(check))")
+            for why in check.isUnread ? [] : check.notChecked { table.row("\(" ")", "", "", "not checked: \(why)") }
         }
         page.table(table)
         page.line()
+        let counts = [
+            findings == 0 ? nil : "\(findings) found something wrong",
+            unread.isEmpty ? nil : "\(unread.count) could not be done",
+        ].compactMap(\.self)
         page.line(
             isSound
                 ? "\("\(counted(checks.count, "check")): all sound", .good)"
-                : "\("\(counted(checks.count, "check")): \(findings) found something wrong", .bad)")
+                : "\("\(counted(checks.count, "check")): \(counts.joined(separator: ", "))", .bad)")
         var said: [[String]] = []
         for remedy in checks.compactMap(\.remedy) where !said.contains(remedy) {
             said.append(remedy)
             let words = remedy == ["moult", "apply"] && !hasFeed ? remedy + ["MANIFEST"] : remedy
             let all = words[0] == "moult" ? words + storeWords : words
-            page.line("repair it with: \(shellLine(all), .heading)")
+            let verb = remedy[0] == "chmod" ? "to let this user read it" : "repair it with"
+            page.line("\(verb): \(shellLine(all), .heading)")
         }
+    }
+
+    private func words(_ check: Verifier.Check) -> String {
+        if check.isUnread { return "not checked: \(check.notChecked.joined(separator: "; "))" }
+        return check.finding ?? check.note ?? (check.notChecked.isEmpty ? "sound" : "opens")
     }
 
     var json: JSON { ["sound": .bool(isSound), "checks": .array(checks.map(\.json))] }

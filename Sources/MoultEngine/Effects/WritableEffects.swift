@@ -105,9 +105,8 @@ final class WritableEffects {
     }
 
     private func isWAL(_ place: String) throws -> Bool {
-        // What this user may not read is set aside as it is.
         do { return try Connection.header(ofFileAt: place).isWAL } catch let error as MoultError
-            where error.code == .databaseCorrupt || !Files.isReadable(place)
+            where error.code == .databaseCorrupt
         { return false }
     }
 

@@ -7,6 +7,8 @@ package import StepKit
 package struct Assessment {
     /// How much is read.
     package enum Depth: String, Sendable {
+        /// Nothing: another process has it locked, or this user may not read it.
+        case nothing
         /// The file's facts, its header, its schema and its marker; nothing at all if the file is as it was last time.
         case glance
         /// Also each page, by SQLite's quick_check.
@@ -23,6 +25,8 @@ package struct Assessment {
         case reset
         /// The app, or a release with a migration.
         case migrate
+        /// A command that lets this user read it; nil where only another user can.
+        case permit([String]?)
 
         /// The command, without the store; nil if none helps.
         package func command(for database: Database) -> [String]? {
@@ -30,6 +34,7 @@ package struct Assessment {
             case .apply: ["moult", "apply"]
             case .reset: ["moult", "reset", database.name, "--set-user-data-aside"]
             case .migrate: nil
+            case .permit(let command): command
             }
         }
     }
@@ -104,10 +109,10 @@ package struct Assessment {
         if depth == .glance, let known = try store.checks.known(database, at: place, generation.name) {
             return Finding(depth: known.depth, time: known.time)
         }
-        if try Files.factsThroughLinks(place) != nil, !Files.isReadable(place) {
-            return Finding(notChecked: ["this user may not read \(place)"], depth: .glance)
-        }
         let template: SchemaShape
+        if try Files.facts(own) != nil, !Files.isReadable(own) {
+            return unread("cannot read \(own): \(Errno.denied)", .read(own))
+        }
         do {
             template = try SchemaShape(of: Connection(path: own, access: .immutable))
         } catch let error as MoultError {
@@ -128,12 +133,16 @@ package struct Assessment {
                 isMissing: true, depth: depth)
         case .unfit(let why): return Finding(fault: why, remedy: remedy ?? unfit(database), depth: depth)
         case .untold(let error):
-            // Whoever has it locked could open it.
-            if error.outcome == .busy {
-                return Finding(notChecked: ["\(error.what): \(error.why ?? "it is locked")"], depth: .glance)
-            }
+            // Whoever has it locked, or owns it, could open it.
+            let why = "\(error.what): \(error.why ?? "it is locked")"
+            if Files.isDenied(error) { return unread(why, .write(place)) }
+            if error.outcome == .busy { return Finding(notChecked: [why], depth: .nothing) }
             return Finding(fault: error.why ?? error.what, remedy: unfit(database), depth: depth)
         }
+    }
+
+    private func unread(_ why: String, _ need: Permission) -> Finding {
+        Finding(remedy: .permit(need.command), notChecked: [why], depth: .nothing)
     }
 
     private func unfit(_ database: Database) -> Remedy { database.kind.isDisposable ? .apply : .reset }

@@ -17,6 +17,10 @@ package struct Verifier {
         package let finding: String?
         /// What could not be checked, with the reason.
         package var notChecked: [String] = []
+        /// Whether nothing could be checked, because the file is locked or this user may not read it.
+        package var isUnread = false
+        /// Whether another process has it locked: it can be checked later.
+        package var isLocked = false
         /// The command that helps, without the store.
         package var remedy: [String]?
         /// How it was checked, where that is not the usual way.
@@ -24,7 +28,8 @@ package struct Verifier {
 
         package var json: JSON {
             .compact([
-                "subject": .string(subject), "method": .string(method), "sound": .bool(finding == nil),
+                "subject": .string(subject), "method": .string(method),
+                "sound": isUnread ? nil : .bool(finding == nil),
                 "finding": .optional(finding),
                 "note": .optional(note),
                 "remedy": remedy.map { .string(shellLine($0)) },
@@ -48,11 +53,22 @@ package struct Verifier {
         }
         let assessment = try Assessment(of: generation, in: store)
         for database in generation.manifest.databases where names.isEmpty || names.contains(database.name) {
-            checks +=
-                try database.kind.isSealed
-                ? sealed(database, generation, assessment, deep: deep) : living(database, assessment, deep: deep)
+            do {
+                checks +=
+                    try database.kind.isSealed
+                    ? sealed(database, generation, assessment, deep: deep) : living(database, assessment, deep: deep)
+            } catch let error as MoultError where Files.isDenied(error) {
+                checks.append(unread(database, "path", error, .read(generation.path(database.member))))
+            }
         }
         return checks
+    }
+
+    /// What this user may not read is neither sound nor damaged.
+    private func unread(_ database: Database, _ method: String, _ error: MoultError, _ need: Permission) -> Check {
+        Check(
+            subject: database.name, method: method, finding: nil,
+            notChecked: ["\(error.what): \(error.why ?? "denied")"], isUnread: true, remedy: need.command)
     }
 
     private func sealed(
@@ -142,6 +158,8 @@ package struct Verifier {
         var check = Check(
             subject: database.name, method: deep ? "integrity_check" : "quick_check",
             finding: found.fault.map { "\(path): \($0)" }, notChecked: found.notChecked)
+        check.isUnread = found.depth == .nothing
+        check.isLocked = check.isUnread && found.remedy == nil
         check.remedy = found.remedy?.command(for: database)
         return [place, check]
     }

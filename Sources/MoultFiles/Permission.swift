@@ -1,0 +1,69 @@
+internal import CLinux
+internal import Glibc
+package import MoultBasics
+
+/// What this process wants to do with a path, to say what is in the way if the system denies it.
+package enum Permission {
+    case read(String)
+    case write(String)
+    /// Adds, renames or removes a name: the directory decides.
+    case name(String)
+
+    /// The command that gives the permission to a user who owns the file; nil if another user owns it, or if the modes
+    /// are not what is in the way.
+    package var command: [String]? {
+        guard let obstacle, let owner = Self.owner(of: obstacle.path), owner == geteuid() else { return nil }
+        return ["chmod", obstacle.isDirectory ? "u+rwx" : mode, obstacle.path]
+    }
+
+    /// What to do; nil if the modes are not what is in the way.
+    package var advice: String? {
+        if let command { return Self.allow + shellLine(command) }
+        guard let obstacle, let owner = Self.owner(of: obstacle.path) else { return nil }
+        return "Run the command as the owner of \(obstacle.path), user \(owner)."
+    }
+
+    /// Throws unless this user may read the file, with advice for what is wanted.
+    package func proveReadable() throws {
+        if !Files.isReadable(path) { throw Errno.denied.error("cannot read \(path)", self) }
+    }
+
+    private static let allow = "Allow it: "
+
+    /// The command in the advice of an error, if it has one.
+    package static func command(in error: MoultError) -> String? {
+        error.now.flatMap { $0.hasPrefix(allow) ? String($0.dropFirst(allow.count)) : nil }
+    }
+
+    private var path: String {
+        switch self {
+        case .read(let path), .write(let path), .name(let path): path
+        }
+    }
+
+    private var mode: String { if case .read = self { "u+r" } else { "u+rw" } }
+
+    /// The first part of the path that denies it.
+    private var obstacle: (path: String, isDirectory: Bool)? {
+        // Whatever stops root, it is no mode; and in /proc it is no mode either.
+        if geteuid() == 0 || path.hasPrefix("/proc/") { return nil }
+        var directories: [String] = []
+        var above = path
+        while above != "/", above != "." {
+            above = Files.directory(of: above)
+            directories.insert(above, at: 0)
+        }
+        if let closed = directories.first(where: { !Files.mayAccess($0, X_OK) }) { return (closed, true) }
+        switch self {
+        case .read: if Files.isReadable(path) { return nil }
+        case .write where Self.facts(path) != nil: if Files.isReadable(path), Files.isWritable(path) { return nil }
+        case .write, .name: return directories.last.flatMap { Files.isWritable($0) ? nil : ($0, true) }
+        }
+        return Self.facts(path).map { (path, $0.kind == .directory) }
+    }
+
+    // Only words depend on it, and the error that they belong to is reported in any case.
+    private static func facts(_ path: String) -> FileFacts? { (try? Syscall.stat(path)).map { FileFacts($0) } }
+
+    private static func owner(of path: String) -> UInt32? { facts(path)?.owner }
+}

@@ -1,0 +1,81 @@
+import Glibc
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// A user without permission to read a file of the store learns how to get it, and nothing else happens.
+@Suite struct PermissionTests {
+    private let scratch: Scratch
+    private let releases: ReleaseMaker
+    private let path: String
+    private let moult: String
+
+    init() throws {
+        scratch = try Scratch()
+        releases = try ReleaseMaker(in: scratch.path("rel"))
+        for number in 1...2 {
+            _ = try releases.make(
+                "\(number).0.0", sequence: number,
+                [
+                    .reference("ref", "CREATE TABLE r(n); INSERT INTO r VALUES(\(number))"),
+                    .user("diary", "CREATE TABLE note(t)"), .cache("idx", "CREATE TABLE w(word)"),
+                ])
+        }
+        path = scratch.path("store")
+        moult = scratch.path("moult")
+        try Shell.must(["cp", BuiltMoult.path(), moult])
+        try Shell.must(["chmod", "-R", "a+rX", scratch.path])
+        try Shell.must([moult, "init", path, "--product", "org.example.test"])
+        try Shell.must([moult, "apply", "--store", path, manifest(1)])
+        // Root may read everything.
+        if geteuid() == 0 { try Shell.must(["chown", "-R", "65534:65534", path]) }
+    }
+
+    private func manifest(_ number: Int) -> String { scratch.path("rel/test-\(number).0.0.json") }
+
+    /// Runs the command as a user who owns the store and is not root.
+    private func run(_ words: [String]) throws -> Shell.Ended {
+        let user = geteuid() == 0 ? ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] : []
+        return try Shell.run(user + [moult] + words + ["--store", path])
+    }
+
+    @Test(arguments: ["diary", "idx"])
+    func `a writable database that may not be read`(_ name: String) throws {
+        let file = "\(path)/\(name).db"
+        try Files.setMode(file, 0)
+        let before = try Files.facts(file)
+        let advice = "chmod u+rw \(file)\n"
+        for words in [["verify"], ["verify", "--deep"]] {
+            let ended = try run(words)
+            #expect(ended.status == 1)
+            #expect(ended.output.contains("could not be done"))
+            #expect(ended.output.contains(advice))
+            let line = ended.output.split(separator: "\n").first { $0.contains("\(name) ") && $0.contains("check") }
+            #expect(line?.contains("✓") == false, "\(ended.output)")
+        }
+        let status = try run(["status"])
+        #expect(status.output.contains(advice))
+        #expect(try run(["doctor"]).output.contains("mend: \(advice)"))
+        for words in [["plan", manifest(2)], ["apply", manifest(2)], ["reset", name, "--set-user-data-aside"]] {
+            let ended = try run(words)
+            #expect(ended.status == 1, "\(words): \(ended)")
+            #expect(ended.errors.contains("Allow it: \(advice)"), "\(words): \(ended)")
+        }
+        #expect(try Files.facts(file) == before)
+        try Files.setMode(file, 0o600)
+        #expect(try run(["verify", "--deep"]).status == 0)
+        #expect(try run(["apply", manifest(2)]).status == 0)
+    }
+
+    @Test func `a database that another program has locked can be checked later`() throws {
+        let program = try Program.python(
+            "import sqlite3, sys; c = sqlite3.connect(sys.argv[1], isolation_level=None); c.execute('BEGIN EXCLUSIVE'); print('ready', flush=True); sys.stdin.read()",
+            "\(path)/diary.db")
+        #expect(program.line() == "ready")
+        let ended = try Shell.run([moult, "verify", "--store", path])
+        #expect(ended.status == 75, "\(ended)")
+        #expect(ended.output.contains("not checked: "))
+        #expect(ended.output.contains("1 could not be done"))
+    }
+}
