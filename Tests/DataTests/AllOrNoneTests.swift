@@ -178,6 +178,22 @@ import Testing
         #expect(try shop.moult("status", "--nagios").status == 0)
     }
 
+    @Test func `a rollback leaves an open cache, and a later apply recreates it`() throws {
+        try shop.pack("1.0.0", [.cache("CREATE TABLE thumb(x);")])
+        try shop.install("1.0.0")
+        try shop.pack("2.0.0", [.cache("CREATE TABLE thumb(x, y);")])
+        try shop.install("2.0.0")
+        let app = try App(opens: shop.path("cache.db"), "INSERT INTO thumb VALUES('THUMB', 1)")
+        let ended = try shop.moult("rollback")
+        #expect(ended.status == 0, "\(ended.output)\(ended.errors)")
+        #expect((ended.output + ended.errors).contains("pid \(app.pid)"), "\(ended.errors)")
+        #expect(try shop.read("cache.db", "SELECT x FROM thumb") == "THUMB\n")
+        app.quit()
+        try shop.install("1.0.0")
+        #expect(try shop.read("cache.db", "SELECT count(*) FROM thumb") == "0\n")
+        #expect(try shop.moult("verify").status == 0)
+    }
+
     @Test func `a reset of an open cache ends with 75, and so does an update of one whose consumer does not let go`()
         throws
     {

@@ -22,12 +22,12 @@ struct CacheFitness {
             // The link of a sealed database that the release turns into a cache goes by itself.
             return nil
         }
-        switch try Fitness.of(path, judge: { try differs(Identity(of: $0), schema: schema) }) {
+        switch try Fitness.of(path, judge: { try differs(Identity(of: $0, ignoring: ReleaseMarker.tables), schema: schema) }) {
         case .fits, .missing: return nil
         case .unfit(let why): return why
         case .untold(let error):
             // A lock says nothing about the cache: the app that holds it works with it.
-            if error.outcome == .busy { throw error }
+            if error.outcome == .busy || Files.isDenied(error) { throw error }
             return error.why ?? error.what
         }
     }

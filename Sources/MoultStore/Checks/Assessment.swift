@@ -152,7 +152,7 @@ package struct Assessment {
     ) throws -> String? {
         // A file from before moult has no release that could say what is in it.
         if generation.name.hasPrefix(Generation.adopted) { return nil }
-        let shape = try SchemaShape(of: connection, ignoring: database.kind.isReplaced ? ReleaseMarker.tables : [])
+        let shape = try SchemaShape(of: connection, ignoring: ReleaseMarker.tables)
         switch database.kind {
         case .reference: return nil
         case .cache:
