@@ -1,4 +1,5 @@
 internal import MoultBasics
+internal import MoultEngine
 internal import MoultFiles
 internal import MoultStore
 internal import StepKit
@@ -55,5 +56,53 @@ extension Store {
         let layout = try StoreLayout(root: directory)
         let sets = try QuarantineShelf(layout: layout, settings: Settings.read(layout)).sets()
         return sets.contains { $0.record?.database == name && Timestamp.now.seconds - $0.since.seconds < 60 }
+    }
+}
+
+/// What may be done about a database that will not load.
+public enum Recovery: Sendable, CaseIterable {
+    /// Nothing: the error names the file.
+    case never
+    /// A cache is begun anew; what people wrote is left alone.
+    case cachesOnly
+    /// What people wrote is set aside, too, and begun anew; nothing is ever deleted.
+    case setUserDataAside
+}
+
+/// A database that was begun anew.
+public struct Recovered: Sendable {
+    /// What was wrong with the old one.
+    public let why: String
+    /// The directory in which the old files are, with everything that lay beside them; nil if there were none.
+    public let setAside: String?
+    /// A database with the rows that could still be read; nil if there were none, or it was a cache.
+    public let salvaged: String?
+}
+
+/// Whether a cache has what an app expects in it.
+public enum CacheState: Sendable, Equatable {
+    /// It was there, and its schema is the one that the app expects.
+    case ready
+    /// It is empty: fetch again. The text says why.
+    case fresh(String)
+}
+
+extension Store {
+    /// Makes sure that a database which can be made again is there with this schema; needs no store and no release.
+    ///
+    ///     if case .fresh = try Store.cache(at: path, schema: "CREATE TABLE thumb(id INTEGER PRIMARY KEY, image BLOB)") {
+    ///         // fetch again
+    ///     }
+    ///
+    /// Schemas are compared by their structure: white space, quotes and order make no difference. Where the SQL sets
+    /// `application_id` or `user_version`, those count, too. What does not fit, is damaged, locked for good or cannot be
+    /// told is removed with everything beside it, and a fresh database takes its place in one step. Several processes may
+    /// call this at once: one of them does it. Call it before the database is opened.
+    public static func cache(at path: String, schema: String) throws -> CacheState {
+        let expected = try StandaloneCache.Expected(sql: schema)
+        switch try StandaloneCache(path, .replaceOpen).prepare(expected) {
+        case .ready: return .ready
+        case .recreated(let why): return .fresh(why)
+        }
     }
 }

@@ -12,3 +12,60 @@ extension StringProtocol {
 public func counted(_ number: Int, _ one: String, _ many: String? = nil) -> String {
     "\(number) \(number == 1 ? one : many ?? one + "s")"
 }
+
+/// A command line that a shell reads as these words.
+package func shellLine(_ words: [String]) -> String {
+    words.map { word in
+        let isPlain = word.utf8.allSatisfy { byte in
+            (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
+                || "-_./+:=@%,".utf8.contains(byte)
+        }
+        return isPlain && !word.isEmpty ? word : "'\(word.replacing("'", with: "'\\''"))'"
+    }
+    .joined(separator: " ")
+}
+
+/// The text with every character that could steer a terminal or reorder the line written out: names from archives,
+/// manifests and file systems are other people's.
+package func visible(_ text: String) -> String {
+    if text.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) { return text }
+    var result = ""
+    for scalar in text.unicodeScalars {
+        switch scalar.value {
+        case 0x0A: result += "\\n"
+        case 0x09: result += "\\t"
+        // C0 and C1 controls, line separators, bidirectional marks and overrides.
+        case 0..<0x20, 0x7F..<0xA0, 0x200E...0x200F, 0x2028...0x202E, 0x2066...0x2069:
+            result += "\\u{\(String(scalar.value, radix: 16, uppercase: true))}"
+        default: result.unicodeScalars.append(scalar)
+        }
+    }
+    return result
+}
+
+/// A number of bytes as people read it: three digits and a binary unit, `83.8 MiB`.
+public struct ByteCount: Sendable, Equatable, CustomStringConvertible {
+    /// The number itself.
+    public let bytes: Int
+    /// So many bytes.
+    public init(_ bytes: Int) { self.bytes = bytes }
+
+    public var description: String {
+        guard bytes >= 1024 else { return "\(bytes) B" }
+        var value = Double(bytes)
+        var unit = 0
+        let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]
+        // 1023.5 would be shown as "1024".
+        while value >= 999.5, unit < units.count - 1 {
+            value /= 1024
+            unit += 1
+        }
+        let decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0
+        let scale = decimals == 2 ? 100.0 : decimals == 1 ? 10.0 : 1.0
+        let rounded = Int((value * scale).rounded())
+        guard decimals > 0 else { return "\(rounded) \(units[unit])" }
+        let fraction = String(rounded % Int(scale))
+        let zeros = String(repeating: "0", count: decimals - fraction.count)
+        return "\(rounded / Int(scale)).\(zeros)\(fraction) \(units[unit])"
+    }
+}

@@ -61,3 +61,16 @@ package struct KernelLocks: Sendable {
         [major, minor].map { $0 < 16 ? "0\(String($0, radix: 16))" : String($0, radix: 16) }.joined(separator: ":")
     }
 }
+
+/// Who holds a `flock`, from the kernel's table of locks.
+package enum LockHolders {
+    package static func of(_ path: String) throws -> [ProcessFacts] {
+        guard let facts = try Files.factsThroughLinks(path) else { return [] }
+        var pids: [Int32] = []
+        for lock in try KernelLocks.read().held(on: facts, at: path)
+        where lock.kind == .flock && !pids.contains(lock.pid) {
+            pids.append(lock.pid)
+        }
+        return pids.map { ProcessFacts(pid: $0) }
+    }
+}

@@ -1,3 +1,4 @@
+internal import Glibc
 internal import MoultBasics
 internal import MoultFiles
 
@@ -80,4 +81,9 @@ package struct Transport: Sendable {
             left -= 50
         }
     }
+}
+
+/// Waiting, where there is nothing to wait for but time.
+enum Pause {
+    static func milliseconds(_ count: Int) { usleep(UInt32(count * 1000)) }
 }

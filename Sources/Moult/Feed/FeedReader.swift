@@ -1,9 +1,11 @@
+internal import Glibc
 package import MoultBasics
+package import MoultEngine
 internal import MoultFiles
 internal import MoultStore
 internal import MoultTransport
 internal import MoultTrust
-internal import StepKit
+package import StepKit
 
 extension MoultError.Code {
     /// A feed that must not be believed: of another product, older than one seen before, or past its time.
@@ -165,5 +167,30 @@ struct FeedReader {
         MoultError(
             .distrusted, .refused, what: "\(place) cannot be proven", why: "the store \(layout.root) trusts no key",
             now: "Put the publisher's key into \"keys\" of \(layout.settings), or say --allow-unsigned this time.")
+    }
+}
+
+/// Waiting, where the kernel has nothing that one could wait for.
+enum Clock {
+    static func pause(milliseconds: UInt32) { usleep(milliseconds * 1000) }
+}
+
+/// What somebody asks of a feed, and how it may be taken.
+package struct FeedRequest: Sendable {
+    /// Another feed than the settings name.
+    package var place: String?
+    package var follow: Policy.Follow?
+    package var allowDowngrade: Bool
+    package var allowUnsigned: Bool
+    package var app: Version?
+    package var consent: Consent
+
+    package init(
+        place: String? = nil, follow: Policy.Follow? = nil, allowDowngrade: Bool = false, allowUnsigned: Bool = false,
+        app: Version? = nil, consent: Consent = Consent()
+    ) {
+        self.consent = consent
+        (self.place, self.follow, self.app) = (place, follow, app)
+        (self.allowDowngrade, self.allowUnsigned) = (allowDowngrade, allowUnsigned)
     }
 }

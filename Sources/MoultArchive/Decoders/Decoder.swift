@@ -23,3 +23,15 @@ extension ArchiveRefusal {
         ArchiveRefusal(.archiveGarbage, "there are other bytes behind the end of its \(format) stream")
     }
 }
+
+/// Passes on what is not compressed.
+final class PlainDecoder: Decoder {
+    let mayEnd = true
+
+    func decode(_ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) -> Int {
+        let count = min(input.count, output.count)
+        output.copyMemory(from: UnsafeRawBufferPointer(rebasing: input[..<count]))
+        input = UnsafeRawBufferPointer(rebasing: input[count...])
+        return count
+    }
+}

@@ -23,3 +23,35 @@ package struct Argument: Sendable {
         }
     }
 }
+
+/// What stands for an option's value or for an argument: its name in the help, and which texts fit.
+package struct ArgumentType: Sendable {
+    package enum Kind: Sendable {
+        case text
+        case file
+        case directory
+        /// One of these words and no other.
+        case choice([String])
+        /// Any text, but these words are worth offering.
+        case offer(@Sendable () -> [String])
+        case number(ClosedRange<Int>)
+    }
+
+    package let placeholder: String
+    package let kind: Kind
+
+    package static func text(_ placeholder: String) -> Self { Self(placeholder: placeholder, kind: .text) }
+    package static func file(_ placeholder: String = "FILE") -> Self { Self(placeholder: placeholder, kind: .file) }
+    package static func directory(_ placeholder: String = "DIR") -> Self {
+        Self(placeholder: placeholder, kind: .directory)
+    }
+    package static func choice(_ placeholder: String, of words: [String]) -> Self {
+        Self(placeholder: placeholder, kind: .choice(words))
+    }
+    package static func offer(_ placeholder: String, words: @escaping @Sendable () -> [String]) -> Self {
+        Self(placeholder: placeholder, kind: .offer(words))
+    }
+    package static func number(_ placeholder: String = "N", in range: ClosedRange<Int>) -> Self {
+        Self(placeholder: placeholder, kind: .number(range))
+    }
+}

@@ -1,4 +1,6 @@
 package import MoultBasics
+internal import MoultStore
+internal import StepKit
 
 /// What `moult help` shows: every verb and topic.
 package struct OverviewHelp: Report {
@@ -33,4 +35,10 @@ package struct OverviewHelp: Report {
             "topics": .array(Topic.all.map { ["name": .string($0.name), "summary": .string($0.summary)] }),
         ]
     }
+}
+
+/// What `moult --version` shows.
+struct VersionReport: Report {
+    func write(to page: inout Page) { page.line("moult \(moultVersion)") }
+    var json: JSON { ["version": .string(moultVersion.description)] }
 }

@@ -1,3 +1,5 @@
+package import MoultBasics
+
 /// The text of a result while it is written, for one terminal.
 package struct Page {
     package let terminal: Terminal
@@ -38,4 +40,12 @@ package struct Page {
 
     /// Text that is already what a program or file wants: a script, rows of a query.
     package mutating func raw(_ raw: String) { text += raw }
+}
+
+/// What a verb found or did, as a value that can be written for people and for programs.
+package protocol Report {
+    /// Writes it for a person.
+    func write(to page: inout Page)
+    /// The members of its JSON object; the output adds `"format"`.
+    var json: JSON { get }
 }

@@ -104,3 +104,49 @@ package func monotonicSeconds() -> Double {
     _ = clock_gettime(CLOCK_MONOTONIC, &time)
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
 }
+
+/// How fast a phase goes, over the last few seconds.
+struct ProgressRate {
+    private var samples: [(time: Double, done: Int)] = []
+    private static let window = 5.0
+    /// Before that a rate says nothing.
+    private static let shortest = 0.4
+
+    mutating func add(done: Int, at time: Double) {
+        if let last = samples.last, done < last.done { samples = [] }
+        samples.append((time, done))
+        // One sample from before the window stays: the rate is over the whole window.
+        while samples.count > 2, samples[1].time < time - Self.window { samples.removeFirst() }
+    }
+
+    /// Units per second; nil while there is too little to tell.
+    var perSecond: Double? {
+        guard let first = samples.first, let last = samples.last, last.time - first.time >= Self.shortest else {
+            return nil
+        }
+        return Double(last.done - first.done) / (last.time - first.time)
+    }
+}
+
+/// How far a long operation is: the phase it is in, and what of it is done.
+package struct Progress: Sendable, Equatable {
+    /// What is going on, in a few words: `copy food`.
+    package var phase: String
+    package var done: Int
+    /// How much there is to do; nil where nobody knows.
+    package var total: Int?
+    package var unit: Unit
+
+    package enum Unit: Sendable, Equatable {
+        case bytes
+        /// Things that are counted: rows, pages, files.
+        case items
+    }
+
+    package init(_ phase: String, done: Int, of total: Int? = nil, unit: Unit = .bytes) {
+        self.phase = phase
+        self.done = done
+        self.total = total
+        self.unit = unit
+    }
+}

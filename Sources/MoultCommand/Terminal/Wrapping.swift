@@ -1,3 +1,5 @@
+internal import MoultBasics
+
 extension StyledText {
     /// The text in lines of at most `width` columns, broken at spaces; a word that is longer stands alone, unbroken, so
     /// that a path or digest can still be copied.
@@ -37,5 +39,32 @@ extension StyledText {
             }
         }
         return word.parts.isEmpty ? words : words + [word]
+    }
+}
+
+/// How many columns a terminal needs for the text, as it is shown after `visible`.
+package func displayWidth(_ text: String) -> Int {
+    if text.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) { return text.utf8.count }
+    return visible(text).reduce(0) { $0 + displayWidth($1) }
+}
+
+/// How many columns one character takes: 0, 1 or 2.
+func displayWidth(_ character: Character) -> Int {
+    guard let first = character.unicodeScalars.first else { return 0 }
+    if first.value < 0x300 { return 1 }
+    if isWide(first) || character.unicodeScalars.contains("\u{FE0F}") { return 2 }
+    switch first.properties.generalCategory {
+    case .nonspacingMark, .enclosingMark, .format: return 0
+    default: return 1
+    }
+}
+
+/// East Asian wide and fullwidth blocks (UAX 11), and what is drawn as a picture.
+private func isWide(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar.value {
+    case 0x1100...0x115F, 0x2E80...0x303E, 0x3041...0xA4CF, 0xA960...0xA97F, 0xAC00...0xD7A3, 0xF900...0xFAFF,
+        0xFE30...0xFE6F, 0xFF01...0xFF60, 0xFFE0...0xFFE6, 0x1B000...0x1B2FF, 0x20000...0x3FFFD:
+        true
+    default: scalar.properties.isEmojiPresentation
     }
 }

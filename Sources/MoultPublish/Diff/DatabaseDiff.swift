@@ -1,3 +1,5 @@
+package import MoultBasics
+
 /// What differs between two databases.
 package struct DatabaseDiff: Sendable, Equatable {
     /// The name of the database in its release; of a database for itself the file's name.
@@ -25,4 +27,21 @@ package struct DatabaseDiff: Sendable, Equatable {
 
         package init(name: String, old: String, new: String) { (self.name, self.old, self.new) = (name, old, new) }
     }
+}
+
+extension MoultError.Code {
+    /// Two things cannot be compared.
+    package static let diff = Self(952)
+}
+
+/// What a comparison shall find besides numbers.
+package struct DiffOptions: Sendable {
+    /// How many rows of each kind are shown of each table.
+    package var samples = 0
+    /// Compares the files page by page, too.
+    package var pages = false
+    /// Told now and then: the database, the table, and how many rows of it were read since; throws to stop.
+    package var progress: @Sendable (_ database: String, _ table: String, _ rows: Int) throws -> Void = { _, _, _ in }
+
+    package init() {}
 }

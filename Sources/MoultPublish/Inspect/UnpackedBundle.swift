@@ -1,3 +1,4 @@
+internal import Glibc
 internal import MoultArchive
 internal import MoultBasics
 internal import MoultFiles
@@ -75,5 +76,22 @@ final class UnpackedBundle: Sendable {
             .subject, what: "the bundle \(bundle) is not the one that was sealed",
             why: "its SHA-256 is \(sha256.prefix(8))…, and the manifest says \(expected.prefix(8))…",
             now: "Get manifest and bundle of the same release.")
+    }
+}
+
+/// A directory for files that are only needed for a while; gone with the last reference.
+final class ScratchDirectory: Sendable {
+    let path: String
+
+    init() throws {
+        // Not /tmp first: it may be memory, and databases may be large.
+        let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/var/tmp"
+        path = "\(parent)/moult-\(getpid())-\(UInt64.random(in: 1 ... .max))"
+        try Files.makeDirectory(path, mode: 0o700)
+    }
+
+    deinit {
+        // Nothing depends on it being gone, and nobody is left to tell.
+        try? Files.removeTree(path)
     }
 }

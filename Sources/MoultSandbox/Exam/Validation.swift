@@ -1,4 +1,5 @@
 package import MoultBasics
+internal import MoultFiles
 
 extension MoultError.Code {
     /// A database could not be examined to the end: it brought down whoever tried, or wanted too much for that.
@@ -64,4 +65,28 @@ extension Validation {
         tables = try fields.optionalStrings("tables") ?? []
         old = try fields.optionalString("old")
     }
+}
+
+extension Validation: WorkerRequest {
+    static let word = Validator.word
+
+    func protection(scratch: String) throws -> Guard {
+        let size = try Files.factsThroughLinks(path)?.size ?? 0
+        return Guard(
+            reading: .only([path] + (old.map { [$0] } ?? [])), writing: [scratch] + (isWritable ? [path] : []),
+            limits: .init(
+                memory: Validator.memory,
+                // What SQLite does not stop by itself.
+                processor: deadline + 5,
+                // What is sorted is put aside, and is hardly ever larger than all there is.
+                fileSize: max(64 << 20, 2 * size)))
+    }
+
+    static func json(of answer: ValidationReport) -> JSON { answer.json }
+    static func answer(_ fields: Fields) throws -> ValidationReport { try ValidationReport(fields) }
+
+    var failure: String { "\(name) cannot be checked" }
+    var work: String { "the check" }
+    var muchRoom: String { "twice its size" }
+    var advice: String { "Nothing was changed. Publish the release again from a sound file." }
 }

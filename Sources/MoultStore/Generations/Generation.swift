@@ -1,4 +1,4 @@
-internal import MoultBasics
+package import MoultBasics
 internal import MoultFiles
 internal import MoultTrust
 package import StepKit
@@ -155,5 +155,16 @@ extension Seal.Entry {
             try SHA256.digest(ofFileAt: path).hex == sha256
         else { return nil }
         return SealedFacts(sha256: sha256, facts)
+    }
+}
+
+extension Generation {
+    /// A generation and its release, by their names.
+    package struct Reference: Sendable, Equatable {
+        package var version: Version
+        package var generation: String
+        package init(version: Version, generation: String) { (self.version, self.generation) = (version, generation) }
+
+        package var json: JSON { ["version": .string(version.description), "generation": .string(generation)] }
     }
 }
