@@ -57,7 +57,9 @@ package struct Descriptor: ~Copyable {
             case .write, .append, .lock: .write(path)
             case .create: .name(path)
             }
-        let number = try wrapped("cannot \(verb) \(path)", need) { () throws(Errno) in try Syscall.open(path, flags, mode) }
+        let number = try wrapped("cannot \(verb) \(path)", need) { () throws(Errno) in
+            try Syscall.open(path, flags, mode)
+        }
         self.handle = Handle(number: number)
         self.path = path
     }

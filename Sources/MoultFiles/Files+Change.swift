@@ -4,7 +4,9 @@ internal import MoultBasics
 
 extension Files {
     package static func makeDirectory(_ path: String, mode: UInt32 = 0o755) throws {
-        try wrapped("cannot create the directory \(path)", .name(path)) { () throws(Errno) in try Syscall.mkdir(path, mode) }
+        try wrapped("cannot create the directory \(path)", .name(path)) { () throws(Errno) in
+            try Syscall.mkdir(path, mode)
+        }
     }
 
     /// Makes a directory if it is not there.
@@ -42,7 +44,9 @@ extension Files {
     }
 
     package static func symlink(to target: String, at path: String) throws {
-        try wrapped("cannot create the link \(path)", .name(path)) { () throws(Errno) in try Syscall.symlink(target, path) }
+        try wrapped("cannot create the link \(path)", .name(path)) { () throws(Errno) in
+            try Syscall.symlink(target, path)
+        }
     }
 
     package static func hardLink(_ old: String, at path: String) throws {

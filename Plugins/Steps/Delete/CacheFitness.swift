@@ -22,7 +22,9 @@ struct CacheFitness {
             // The link of a sealed database that the release turns into a cache goes by itself.
             return nil
         }
-        switch try Fitness.of(path, judge: { try differs(Identity(of: $0, ignoring: ReleaseMarker.tables), schema: schema) }) {
+        switch try Fitness.of(
+            path, judge: { try differs(Identity(of: $0, ignoring: ReleaseMarker.tables), schema: schema) })
+        {
         case .fits, .missing: return nil
         case .unfit(let why): return why
         case .untold(let error):
