@@ -14,7 +14,7 @@ import Testing
         try shop.store.update(to: shop.release(1))
     }
 
-    @Test func lastInFirstOut() throws {
+    @Test func `last in first out`() throws {
         try shop.set(consumers: shop.consumer("a"), shop.consumer("b"), shop.consumer("c"))
         let ended = try shop.apply(shop.release(2))
         #expect(ended.status == 0, "\(ended.errors)")
@@ -26,7 +26,7 @@ import Testing
             ])
     }
 
-    @Test func onlyThoseForWhomSomethingChanges() throws {
+    @Test func `only those for whom something changes`() throws {
         try shop.set(
             consumers: shop.consumer("food", ["databases": ["food"]]), shop.consumer("user", ["databases": ["user"]]),
             shop.consumer("pantry", ["databases": ["pantry", "user"]]))
@@ -48,7 +48,7 @@ import Testing
         #expect(try shop.said.count == 3)
     }
 
-    @Test func thePlanSaysIt() throws {
+    @Test func `the plan says it`() throws {
         try shop.set(
             consumers: shop.consumer("api"), ["name": "web", "systemd": "web.service", "databases": ["food", "fod"]])
         let ended = try BuiltCommand.run("plan", "--store", shop.root, shop.release(2))
@@ -61,7 +61,7 @@ import Testing
     }
 
     /// A sealed file that a release brings again with the same content is no change.
-    @Test func theSameContentIsNoChange() throws {
+    @Test func `the same content is no change`() throws {
         try shop.set(consumers: shop.consumer("food", ["databases": ["food"]]))
         let maker = try ReleaseMaker(in: shop.scratch.path("more"))
         let food = ReleaseMaker.Source.reference("food", "CREATE TABLE food(release); INSERT INTO food VALUES(1);")
@@ -70,7 +70,7 @@ import Testing
         #expect(try shop.said == [])
     }
 
-    @Test func theMessageNamesGenerationsPathsAndTables() throws {
+    @Test func `the message names generations paths and tables`() throws {
         let input = shop.scratch.path("input")
         try shop.set(consumers: shop.consumer("api", release: "cat > \(input).1", reload: "cat > \(input).2"))
         let before = try shop.store.lease().generation
@@ -94,7 +94,7 @@ import Testing
         #expect(reload["databases"]?.array?.first?["tables"]?.line == "[\"food\"]")
     }
 
-    @Test func whoIsNotRunningIsLeftInPeace() throws {
+    @Test func `who is not running is left in peace`() throws {
         let gone = try Program(["true"])
         gone.wait()
         let file = shop.scratch.path("pid")
@@ -108,7 +108,7 @@ import Testing
     }
 
     /// The number of a process that was started after the file was written is somebody else's by now.
-    @Test func aNumberThatWasGivenAgainIsNotSignalled() throws {
+    @Test func `a number that was given again is not signalled`() throws {
         let file = shop.scratch.path("pid")
         let innocent = try Program.python("print('ready'); input()")
         #expect(innocent.line() == "ready")
@@ -127,7 +127,7 @@ import Testing
         (true, false, ["is-active --quiet web.service", "try-reload-or-restart web.service"]),
         (false, true, ["try-reload-or-restart web.service"]),
     ])
-    func aUnit(_ living: Bool, _ runs: Bool, _ calls: [String]) throws {
+    func `a unit`(_ living: Bool, _ runs: Bool, _ calls: [String]) throws {
         let bin = try shop.scratch.directory("bin")
         let text = "#!/bin/sh\necho \"$*\" >> \(shop.scratch.path("said"))\n[ $1 != is-active ] || \(runs)\n"
         try Files.writeNew(Array(text.utf8), to: "\(bin)/systemctl", mode: 0o755)

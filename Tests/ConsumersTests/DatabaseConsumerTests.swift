@@ -50,7 +50,7 @@ import Testing
         func value() throws -> String? { try connection?.rows("SELECT release FROM pantry.pantry").first?.first ?? nil }
     }
 
-    @Test func theLastOneLetsGoFirst() throws {
+    @Test func `the last one lets go first`() throws {
         let (store, notes) = (shop.store, Noting.Notes())
         for name in ["a", "b"] { store.register(Noting(name: name, notes: notes), named: name) }
         let gone = store.register(Noting(name: "gone", notes: notes))
@@ -67,7 +67,7 @@ import Testing
         #expect(notes.all.last == "food reload food 1.0.0")
     }
 
-    @Test func whatTheAppItselfHasOpenIsExchanged() async throws {
+    @Test func `what the app itself has open is exchanged`() async throws {
         let store = shop.store
         let screen = try Screen(store)
         #expect(try await screen.value() == "1")
@@ -79,7 +79,7 @@ import Testing
         #expect(try await screen.value() == "2")
     }
 
-    @Test func oneThatThrowsKeepsTheUpdateFromHappening() throws {
+    @Test func `one that throws keeps the update from happening`() throws {
         struct Busy: DatabaseConsumer {
             struct Editing: Error {}
             func release(_ change: DatabaseChange) throws { throw Editing() }
@@ -95,7 +95,7 @@ import Testing
         #expect(try store.lease().version == "1.0.0")
     }
 
-    @Test func oneThatTakesTooLongIsNotWaitedFor() throws {
+    @Test func `one that takes too long is not waited for`() throws {
         struct Slow: DatabaseConsumer {
             func release(_ change: DatabaseChange) async throws { try await Task.sleep(for: .seconds(60)) }
             func reload(_ change: DatabaseChange) {}
@@ -109,7 +109,7 @@ import Testing
         #expect(ContinuousClock.now - start < .seconds(10))
     }
 
-    @Test func oneThatCannotReloadMayTakeTheReleaseBack() throws {
+    @Test func `one that cannot reload may take the release back`() throws {
         struct Picky: DatabaseConsumer {
             struct Bad: Error {}
             func release(_ change: DatabaseChange) {}

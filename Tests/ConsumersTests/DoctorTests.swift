@@ -25,14 +25,14 @@ import Testing
         return findings.filter { !$0.isAdvice }
     }
 
-    @Test func aSoundStore() throws {
+    @Test func `a sound store`() throws {
         #expect(try examine() == [])
         let said = try BuiltCommand.run("doctor", "--store", shop.root)
         #expect((said.status, said.output) == (0, "\(shop.root): sound\n"))
     }
 
     /// What is kept of a file that two generations have in common is moult's own.
-    @Test func aDatabaseThatDidNotChange() throws {
+    @Test func `a database that did not change`() throws {
         let maker = try ReleaseMaker(in: shop.scratch.path("unchanged"))
         let store = Store(at: shop.scratch.path("other"))
         for number in [1, 2] {
@@ -44,7 +44,7 @@ import Testing
         #expect(findings.filter { !$0.isAdvice } == [])
     }
 
-    @Test(arguments: ["-wal", "-shm", "-journal"]) func aSidecarOfASealedDatabase(_ suffix: String) throws {
+    @Test(arguments: ["-wal", "-shm", "-journal"]) func `a sidecar of a sealed database`(_ suffix: String) throws {
         let path = "\(shop.root)/food.db\(suffix)"
         try Files.writeNew([1], to: path)
         let found = try examine()
@@ -52,7 +52,7 @@ import Testing
         #expect(found.first?.path == path)
     }
 
-    @Test func aHotJournalIsFoundAndItsCommandMendsIt() throws {
+    @Test func `a hot journal is found and its command mends it`() throws {
         // Killed in a transaction that has already written to the file.
         try Shell.run([
             "python3", "-c",
@@ -74,7 +74,7 @@ import Testing
         #expect(try shop.value(shop.pantry, "SELECT count(*) FROM pantry") == "1")
     }
 
-    @Test func aJournalInUseIsNoFinding() throws {
+    @Test func `a journal in use is no finding`() throws {
         let program = try Program.python(
             """
             import sqlite3, sys
@@ -88,14 +88,14 @@ import Testing
         #expect(try examine() == [])
     }
 
-    @Test func aHardLink() throws {
+    @Test func `a hard link`() throws {
         try Files.hardLink(shop.pantry, at: shop.scratch.path("other name"))
         let found = try examine()
         #expect(found.map(\.kind) == ["hardLink"])
         #expect(found.first?.what == "the file has 2 names")
     }
 
-    @Test func aLinkThatLeadsNowhere() throws {
+    @Test func `a link that leads nowhere`() throws {
         try Files.symlink(to: ".moult/current/gone.db", at: "\(shop.root)/gone.db")
         let found = try examine()
         #expect(found.map(\.kind) == ["dangling"])
@@ -103,7 +103,7 @@ import Testing
         #expect(try examine() == [])
     }
 
-    @Test func whatEverybodyMayWriteTo() throws {
+    @Test func `what everybody may write to`() throws {
         try Files.setMode("\(shop.root)/moult.json", 0o666)
         let found = try examine()
         #expect(found.map(\.kind) == ["writable"])
@@ -111,7 +111,7 @@ import Testing
         #expect(try examine() == [])
     }
 
-    @Test func strangersAndABrokenGeneration() throws {
+    @Test func `strangers and a broken generation`() throws {
         let layout = try shop.layout
         try Files.writeNew([], to: "\(layout.hidden)/it's mine")
         try Files.makeDirectory(layout.generation("9.9.9+00000000"))
@@ -126,14 +126,14 @@ import Testing
         #expect(try Files.list(shop.root).contains("it's mine.moved"))
     }
 
-    @Test func aPointerToNothing() throws {
+    @Test func `a pointer to nothing`() throws {
         let layout = try shop.layout
         try Files.remove(layout.current)
         try Files.symlink(to: "generations/none", at: layout.current)
         #expect(try Set(examine().map(\.kind)) == ["pointer", "dangling"])
     }
 
-    @Test func anUnfinishedUpdate() throws {
+    @Test func `an unfinished update`() throws {
         try Files.makeDirectory("\(try shop.layout.transactions)/20260101000000-00c0ffee")
         let found = try examine()
         #expect(found.map(\.kind) == ["unfinished"])
@@ -142,7 +142,7 @@ import Testing
         #expect(try examine() == [])
     }
 
-    @Test func generationsThatNobodyUses() throws {
+    @Test func `generations that nobody uses`() throws {
         try shop.set("minimumAge", "0")
         for number in 2...3 { try shop.store.update(to: shop.release(number)) }
         // As if fewer were to be kept from now on.
@@ -151,7 +151,7 @@ import Testing
         #expect(Set(found.map(\.kind)) == ["unused"])
     }
 
-    @Test func aSealedFileInWALMode() throws {
+    @Test func `a sealed file in WAL mode`() throws {
         // Only by force can it get there: what is unpacked is brought into the rollback mode.
         let file = try shop.store.lease().path(of: "food")
         try Shell.must(["chmod", "u+w", Files.directory(of: file), file])
@@ -174,7 +174,7 @@ import Testing
         (3_006_023, false), (3_007_000, true), (3_044_005, true), (3_044_006, false), (3_045_000, true),
         (3_050_006, true), (3_050_007, false), (3_051_002, true), (3_051_003, false), (3_053_000, false),
     ])
-    func versionsWithTheWALResetBug(_ number: Int, _ hasBug: Bool) {
+    func `versions with the WAL reset bug`(_ number: Int, _ hasBug: Bool) {
         #expect(SQLiteVersion(number: number).hasWALResetBug == hasBug)
     }
 }

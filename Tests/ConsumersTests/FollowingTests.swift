@@ -14,7 +14,7 @@ import Testing
         try shop.store.update(to: shop.release(1, living: false))
     }
 
-    @Test func eventsComeAsTheyHappen() async throws {
+    @Test func `events come as they happen`() async throws {
         let first = try shop.store.lease().generation
         var events = shop.store.events(since: first).makeAsyncIterator()
         for number in 2...3 {
@@ -27,14 +27,14 @@ import Testing
         }
     }
 
-    @Test func whatCameBeforeTheFirstLookIsToldOnce() async throws {
+    @Test func `what came before the first look is told once`() async throws {
         let first = try shop.store.lease().generation
         for number in 2...3 { try await shop.store.update(to: shop.release(number, living: false)) }
         var events = shop.store.events(since: first).makeAsyncIterator()
         #expect(try await events.next()?.version == "3.0.0")
     }
 
-    @Test func theThreadEndsWithTheTask() async throws {
+    @Test func `the thread ends with the task`() async throws {
         func watches() throws -> Int {
             try Files.list("/proc/self/fd").count {
                 (try? Files.target(ofLink: "/proc/self/fd/\($0)")) == "anon_inode:inotify"
@@ -55,12 +55,12 @@ import Testing
         while try watches() > before { await Task.yield() }
     }
 
-    @Test func noStoreIsAnError() async throws {
+    @Test func `no store is an error`() async throws {
         var events = Store(at: shop.scratch.path("nothing")).events.makeAsyncIterator()
         await #expect(throws: MoultError.self) { try await events.next() }
     }
 
-    @Test func watchPrintsALineForEach() throws {
+    @Test func `watch prints a line for each`() throws {
         let first = try shop.store.lease().generation
         let watch = try Program([BuiltCommand.path, "watch", "--store", shop.root, "--since", first, "--json"])
         for number in 2...3 {
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    @Test func watchRunsAProgramAndGivesItsFailure() throws {
+    @Test func `watch runs a program and gives its failure`() throws {
         let first = try shop.store.lease().generation
         try shop.store.update(to: shop.release(2, living: false))
         let print = ["sh", "-c", "echo $MOULT_STORE $MOULT_VERSION $MOULT_CHANGED; exit $STATUS"]
@@ -87,7 +87,7 @@ import Testing
         #expect(try BuiltCommand.run("watch", "--store", shop.root, "--exec").status == 64)
     }
 
-    @Test func theRecipeInPython() throws {
+    @Test func `the recipe in Python`() throws {
         let recipes = try Recipes.all(in: "following.md", "python")
         #expect(recipes.count == 2)
         let reader = try Program.python(
@@ -107,7 +107,7 @@ import Testing
         #expect(try LockHolders.of(path).map(\.pid) == [holder.pid])
     }
 
-    @Test func theRecipesInSh() throws {
+    @Test func `the recipes in sh`() throws {
         let recipes = try Recipes.all(in: "following.md", "sh")
         #expect(recipes.count == 2)
         let query = try Shell.run(

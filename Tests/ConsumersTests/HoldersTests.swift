@@ -36,7 +36,7 @@ import Testing
         ("reading", ["PRAGMA journal_mode=WAL", "BEGIN", "SELECT * FROM pantry"]),
         ("writing", ["PRAGMA journal_mode=WAL", "BEGIN IMMEDIATE"]),
     ])
-    func aLivingDatabase(_ how: String, _ statements: [String]) throws {
+    func `a living database`(_ how: String, _ statements: [String]) throws {
         let program = try Program(["python3", "-u", "-c", Self.opener, shop.pantry] + statements)
         #expect(program.line() == "ready")
         let uses = try uses(of: program)
@@ -45,7 +45,7 @@ import Testing
         #expect(uses.first?.path == shop.pantry)
     }
 
-    @Test func aSealedDatabaseIsNamedWithItsGeneration() throws {
+    @Test func `a sealed database is named with its generation`() throws {
         let program = try Program.python(Self.opener, "\(shop.root)/food.db", "SELECT * FROM food")
         #expect(program.line() == "ready")
         let first = try shop.store.lease().generation
@@ -55,7 +55,7 @@ import Testing
         #expect(uses.first?.generation == first)
     }
 
-    @Test func aLeaseAndTheLockOfTheStore() throws {
+    @Test func `a lease and the lock of the store`() throws {
         let flock = """
             import fcntl, os, sys
             for path in sys.argv[1:]: fcntl.flock(os.open(path, os.O_RDONLY), fcntl.LOCK_SH)
@@ -71,7 +71,7 @@ import Testing
             ])
     }
 
-    @Test func whoReadsAFileThatWasReplacedIsFound() throws {
+    @Test func `who reads a file that was replaced is found`() throws {
         let program = try Program.python(Self.opener, shop.pantry, "SELECT * FROM pantry")
         #expect(program.line() == "ready")
         try Files.rename(shop.pantry, to: shop.scratch.path("aside"))
@@ -81,7 +81,7 @@ import Testing
         #expect(try uses(of: program).map(\.what) == [.gone])
     }
 
-    @Test func theCommandNamesPidCommandAndAge() throws {
+    @Test func `the command names pid command and age`() throws {
         let program = try Program.python(Self.opener, shop.pantry, "BEGIN IMMEDIATE")
         #expect(program.line() == "ready")
         let before = try Tree(shop.root)
@@ -100,7 +100,7 @@ import Testing
         #expect(try Tree(shop.root) == before)
     }
 
-    @Test(.enabled(if: getuid() == 0)) func withoutPermissionItSaysWhatItCannotSee() throws {
+    @Test(.enabled(if: getuid() == 0)) func `without permission it says what it cannot see`() throws {
         let program = try Program.python(Self.opener, shop.pantry, "BEGIN IMMEDIATE")
         #expect(program.line() == "ready")
         try Files.setMode(shop.scratch.path, 0o755)

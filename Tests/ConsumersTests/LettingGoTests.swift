@@ -47,7 +47,7 @@ import Testing
         return file
     }
 
-    @Test func aProgramLetsGoBySignalAndComesBack() throws {
+    @Test func `a program lets go by signal and comes back`() throws {
         let server = try Program.python(Self.server, shop.pantry)
         #expect(server.line() == "1")
         try shop.set(consumers: ["name": "server", "signal": ["pidFile": .string(pidFile(server)), "release": "USR1"]])
@@ -57,7 +57,7 @@ import Testing
         #expect(server.line() == "2")
     }
 
-    @Test func aProgramThatIgnoresTheSignalIsNamed() throws {
+    @Test func `a program that ignores the signal is named`() throws {
         let server = try Program.python(Self.server, shop.pantry)
         #expect(server.line() == "1")
         try shop.set(
@@ -76,7 +76,7 @@ import Testing
     }
 
     /// Its command says that all is well, but the file is open still: only the kernel's word counts.
-    @Test func whoSaysThatHeLetGoAndHasNotIsNamed() throws {
+    @Test func `who says that he let go and has not is named`() throws {
         let holder = try Program.python(Self.stubborn, shop.pantry)
         #expect(holder.line() == "ready")
         try shop.set(consumers: shop.consumer("api", ["timeout": 1]))
@@ -92,7 +92,7 @@ import Testing
     @Test(arguments: [
         ("exit 3", "ended with status 3"), ("kill -KILL $$", "signal 9 ended sh"), ("sleep 60", "did not end in time"),
     ])
-    func aCommandThatFailsToReleaseEndsTheUpdate(_ script: String, _ why: String) throws {
+    func `a command that fails to release ends the update`(_ script: String, _ why: String) throws {
         try shop.set(
             consumers: shop.consumer("first"), shop.consumer("bad", release: script, ["timeout": 1]),
             shop.consumer("last"))
@@ -112,7 +112,7 @@ import Testing
             ])
     }
 
-    @Test func whatATimedOutCommandHasStartedEndsWithIt() throws {
+    @Test func `what a timed out command has started ends with it`() throws {
         let file = shop.scratch.path("child")
         try shop.set(consumers: shop.consumer("api", release: "sleep 60 & echo $! > \(file); wait", ["timeout": 1]))
         #expect(try shop.apply(shop.release(2)).status == 75)
@@ -123,7 +123,7 @@ import Testing
     }
 
     /// A service that a command starts and leaves running is not waited for, and is not ended.
-    @Test func whatACommandLeavesRunningStays() throws {
+    @Test func `what a command leaves running stays`() throws {
         let file = shop.scratch.path("child")
         try shop.set(consumers: shop.consumer("api", reload: "sleep 60 & echo $! > \(file)"))
         let start = ContinuousClock.now
@@ -135,7 +135,7 @@ import Testing
         kill(child, SIGKILL)
     }
 
-    @Test func forceEndsWhoStillHasTheFileOpen() throws {
+    @Test func `force ends who still has the file open`() throws {
         let holder = try Program.python(Self.stubborn, shop.pantry)
         #expect(holder.line() == "ready")
         try shop.set(consumers: shop.consumer("api", release: "exit 1"))
@@ -148,7 +148,7 @@ import Testing
     }
 
     /// A database that is locked for longer than anybody waits is no fault of the release.
-    @Test func whoKeepsItLockedIsWaitedForAndThenTriedLater() throws {
+    @Test func `who keeps it locked is waited for and then tried later`() throws {
         let writer = try Program.python(
             """
             import sqlite3, sys
@@ -163,7 +163,7 @@ import Testing
     }
 
     /// Whoever does not listen to the first signal gets the second.
-    @Test func forceEndsWhoIgnoresBeingTold() throws {
+    @Test func `force ends who ignores being told`() throws {
         let deaf = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + Self.stubborn
         let holder = try Program.python(deaf, shop.pantry)
         #expect(holder.line() == "ready")
@@ -175,7 +175,7 @@ import Testing
         #expect(try shop.value(shop.pantry, "SELECT release FROM pantry") == "2")
     }
 
-    @Test func forceIsNoReasonToEndWhoIsInNobodysWay() throws {
+    @Test func `force is no reason to end who is in nobodys way`() throws {
         let reader = try Program.python(Self.stubborn.replacing("pantry", with: "food"), "\(shop.root)/food.db")
         #expect(reader.line() == "ready")
         #expect(try shop.apply(shop.release(2), "--force-after", "0").status == 0)
@@ -184,7 +184,7 @@ import Testing
     }
 
     /// Killed while somebody was about to let go: the next command tells him that he may come back.
-    @Test func afterACrashWhoHadLetGoIsToldToComeBack() throws {
+    @Test func `after a crash who had let go is told to come back`() throws {
         let ready = shop.scratch.path("ready")
         try shop.set(consumers: shop.consumer("slow", release: "touch \(ready); sleep 60"), shop.consumer("quick"))
         let update = try Program([BuiltCommand.path, "apply", "--store", shop.root, shop.release(2)])
@@ -202,7 +202,7 @@ import Testing
 
 /// Killed while consumers have let go, before the decision and after it: the next command tells them what came of it.
 @Suite struct KilledWhileReleasedTests {
-    @Test func theNextCommandTellsThem() throws {
+    @Test func `the next command tells them`() throws {
         var outcomes: Set<String> = []
         for number in 1...8 {
             let shop = try Shop()

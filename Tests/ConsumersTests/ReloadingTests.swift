@@ -19,7 +19,7 @@ import Testing
     /// Reloads every release but the second.
     private static let picky = "[ $MOULT_VERSION != 2.0.0 ] || { echo it is bad >&2; exit 4; }"
 
-    @Test func aFailureIsReported() throws {
+    @Test func `a failure is reported`() throws {
         try shop.set(consumers: shop.consumer("api", reload: Self.picky))
         let ended = try shop.apply(shop.release(2))
         #expect(ended.status == 0)
@@ -28,7 +28,7 @@ import Testing
         #expect(try shop.store.lease().version == "2.0.0")
     }
 
-    @Test func aFailureThatIsFatalTakesTheReleaseBack() throws {
+    @Test func `a failure that is fatal takes the release back`() throws {
         try shop.set(
             consumers: shop.consumer("api", reload: Self.picky, ["onReloadFailure": "roll-back"]), shop.consumer("web"))
         try Shell.must(["sqlite3", shop.pantry, "INSERT INTO pantry VALUES('mine')"])
@@ -49,7 +49,7 @@ import Testing
         #expect(try History.read(shop.layout).entries.map(\.action) == ["update", "update", "rollback"])
     }
 
-    @Test func withNothingToGoBackToTheOperatorIsNeeded() throws {
+    @Test func `with nothing to go back to the operator is needed`() throws {
         let fresh = try Shop()
         try Orchestrator.create(at: fresh.root, Settings(product: "org.example.test"))
         try fresh.set(consumers: fresh.consumer("api", reload: "exit 1", ["onReloadFailure": "roll-back"]))
@@ -59,7 +59,7 @@ import Testing
         #expect(try fresh.store.lease().version == "1.0.0")
     }
 
-    @Test func anUndoneUpdateIsToldToo() throws {
+    @Test func `an undone update is told too`() throws {
         try shop.set(consumers: shop.consumer("api"))
         let orchestrator = try Orchestrator(root: shop.root, steps: .builtIn.adding([FailsToApply()]))
         let manifest = try JSON(parsing: Files.read(shop.release(2), limit: 1 << 20) ?? [], source: "manifest")
@@ -79,7 +79,7 @@ import Testing
         while sys.stdin.readline(): os.close(held); held = take(); print("moved")
         """
 
-    @Test func theUpdateWaitsForLeasesToMove() throws {
+    @Test func `the update waits for leases to move`() throws {
         let reader = try Program.python(Self.leaser, shop.root)
         #expect(reader.line() == "ready")
         // Whoever is told to reload makes the reader move, after the update has begun to wait.
@@ -96,7 +96,7 @@ import Testing
     }
 
     /// Where nobody is waited for, nobody is late.
-    @Test func whoIsNotWaitedForIsNotNamed() throws {
+    @Test func `who is not waited for is not named`() throws {
         let reader = try Program.python(Self.leaser, shop.root)
         #expect(reader.line() == "ready")
         let ended = try shop.apply(shop.release(2))
@@ -104,7 +104,7 @@ import Testing
         #expect(ended.errors == "")
     }
 
-    @Test func whoDoesNotMoveIsNamed() throws {
+    @Test func `who does not move is named`() throws {
         let reader = try Program.python(Self.leaser, shop.root)
         #expect(reader.line() == "ready")
         let old = try shop.store.lease().generation

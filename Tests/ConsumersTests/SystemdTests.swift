@@ -58,7 +58,7 @@ import Testing
     }
 
     /// Stopped before the living database is exchanged, and started after.
-    @Test(.enabled(if: canRun, "needs root, systemd and a mount namespace")) func isStoppedAndStarted() throws {
+    @Test(.enabled(if: canRun, "needs root, systemd and a mount namespace")) func `is stopped and started`() throws {
         try shop.set(consumers: ["name": "web", "systemd": "web.service"])
         let ended = try underSystemd(
             "systemctl start web && \(apply(2)) && systemctl is-active web && systemctl stop web && \(apply(3)) && ! systemctl is-active web"
@@ -70,7 +70,7 @@ import Testing
     }
 
     /// For sealed databases it is only told to read again.
-    @Test(.enabled(if: canRun, "needs root, systemd and a mount namespace")) func isReloaded() throws {
+    @Test(.enabled(if: canRun, "needs root, systemd and a mount namespace")) func `is reloaded`() throws {
         try shop.set(consumers: ["name": "web", "systemd": "web.service", "databases": ["food"]])
         let ended = try underSystemd("systemctl start web && \(apply(2, living: false)) && systemctl is-active web")
         #expect(ended.status == 0, "\(ended)")
@@ -78,7 +78,7 @@ import Testing
     }
 
     /// A unit that is not there is nobody who could hold anything, but its reload is told as failed.
-    @Test(.enabled(if: canRun, "needs root, systemd and a mount namespace")) func aUnitThatIsNotThere() throws {
+    @Test(.enabled(if: canRun, "needs root, systemd and a mount namespace")) func `a unit that is not there`() throws {
         try shop.set(consumers: ["name": "web", "systemd": "nothere.service"])
         let ended = try underSystemd(apply(2))
         #expect(ended.status == 0, "\(ended)")

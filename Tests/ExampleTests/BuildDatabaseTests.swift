@@ -10,7 +10,7 @@ import Testing
     init() throws { scratch = try Scratch() }
 
     /// Scenario 4: the app's own build has made its database, and it is attached where it lies.
-    @Test func anAppBuildsItsDatabase() async throws {
+    @Test func `an app builds its database`() async throws {
         let resources = "\(try await ExampleApps.path("examples_Trees.resources"))/Database"
         #expect(try Files.list(resources) == ["release.json", "trees.db"])
         let database = "\(resources)/trees.db"
@@ -28,7 +28,7 @@ import Testing
     }
 
     /// Only a changed input makes the database again, and the same input makes the same bytes.
-    @Test func theDatabaseIsBuiltWhenATableHasChanged() async throws {
+    @Test func `the database is built when a table has changed`() async throws {
         let database = "\(try await ExampleApps.path("examples_Trees.resources"))/Database/trees.db"
         var first = try #require(try Files.facts(database))
         let bytes = try Files.read(database, limit: 1 << 20)

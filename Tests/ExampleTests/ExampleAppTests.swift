@@ -15,7 +15,7 @@ import Testing
     }
 
     /// Scenario 1: each version of an app brings its own data at its start, and the user's rows stay.
-    @Test func anAppBringsItsDataAlong() async throws {
+    @Test func `an app brings its data along`() async throws {
         let (one, two) = ("releases/phrasebook-1.0.0.json", "releases/phrasebook-2.0.0.json")
         let first = try await phrasebook(one, "store", "it's mine")
         #expect(first.output.hasPrefix("installed 1.0.0+"))
@@ -35,7 +35,7 @@ import Testing
         #expect(downgraded.output.hasSuffix("\nnote: it's mine\n"))
     }
 
-    @Test func anAppWithABadReleaseKeepsItsData() async throws {
+    @Test func `an app with a bad release keeps its data`() async throws {
         let one = "releases/phrasebook-1.0.0.json"
         #expect(try await phrasebook(one, "store").status == 0)
         try Shell.must(["truncate", "-s", "-1", "releases/phrasebook-2.0.0.tar.zst"], in: scratch.path)
@@ -46,7 +46,7 @@ import Testing
     }
 
     /// Scenario 2: new data comes in while the app has the old data open.
-    @Test func aBoardStaysUpWhileItsDataIsReplaced() async throws {
+    @Test func `a board stays up while its data is replaced`() async throws {
         for version in ["1.0.0", "2.0.0"] {
             let draft = "\(Project.root)/manifests/replace-live/prices-\(version).draft.json"
             _ = try Project.must(["moult", "pack", draft, "-o", "prices"], in: scratch.path)
@@ -68,14 +68,14 @@ import Testing
                 """)
     }
 
-    @Test func theAppIsShort() throws {
+    @Test func `the app is short`() throws {
         let lines = try Project.text("Examples/Sources/Phrasebook/main.swift").split(
             separator: "\n", omittingEmptySubsequences: false)
         #expect(lines.count < 60)
     }
 
     /// The library's lines in the README are those of an app that is built and run here.
-    @Test func theReadmeShowsAnAppThatRuns() async throws {
+    @Test func `the readme shows an app that runs`() async throws {
         let source = try Project.text("Examples/Sources/TenLines/main.swift")
         #expect(try Project.text("README.md").contains("```swift\n\(source)```\n"))
         let ended = try await Project.run([ExampleApps.path("TenLines")], in: scratch.path)

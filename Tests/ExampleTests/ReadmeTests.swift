@@ -6,21 +6,21 @@ import Testing
 @Suite struct ReadmeTests {
     /// Every terminal that a page shows is run, and must print what stands there.
     @Test(arguments: try Project.pages().filter { try Project.text($0).contains("```console") })
-    func itsCommandsPrintWhatItShows(_ document: String) throws {
+    func `its commands print what it shows`(_ document: String) throws {
         let ended = try Project.run(["scripts/replay", document], in: Project.root)
         #expect(ended.status == 0, "\(ended.output)\(ended.errors)")
         #expect(!ended.output.contains(": 0 commands"))
     }
 
     /// What the two tests around this go through are all the pages that there are.
-    @Test func thePagesAreFound() throws {
+    @Test func `the pages are found`() throws {
         let pages = try Project.pages()
         for page in ["README.md", "docs/first-release.md", "integrations/ansible/README.md"] {
             #expect(pages.contains(page))
         }
     }
 
-    @Test func aPageThatShowsSomethingElseIsFoundOut() throws {
+    @Test func `a page that shows something else is found out`() throws {
         let scratch = try Scratch()
         let page = scratch.path("page.md")
         try Files.writeNew(Array("```console\n$ echo one; echo two\none\n```\n".utf8), to: page)
@@ -31,13 +31,13 @@ import Testing
     }
 
     /// Every field that a verb prints is on the page about JSON, and every field on the page is printed.
-    @Test func theJSONIsWhatItsPageSays() throws {
+    @Test func `the JSON is what its page says`() throws {
         let ended = try Project.run(["scripts/json-contract"], in: Project.root)
         #expect(ended.status == 0, "\(ended.output)\(ended.errors)")
     }
 
     @Test(arguments: try Project.pages())
-    func itsLinksLeadSomewhere(_ document: String) throws {
+    func `its links lead somewhere`(_ document: String) throws {
         let text = try Project.text(document)
         for link in text.matches(of: /\]\(([^)#:]+)\)/) {
             let path = "\(Project.root)/\(Files.directory(of: document))/\(link.output.1)"

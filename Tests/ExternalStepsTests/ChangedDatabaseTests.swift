@@ -37,7 +37,7 @@ import Testing
         "c = sqlite3.connect(path); c.execute(\"\(statement)\"); c.commit(); c.close()"
     }
 
-    @Test func itIsProvenAndSealedAsItIsThen() throws {
+    @Test func `it is proven and sealed as it is then`() throws {
         let world = try StepWorld(program(Self.sql("UPDATE food SET id = id + 1000 WHERE id <= 10")))
         try world.update()
         #expect(
@@ -61,7 +61,7 @@ import Testing
     ]
 
     @Test(arguments: spoilt)
-    func whatItMakesOfItIsProven(_ spoilt: (work: String, why: String)) throws {
+    func `what it makes of it is proven`(_ spoilt: (work: String, why: String)) throws {
         let top: [JSON.Member] = [
             .init("checks", [["on": "food", "sql": "SELECT count(*) FROM food", "expect": "= 200"]])
         ]
@@ -78,7 +78,7 @@ import Testing
         World.table("food", "same") + "CREATE TABLE filler(x); INSERT INTO filler VALUES(zeroblob(\(4 << 20)));"
 
     /// Three releases whose database is the same, byte for byte; a step changes it in the second.
-    @Test func noOtherGenerationGetsWhatItChanged() throws {
+    @Test func `no other generation gets what it changed`() throws {
         let maker = try ReleaseMaker(in: scratch.path("rel"))
         let manifests = try ["1.1.0", "1.2.0", "1.3.0"].enumerated().map { index, version in
             try maker.make(version, sequence: index + 2, [.reference("food", Self.same)])
@@ -111,7 +111,7 @@ import Testing
     }
 
     /// Without such a step the same file is taken, so that the test above means something.
-    @Test func withoutAStepTheSameFileIsTaken() throws {
+    @Test func `without a step the same file is taken`() throws {
         let maker = try ReleaseMaker(in: scratch.path("rel"))
         let world = try StepWorld(program("pass"))
         try world.settings { $0.setting("after", to: nil) }

@@ -16,11 +16,11 @@ import Testing
         return try ConformanceKit(options).run().filter { $0.finding != nil }.map { "\($0.name): \($0.finding ?? "")" }
     }
 
-    @Test func aGoodOnePasses() throws {
+    @Test func `a good one passes`() throws {
         #expect(try failures(Programs.shell(scratch)) == [])
     }
 
-    @Test func findsAStepThatAnswersWhateverItIsAsked() throws {
+    @Test func `finds a step that answers whatever it is asked`() throws {
         let program = try Programs.write(
             """
             #!/bin/sh
@@ -34,14 +34,14 @@ import Testing
                 })
     }
 
-    @Test func findsAPlanThatIsNotTheSameTwice() throws {
+    @Test func `finds a plan that is not the same twice`() throws {
         let plan =
             #"echo '{"reply":"result","effects":[{"change":{"do":"confirm","text":"'"$(date +%N)$$"'"}}]}'"#
         #expect(
             try failures(Programs.shell(scratch, plan: plan)) == ["plan twice: asked again it plans something else"])
     }
 
-    @Test func findsAnApplyThatIsNotTheSameTwiceAndAnUndoThatIsNone() throws {
+    @Test func `finds an apply that is not the same twice and an undo that is none`() throws {
         let granted = "$(printf '%s' \"$message\" | sed 's/.*\"writable\":\\[\"\\([^\"]*\\)\".*/\\1/')"
         let plan =
             #"echo '{"reply":"result","effects":[{"change":{"do":"custom","name":"x","text":"a line","with":{"writes":["'"\#(granted)"'"]}}}]}'"#
@@ -52,7 +52,7 @@ import Testing
         #expect(found.contains { $0.hasPrefix("undo: a line: after taking it back ") }, "\(found)")
     }
 
-    @Test func findsAStepThatDoesNotDescribeItself() throws {
+    @Test func `finds a step that does not describe itself`() throws {
         let found = try failures(try Programs.shell(scratch, describe: "exit 0"))
         #expect(found == ["handshake: the step it failed at describe: it ended with status 0 and without a result"])
     }

@@ -13,7 +13,7 @@ import Testing
     init() throws { scratch = try Scratch() }
 
     /// Killed while the step prepares: it is told the end of that by the next command.
-    @Test func aCrashBeforeTheDecisionIsToldToo() throws {
+    @Test func `a crash before the decision is told too`() throws {
         let program = try Programs.shell(
             scratch, prepare: "exec sleep 60",
             clean: """
@@ -42,7 +42,7 @@ import Testing
     }
 
     /// A step that is not trusted any more, or gone, does not keep the store from being settled.
-    @Test func whatCannotBeToldIsAWarning() throws {
+    @Test func `what cannot be told is a warning`() throws {
         let program = try Programs.shell(scratch, prepare: "exec sleep 60")
         let world = try StepWorld(program)
         let moult = try BuiltMoult.path()
@@ -61,7 +61,7 @@ import Testing
         #expect(try Files.list("\(world.store)/.moult/transactions").allSatisfy { $0 == "CACHEDIR.TAG" })
     }
 
-    @Test func whatIsInstalledHasNothingToDo() throws {
+    @Test func `what is installed has nothing to do`() throws {
         let world = try StepWorld(try Programs.shell(scratch))
         #expect(try world.plan().changesStore)
         try world.update()
@@ -79,7 +79,7 @@ import Testing
         #expect(try world.plan().effects.contains { $0.step == "test.step" && $0.isCustom })
     }
 
-    @Test func aResetAsksNoSteps() throws {
+    @Test func `a reset asks no steps`() throws {
         let program = try Programs.shell(scratch)
         let world = try StepWorld(program)
         try world.update()

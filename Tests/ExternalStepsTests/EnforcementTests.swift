@@ -83,7 +83,7 @@ import Testing
         print(json.dumps(answer), flush=True)
         """
 
-    @Test func everyCallThatChangesSomethingIsRefused() throws {
+    @Test func `every call that changes something is refused`() throws {
         let scratch = try Scratch()
         let directory = try scratch.directory("place")
         _ = try scratch.directory("place/empty")
@@ -103,7 +103,7 @@ import Testing
 
     /// A process and its start for each message, as the command asks them: twenty steps more are to cost twenty messages
     /// more. Others use the machine, too, hence the best of several.
-    @Test func aMessageCostsLittle() throws {
+    @Test func `a message costs little`() throws {
         let scratch = try Scratch()
         let world = try StepWorld(Programs.c(scratch, Programs.nothing))
         func best(_ command: [String]) throws -> Duration {
@@ -129,7 +129,7 @@ import Testing
         #expect(message > .microseconds(100), "none was started")
     }
 
-    @Test func itFindsNothingInItsEnvironmentButWhatThePageSays() throws {
+    @Test func `it finds nothing in its environment but what the page says`() throws {
         let scratch = try Scratch()
         let program = try Programs.shell(
             scratch,

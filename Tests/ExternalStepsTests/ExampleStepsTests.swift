@@ -13,7 +13,7 @@ import Testing
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
 
-    @Test(arguments: ExampleSteps.allCases) func passesTheKit(_ example: ExampleSteps) throws {
+    @Test(arguments: ExampleSteps.allCases) func `passes the kit`(_ example: ExampleSteps) throws {
         var options = ConformanceKit.Options(executable: try example.program(in: scratch))
         switch example {
         case .notify: (options.with, options.phase) = (["directory": "{granted}"], .verify)
@@ -27,7 +27,7 @@ import Testing
         #expect(checks.count > 15)
     }
 
-    @Test(arguments: ExampleSteps.allCases) func doesItsWork(_ example: ExampleSteps) throws {
+    @Test(arguments: ExampleSteps.allCases) func `does its work`(_ example: ExampleSteps) throws {
         let world = try example.world(in: scratch)
         try world.update()
         #expect(try world.world.versions() == ["2.0.0"])
@@ -37,7 +37,7 @@ import Testing
     }
 
     /// The command is killed at system calls that change the disk, its own and those of the step.
-    @Test(arguments: ExampleSteps.allCases) func survivesCrashes(_ example: ExampleSteps) throws {
+    @Test(arguments: ExampleSteps.allCases) func `survives crashes`(_ example: ExampleSteps) throws {
         let moult = try BuiltMoult.path()
         let points: [(call: String, number: Int)] = [
             ("mkdir", 2), ("mkdir", 8), ("fsync", 1), ("fsync", 8), ("fsync", 10), ("fsync", 12), ("fsync", 14),

@@ -14,7 +14,7 @@ import Testing
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
 
-    @Test func itsEffectsArePlannedAndDoneAtTheirPlace() throws {
+    @Test func `its effects are planned and done at their place`() throws {
         let log = scratch.path("granted-later")
         let program = try Programs.shell(
             scratch, plan: Programs.planned("a line in the log"), apply: "echo '{\"reply\":\"result\"}'")
@@ -29,7 +29,7 @@ import Testing
         #expect(try Files.facts(log) == nil)
     }
 
-    @Test func anIntentIsInTheJournalBeforeTheStepActs() throws {
+    @Test func `an intent is in the journal before the step acts`() throws {
         let program = try Programs.shell(
             scratch, plan: Programs.planned("x", writes: ["GRANTED/file"]),
             apply: """
@@ -44,7 +44,7 @@ import Testing
         #expect(try Files.read("\(world.granted)/file", limit: 100) == Array("done\n".utf8))
     }
 
-    @Test func whatFailsAfterItTakesItBack() throws {
+    @Test func `what fails after it takes it back`() throws {
         let program = try Programs.shell(
             scratch, plan: Programs.planned("x", writes: ["GRANTED/file"]),
             apply:
@@ -61,7 +61,7 @@ import Testing
         #expect(try Files.list(world.granted).isEmpty)
     }
 
-    @Test func parametersAreCheckedAgainstItsSchema() throws {
+    @Test func `parameters are checked against its schema`() throws {
         let describe =
             #"echo '{"reply":"result","protocol":1,"name":"test.step","summary":"s","planIsPure":true,"parameters":{"type":"object","properties":{"size":{"type":"integer","minimum":1}},"additionalProperties":false}}'"#
         let program = try Programs.shell(scratch, describe: describe)
@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    @Test func theOperatorDecides() throws {
+    @Test func `the operator decides`() throws {
         let program = try Programs.shell(scratch)
         let untrusted = try StepWorld(program, trusted: false)
         #expect(try untrusted.failure()?.why == "nobody has said yet that \(program) is trusted")
@@ -96,7 +96,7 @@ import Testing
                 == "moult.json lets it write to \(world.world.scratch.path), and the store's own files are there")
     }
 
-    @Test func onlyAProgramThatNobodyElseCanChangeIsRun() throws {
+    @Test func `only a program that nobody else can change is run`() throws {
         let program = try Programs.shell(scratch)
         let world = try StepWorld(program)
         let cases: [(UInt32, String)] = [
@@ -121,7 +121,7 @@ import Testing
     }
 
     /// Perl reads `/dev/fd/3` by that descriptor itself, as far as the process before it has left it.
-    @Test func interpretersMayReadTheDescriptorItself() throws {
+    @Test func `interpreters may read the descriptor itself`() throws {
         let program = try Programs.write(
             #"""
             #!/usr/bin/perl
@@ -138,7 +138,7 @@ import Testing
         #expect(try world.world.versions() == ["2.0.0"])
     }
 
-    @Test func aStepOfTheManifestIsTheOneThatTheSettingsName() throws {
+    @Test func `a step of the manifest is the one that the settings name`() throws {
         let program = try Programs.shell(scratch, plan: Programs.planned("named by the manifest"))
         let top: [JSON.Member] = [.init("steps", [["step": "test.step", "after": "attach"]])]
         let world = try StepWorld(program, releases: Releases(top: top))
@@ -148,7 +148,7 @@ import Testing
     }
 
     /// What goes wrong when the update is over is told, and changes nothing.
-    @Test(arguments: [Ending.done, .undone]) func itIsToldHowTheUpdateCameOut(_ ending: Ending) throws {
+    @Test(arguments: [Ending.done, .undone]) func `it is told how the update came out`(_ ending: Ending) throws {
         let program = try Programs.shell(
             scratch, apply: ending == .done ? nil : "exit 1",
             clean: """
@@ -164,7 +164,7 @@ import Testing
         #expect(try world.world.versions() == [ending == .done ? "2.0.0" : "1.0.0"])
     }
 
-    @Test func aDatabaseThatItDoesNotNameIsNotChanged() throws {
+    @Test func `a database that it does not name is not changed`() throws {
         let program = try Programs.shell(
             scratch, plan: Programs.planned("x", database: "food"),
             prepare: """

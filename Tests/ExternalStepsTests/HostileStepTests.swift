@@ -121,7 +121,7 @@ import Testing
             says: "it ended with status 5 and without a result"),
     ]
 
-    @Test(arguments: cases) func getsNowhere(_ bad: Case) throws {
+    @Test(arguments: cases) func `gets nowhere`(_ bad: Case) throws {
         let scratch = try Scratch()
         let program = try Programs.shell(
             scratch, describe: bad.describe, plan: bad.plan, prepare: bad.prepare, apply: bad.apply)
@@ -153,7 +153,7 @@ import Testing
         "(setsid sleep 4321.5 || exec sleep 4321.5) 2> /dev/null & \(effects)",
         "trap '' TERM; sleep 4321.5; sleep 4321.5",
     ])
-    func nothingOfItStays(_ plan: String) throws {
+    func `nothing of it stays`(_ plan: String) throws {
         let scratch = try Scratch()
         // The time is this test's own mark.
         let mark = "4321.\(getpid())\(Int.random(in: 1000...9999))"
@@ -170,7 +170,7 @@ import Testing
         #expect(try running() == "")
     }
 
-    @Test func aProgramThatWasExchangedIsNotRun() throws {
+    @Test func `a program that was exchanged is not run`() throws {
         let scratch = try Scratch()
         let program = try Programs.shell(scratch)
         let world = try StepWorld(program)
@@ -184,7 +184,7 @@ import Testing
     }
 
     /// It rewrites its own file while it runs: what runs is the sealed copy, and the next process is refused.
-    @Test func aProgramThatExchangesItselfChangesNothing() throws {
+    @Test func `a program that exchanges itself changes nothing`() throws {
         let scratch = try Scratch()
         let program = try Programs.shell(
             scratch, plan: Programs.planned("x", writes: ["GRANTED/file"]),
@@ -196,7 +196,7 @@ import Testing
     }
 
     /// Signals do not reach whoever started it.
-    @Test func itCannotKillTheCore() throws {
+    @Test func `the core survives it`() throws {
         let scratch = try Scratch()
         let program = try Programs.shell(
             scratch, apply: "kill -9 $PPID 2> /dev/null; \(Self.result)")
@@ -206,7 +206,7 @@ import Testing
     }
 
     /// Where the kernel lets it be killed after all, the step ends with the core, and the next command settles.
-    @Test func theCoresDeathEndsTheStepAndSettles() throws {
+    @Test func `the cores death ends the step and settles`() throws {
         let scratch = try Scratch()
         let mark = "4322.\(getpid())\(Int.random(in: 1000...9999))"
         let program = try Programs.shell(

@@ -19,7 +19,7 @@ import Testing
         try Shell.run([kernel, BuiltMoult.path()] + words + ["--store", world.store])
     }
 
-    @Test func stepsOfOthersAreRefused() throws {
+    @Test func `steps of others are refused`() throws {
         let world = try StepWorld(try Programs.shell(scratch))
         let before = try world.world.visible()
         for verb in ["plan", "apply"] {
@@ -35,7 +35,7 @@ import Testing
         #expect(try world.world.visible() == before)
     }
 
-    @Test func whatIsInForceIsSaid() throws {
+    @Test func `what is in force is said`() throws {
         let world = try StepWorld(try Programs.shell(scratch))
         try world.settings { $0.setting("after", to: nil) }
         let words = "seccomp only: this kernel has no Landlock"

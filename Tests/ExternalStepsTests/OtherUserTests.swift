@@ -9,7 +9,7 @@ import Testing
 /// The same without root: there is no namespace of mounts to be had, and the rest holds.
 @Suite(.enabled(if: geteuid() == 0, "the other tests run as a user then"))
 struct OtherUserTests {
-    @Test func trustPlanAndApply() throws {
+    @Test func `trust plan and apply`() throws {
         let scratch = try Scratch()
         let program = try Programs.shell(
             scratch, name: "step",
@@ -49,7 +49,7 @@ struct OtherUserTests {
     }
 
     /// What another user than root and this one could change is not run.
-    @Test func aProgramOfAThirdUserIsRefused() throws {
+    @Test func `a program of a third user is refused`() throws {
         let scratch = try Scratch()
         let program = try Programs.shell(scratch)
         let world = try StepWorld(program)

@@ -28,7 +28,7 @@ import Testing
         try Files.read("\(world.granted)/\(name)", limit: 100).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    @Test func aFileThatIsThereIsWrittenInPlace() throws {
+    @Test func `a file that is there is written in place`() throws {
         let world = try world(apply: "echo new > GRANTED/file; \(Self.result)")
         let before = try Files.facts("\(world.granted)/file")?.inode
         try world.update()
@@ -41,7 +41,7 @@ import Testing
         "echo x > GRANTED/new", "echo x > GRANTED/other", "rm GRANTED/other", "rm GRANTED/file", "mkdir GRANTED/d",
         "mv GRANTED/file GRANTED/moved", "ln GRANTED/file GRANTED/link",
     ])
-    func itsDirectoryIsNotOpened(what: String) throws {
+    func `its directory is not opened`(what: String) throws {
         let world = try world(apply: "\(what) 2> /dev/null && exit 9; \(Self.result)")
         let names = try Files.list(world.granted)
         #expect(try world.failure() == nil)
@@ -49,7 +49,7 @@ import Testing
         #expect(try text(world, "other") == "other\n")
     }
 
-    @Test func aNewFileIsMadeInItsDirectoryAndTakenBack() throws {
+    @Test func `a new file is made in its directory and taken back`() throws {
         let world = try world(
             apply: "echo x > GRANTED/.t; mv GRANTED/.t GRANTED/file; exit 1",
             undo: "rm -f GRANTED/.t GRANTED/file || exit 7; \(Self.result)", isThere: false)
@@ -59,7 +59,7 @@ import Testing
     }
 
     /// Killed when the file was made: a new process of moult still knows that it was not there before.
-    @Test func afterACrashANewFileIsStillANewOne() throws {
+    @Test func `after a crash a new file is still a new one`() throws {
         let world = try world(
             apply: """
                 if [ -e GRANTED/crashed ] || [ -e GRANTED/file ]; then
@@ -80,7 +80,7 @@ import Testing
         #expect(try world.world.versions() == ["2.0.0"])
     }
 
-    @Test func theMarkIsNoIntentOfASteps() throws {
+    @Test func `the mark is no intent of a steps`() throws {
         let world = try world(
             apply: """
                 echo '{"reply":"intent","id":1,"intent":{"moult":["GRANTED/file"]}}'; read -r x; \(Self.result)
@@ -89,7 +89,7 @@ import Testing
     }
 
     /// It gets its own intents only.
-    @Test func theMarkIsNotToldToSteps() throws {
+    @Test func `the mark is not told to steps`() throws {
         let world = try world(
             apply: """
                 case $message in *'"intents":[]'*) ;; *) exit 8 ;; esac

@@ -19,7 +19,7 @@ import Testing
         #expect(try Tree(bench.path("store"), times: false, skipping: [".moult/downloads"]) == before)
     }
 
-    @Test func arbitraryContent() throws {
+    @Test func `arbitrary content`() throws {
         try bench.follow(["1.0.0"])
         try bench.must("echo '{}' > public/feed.json")
         try refused(
@@ -29,7 +29,7 @@ import Testing
             """)
     }
 
-    @Test func aFeedThatNobodySigned() throws {
+    @Test func `a feed that nobody signed`() throws {
         try bench.follow(["1.0.0"])
         try bench.must("rm public/*.minisig")
         try refused(
@@ -40,7 +40,7 @@ import Testing
             """)
     }
 
-    @Test func aFeedByAnotherKey() throws {
+    @Test func `a feed by another key`() throws {
         try bench.follow(["1.0.0"])
         try bench.key("b")
         try bench.replaceFeed(by: "b") { $0 }
@@ -65,12 +65,12 @@ import Testing
             """)
     }
 
-    @Test func rollbackToAnOlderFeed() throws { try olderFeed("true") }
-    @Test func rollbackAfterTheHistoryWasDeleted() throws { try olderFeed("rm store/.moult/history.jsonl") }
-    @Test func rollbackAfterWhatWasSeenWasDeleted() throws { try olderFeed("rm -r store/.moult/feed") }
+    @Test func `rollback to an older feed`() throws { try olderFeed("true") }
+    @Test func `rollback after the history was deleted`() throws { try olderFeed("rm store/.moult/history.jsonl") }
+    @Test func `rollback after what was seen was deleted`() throws { try olderFeed("rm -r store/.moult/feed") }
 
     /// After a rollback an old release must not come as if it were new.
-    @Test func replayOfAnOldRelease() throws {
+    @Test func `replay of an old release`() throws {
         try bench.follow(["1.0.0", "2.0.0", "3.0.0"])
         try bench.must(
             "moult sign -q rel/*.json -k a.key; moult apply -q rel/test-1.0.0.json; moult apply -q rel/test-3.0.0.json")
@@ -82,7 +82,7 @@ import Testing
         try bench.must("moult apply -q rel/test-2.0.0.json --allow-downgrade")
     }
 
-    @Test func twoFeedsWithOneSerial() throws {
+    @Test func `two feeds with one serial`() throws {
         try bench.follow(["1.0.0"])
         try bench.must("moult apply -q")
         try bench.replaceRelease(0, "rollout", 50)
@@ -104,7 +104,7 @@ import Testing
     }
 
     /// A manifest of the same publisher, well signed, in the place of another.
-    @Test func mixAndMatch() throws {
+    @Test func `mix and match`() throws {
         try bench.follow(["1.0.0", "2.0.0"])
         try bench.must(
             "cp public/test-1.0.0.json public/test-2.0.0.json; cp public/test-1.0.0.json.minisig public/test-2.0.0.json.minisig"
@@ -119,7 +119,7 @@ import Testing
         #expect(try bench.refusal("moult plan", status: 3) == message)
     }
 
-    @Test func anotherBundle() throws {
+    @Test func `another bundle`() throws {
         try bench.follow(["1.0.0"])
         let size = try Files.facts(bench.path("public/test-1.0.0.tar.zst"))?.size ?? 0
         try bench.must("head -c \(size) /dev/urandom > public/test-1.0.0.tar.zst")
@@ -127,7 +127,7 @@ import Testing
         #expect(try Files.list(bench.path("store")) == [".moult", "moult.json"])
     }
 
-    @Test func endlessData() throws {
+    @Test func `endless data`() throws {
         try bench.follow(["1.0.0"])
         try bench.must("cat public/test-1.0.0.json > m; head -c 3000000 /dev/zero >> public/test-1.0.0.json")
         #expect(try bench.run("moult apply").errors.contains("it is larger than"))
@@ -136,7 +136,7 @@ import Testing
         #expect(try Files.list(bench.path("store")) == [".moult", "moult.json"])
     }
 
-    @Test func wrongProduct() throws {
+    @Test func `wrong product`() throws {
         try bench.follow(["1.0.0"])
         try bench.replaceFeed { $0.setting("product", to: "org.example.other") }
         try refused(
@@ -146,7 +146,7 @@ import Testing
             """)
     }
 
-    @Test func aNameThatLeadsElsewhere() throws {
+    @Test func `a name that leads elsewhere`() throws {
         try bench.follow(["1.0.0"])
         try bench.replaceRelease(
             0, "manifest", ["file": "../secret.json", "size": 1, "sha256": .string(String(repeating: "0", count: 64))])

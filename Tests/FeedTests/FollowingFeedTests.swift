@@ -17,7 +17,7 @@ import Testing
         return (json["passed"]?.array ?? []).map { "\($0["version"]?.string ?? ""): \($0["why"]?.string ?? "")" }
     }
 
-    @Test func fromTheFirstToTheNewest() throws {
+    @Test func `from the first to the newest`() throws {
         try bench.follow(["1.0.0", "2.0.0"])
         let before = try Tree(bench.path("store"))
         let plan = try bench.run("moult plan")
@@ -36,7 +36,7 @@ import Testing
         #expect(parts.first?["name"]?.string == "fetch" && parts.first?["pass"]?.string == "prepare")
     }
 
-    @Test func couldNotAskIsNeverNothingNew() throws {
+    @Test func `could not ask is never nothing new`() throws {
         try bench.follow(["1.0.0"])
         try bench.must("moult apply -q; mv public gone")
         #expect(
@@ -46,7 +46,7 @@ import Testing
         #expect(try bench.run("moult apply").status == 1)
     }
 
-    @Test func aMirrorStepsIn() throws {
+    @Test func `a mirror steps in`() throws {
         try bench.follow(["1.0.0"])
         try bench.must("cp -r public mirror; echo rubbish > public/feed.json")
         let feed: JSON = [
@@ -58,7 +58,7 @@ import Testing
         #expect(try bench.installed() == "1.0.0")
     }
 
-    @Test func withoutAFeedItSaysWhatIsMissing() throws {
+    @Test func `without a feed it says what is missing`() throws {
         try bench.must("moult init --product org.example.test -q")
         #expect(
             try bench.refusal("moult apply", status: 64)
@@ -69,27 +69,27 @@ import Testing
 
     // MARK: which release
 
-    @Test func withdrawnReleasesAreNotInstalled() throws {
+    @Test func `withdrawn releases are not installed`() throws {
         try bench.follow(["1.0.0", "2.0.0"])
         try bench.must("moult publish public -q -k a.key --withdraw 2.0.0 --reason 'wrong totals'")
         #expect(try newest() == "1.0.0")
         #expect(try passed() == ["2.0.0: it was withdrawn: wrong totals"])
     }
 
-    @Test func whatIsInstalledAndWithdrawnIsTold() throws {
+    @Test func `what is installed and withdrawn is told`() throws {
         try bench.follow(["1.0.0"])
         try bench.must("moult apply -q; moult publish public -q -k a.key --withdraw 1.0.0 --reason 'wrong totals'")
         #expect(try bench.must("moult check").contains("1.0.0 was withdrawn by its publisher: wrong totals\n"))
     }
 
-    @Test func aHoldKeepsAReleaseOut() throws {
+    @Test func `a hold keeps a release out`() throws {
         try bench.follow(["1.0.0", "2.0.0"])
         try bench.must("moult hold 2.0.0 --reason 'not yet' -q")
         #expect(try newest() == "1.0.0")
         #expect(try passed() == ["2.0.0: it is on hold: not yet"])
     }
 
-    @Test func otherChannelsAreForThoseWhoWantThem() throws {
+    @Test func `other channels are for those who want them`() throws {
         try bench.follow(["1.0.0"])
         try bench.release("2.0.0", sequence: 2)
         try bench.must("moult publish public rel/test-2.0.0.json -q -k a.key --channel beta")
@@ -98,7 +98,7 @@ import Testing
         #expect(try newest() == "2.0.0")
     }
 
-    @Test func releasesForOtherAppsArePassedOver() throws {
+    @Test func `releases for other apps are passed over`() throws {
         try bench.follow(["1.0.0"])
         try bench.release("2.0.0", sequence: 2, top: [.init("requires", ["app": ">=5"])])
         try bench.must("moult publish public rel/test-2.0.0.json -q -k a.key")
@@ -110,7 +110,7 @@ import Testing
     }
 
     /// Of a thousand machines a share gets it, always the same ones, and all who had it keep it when the share grows.
-    @Test func aShareOfTheMachines() throws {
+    @Test func `a share of the machines`() throws {
         try bench.follow(["1.0.0"], options: "--rollout 30")
         func machines(_ share: Int) throws -> Set<Int> {
             try bench.must("moult publish public -q -k a.key --release 1.0.0 --rollout \(share)")
@@ -130,7 +130,7 @@ import Testing
 
     // MARK: chains
 
-    @Test func byWayOfAnotherRelease() throws {
+    @Test func `by way of another release`() throws {
         try bench.follow(["1.0.0"])
         try bench.must("moult apply -q")
         try bench.release("2.0.0", sequence: 2)
@@ -146,7 +146,7 @@ import Testing
         #expect(history == "4\n")
     }
 
-    @Test func whereNoWayLeads() throws {
+    @Test func `where no way leads`() throws {
         try bench.follow(["1.0.0"])
         try bench.must("moult apply -q")
         try bench.release("3.0.0", sequence: 3, top: [.init("requires", ["from": ">=2"])])
@@ -155,7 +155,7 @@ import Testing
         #expect(try passed() == ["3.0.0: it requires an installed version >=2, and no release leads there"])
     }
 
-    @Test func aSavedPlanIsDoneOnce() throws {
+    @Test func `a saved plan is done once`() throws {
         try bench.follow(["1.0.0"])
         #expect(try bench.run("moult plan -o p").status == 2)
         // What comes later is not what was approved.
@@ -165,7 +165,7 @@ import Testing
         #expect(try bench.run("moult apply --plan p").status == 4)
     }
 
-    @Test func fromAStick() throws {
+    @Test func `from a stick`() throws {
         try bench.follow(["1.0.0", "2.0.0"])
         try bench.must("moult export 1.0.0 stick -q; rm -r public")
         try bench.must("moult apply -q --feed stick/feed.json")

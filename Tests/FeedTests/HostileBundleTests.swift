@@ -71,7 +71,7 @@ import Testing
     }
 
     @Test(arguments: ["tar", "tar.gz", "tar.xz", "tar.zst", "zip"], traversals)
-    func traversalIsRefused(ending: String, name: String) throws {
+    func `traversal is refused`(ending: String, name: String) throws {
         let why = try refusal(ending, Self.packing(ending, name))
         #expect(why.contains("“\(name)”"), "\(why)")
         #expect(why.contains("leads out of the directory") || why.contains("an absolute path"), "\(why)")
@@ -79,7 +79,7 @@ import Testing
     }
 
     @Test(arguments: ["symlink", "hard link"])
-    func linksOutAreRefused(kind: String) throws {
+    func `links out are refused`(kind: String) throws {
         let why = try refusal(
             "tar",
             """
@@ -94,7 +94,7 @@ import Testing
 
     /// Ten gigabytes in ten megabytes, in each format that can say it: no more is unpacked than is declared.
     @Test(arguments: ["tar.gz", "tar.xz", "tar.zst", "zip"])
-    func bombIsNotUnpacked(ending: String) throws {
+    func `bomb is not unpacked`(ending: String) throws {
         let tools = ["tar.gz": "gzip -1", "tar.xz": "xz -0", "tar.zst": "zstd -q"]
         let script =
             ending == "zip"
@@ -117,7 +117,7 @@ import Testing
     }
 
     /// Five gigabytes of headers, in a few hundred kilobytes: the first that is not declared ends it.
-    @Test func tenMillionEntriesAreNotRead() throws {
+    @Test func `ten million entries are not read`() throws {
         let why = try refusal(
             "tar.zst",
             """

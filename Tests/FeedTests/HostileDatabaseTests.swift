@@ -52,7 +52,7 @@ import Testing
 
     /// Whatever the kind is, and so whichever step would open it first.
     @Test(arguments: ["reference", "shared", "user"], [true, false])
-    func damagedFileNeverGetsIn(kind: String, isUpdate: Bool) throws {
+    func `damaged file never gets in`(kind: String, isUpdate: Bool) throws {
         for spoil in [
             ": > $DB", "printf x > $DB", "echo 'PK no database' > $DB", "truncate -s 5000 $DB",
             "dd if=/dev/urandom of=$DB bs=1 seek=100 count=4000 conv=notrunc status=none",
@@ -68,7 +68,7 @@ import Testing
 
     /// The process that examines it falls, as by a fault of SQLite: made here by a signal at its first step.
     @Test(arguments: ["SEGV", "ABRT", "KILL"])
-    func fallOfSQLiteIsARefusal(signal: String) throws {
+    func `fall of SQLite is a refusal`(signal: String) throws {
         let hostile = try Case()
         try hostile.bench.must("moult apply -q rel/test-1.0.0.json")
         let why = try hostile.refusal(
@@ -83,7 +83,7 @@ import Testing
                 """)
     }
 
-    @Test func goldenQueryThatLoadsCodeIsRefused() throws {
+    @Test func `golden query that loads code is refused`() throws {
         let hostile = try Case(
             sql: "CREATE VIEW harm AS SELECT load_extension('/tmp/harm.so') AS x;", query: "SELECT x FROM harm")
         try hostile.bench.must("moult apply -q rel/test-1.0.0.json")
@@ -92,7 +92,7 @@ import Testing
     }
 
     /// The very process that holds the store has never opened what came in when its check says no.
-    @Test func orchestratorDoesNotOpenItBefore() throws {
+    @Test func `orchestrator does not open it before`() throws {
         let hostile = try Case(
             kind: "shared", spoil: "printf '\\377\\377' | dd of=$DB bs=1 seek=4100 conv=notrunc status=none")
         try hostile.bench.must("moult apply -q rel/test-1.0.0.json")

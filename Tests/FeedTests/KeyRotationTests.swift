@@ -17,7 +17,7 @@ import Testing
         try bench.must("moult publish public rel/test-\(version).json -q \(options)")
     }
 
-    @Test func storesGoOverToTheNewKey() throws {
+    @Test func `stores go over to the new key`() throws {
         try bench.must("moult publish public -q -k a.key -k b.key --trust b.pub")
         #expect(try bench.must("moult apply").contains("nothing newer"))
         // Signed by the new key alone, and taken.
@@ -29,7 +29,7 @@ import Testing
     }
 
     /// A store that was away for long walks from list to list.
-    @Test func twoChangesAtOnce() throws {
+    @Test func `two changes at once`() throws {
         try bench.must("moult publish public -q -k a.key -k b.key --trust b.pub")
         try bench.must("moult publish public -q -k b.key -k c.key --trust c.pub")
         try publish("2.0.0", 2, "-k c.key")
@@ -40,14 +40,14 @@ import Testing
         try bench.must("moult apply -q")
     }
 
-    @Test func aListThatNoOldKeySignedChangesNothing() throws {
+    @Test func `a list that no old key signed changes nothing`() throws {
         try bench.must("moult publish public -q -k a.key --trust b.pub; moult sign -q -k c.key public/keys-1.json")
         try bench.must("mv public/keys-1.json.\(try bench.id("c")).minisig public/keys-1.json.minisig")
         try publish("2.0.0", 2, "-k b.key")
         #expect(try bench.refusal("moult apply", status: 3).contains("trusted is \(try bench.id("a"))\n"))
     }
 
-    @Test func manifestsBesideTheStoreFollowTheSameKeys() throws {
+    @Test func `manifests beside the store follow the same keys`() throws {
         try bench.must("moult publish public -q -k a.key -k b.key --trust b.pub; moult apply -q")
         try bench.release("2.0.0", sequence: 2)
         try bench.must("moult sign -q -k a.key rel/test-2.0.0.json")

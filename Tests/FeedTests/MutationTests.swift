@@ -60,7 +60,7 @@ import Testing
         #expect((1..<4000).contains(read))
     }
 
-    @Test func keysAndSignatures() throws {
+    @Test func `keys and signatures`() throws {
         let key = try SecretKey.generate()
         let message = Array("feather".utf8)
         let signature = try key.sign(message, trustedComment: "a comment").file(untrustedComment: "b")
@@ -78,7 +78,7 @@ import Testing
         _ = try mutate(Array(list.json.pretty.utf8)) { _ = try KeyList(parsing: $0, source: "k") }
     }
 
-    @Test func versionsAndRanges() throws {
+    @Test func `versions and ranges`() throws {
         _ = try mutate(Array(">=1.4 <3 || ^2.1.0-rc.1 || ~2.1.3".utf8)) { bytes in
             let text = String(decoding: bytes, as: UTF8.self)
             if let range = VersionRange(text) { _ = range.contains(Version(2, 1, 0)) }

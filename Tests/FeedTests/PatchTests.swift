@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func aReleaseComesByItsPatch(rebuilt: Bool) throws {
+    func `a release comes by its patch`(rebuilt: Bool) throws {
         try patches.release("1.0.0", sequence: 1)
         try patches.release("2.0.0", sequence: 2, from: ["1.0.0"], rebuilt: rebuilt)
         try patches.store(with: "1.0.0")
@@ -38,7 +38,7 @@ import Testing
 
     /// Two databases as zstd's own program sees them: as small, but for a twentieth.
     @Test(arguments: [false, true])
-    func patchesAreAsSmallAsThoseOfZstd(rebuilt: Bool) throws {
+    func `patches are as small as those of zstd`(rebuilt: Bool) throws {
         try patches.release("1.0.0", sequence: 1)
         try patches.release("2.0.0", sequence: 2, rebuilt: rebuilt)
         let size = try patches.json("moult delta 1.0.0.food 2.0.0.food -o x.patch --json", "m[\"size\"]")
@@ -47,7 +47,7 @@ import Testing
         #expect(ours > 0 && Double(ours) <= 1.05 * Double(theirs), "\(ours) against \(theirs)")
     }
 
-    @Test func severalPatchesLeadFurther() throws {
+    @Test func `several patches lead further`() throws {
         try patches.release("1.0.0", sequence: 1)
         try patches.release("2.0.0", sequence: 2, from: ["1.0.0"])
         try patches.release("3.0.0", sequence: 3, from: ["2.0.0"])
@@ -80,7 +80,7 @@ import Testing
     ]
 
     @Test(arguments: unfit)
-    func whateverIsWrongTheBundleBringsIt(name: String, change: String, isTold: Bool) throws {
+    func `whatever is wrong the bundle brings it`(name: String, change: String, isTold: Bool) throws {
         try patches.release("1.0.0", sequence: 1)
         try patches.release("2.0.0", sequence: 2, from: ["1.0.0"])
         try patches.store(with: "1.0.0")
@@ -96,7 +96,7 @@ import Testing
 
     /// Whoever may write everywhere can change what is installed; it is noticed before it is built upon.
     @Test(arguments: [true, false])
-    func aBaseThatWasChangedIsNotUsed(hasBundle: Bool) throws {
+    func `a base that was changed is not used`(hasBundle: Bool) throws {
         try patches.release("1.0.0", sequence: 1)
         try patches.release("2.0.0", sequence: 2, from: ["1.0.0"])
         try patches.store(with: "1.0.0")
@@ -110,7 +110,7 @@ import Testing
     }
 
     /// A base whose time of change is another one, but whose content is right, is read and used.
-    @Test func aBaseThatWasOnlyTouchedIsRead() throws {
+    @Test func `a base that was only touched is read`() throws {
         try patches.release("1.0.0", sequence: 1)
         try patches.release("2.0.0", sequence: 2, from: ["1.0.0"])
         try patches.store(with: "1.0.0")
@@ -120,7 +120,7 @@ import Testing
         #expect(try patches.has("2.0.0"))
     }
 
-    @Test func aPatchThatDoesNotPayIsLeftOut() throws {
+    @Test func `a patch that does not pay is left out`() throws {
         try patches.release("1.0.0", sequence: 1)
         try bench.must("sqlite3 food.db 'UPDATE food SET note = hex(randomblob(50))'; cp food.db codes.db")
         try bench.must(
@@ -132,7 +132,7 @@ import Testing
     // MARK: what did not change
 
     /// One file with two names, or with shared blocks; known again by its seal whatever name comes or goes.
-    @Test func aDatabaseThatDidNotChangeIsNeverCopied() throws {
+    @Test func `a database that did not change is never copied`() throws {
         try patches.release("1.0.0", sequence: 1)
         try patches.release("2.0.0", sequence: 2)
         try patches.release(
@@ -181,7 +181,7 @@ import Testing
     // MARK: feeds
 
     /// What a web server is asked for, and how many bytes it gives: the patch, and nothing of the bundle.
-    @Test func aFeedBringsThePatchAndNotTheBundle() throws {
+    @Test func `a feed brings the patch and not the bundle`() throws {
         try patches.release("1.0.0", sequence: 1)
         try patches.release("2.0.0", sequence: 2, from: ["1.0.0"])
         try bench.must("moult publish -q public \(patches.manifest("1.0.0"))")
@@ -202,7 +202,7 @@ import Testing
     }
 
     @Test(arguments: ["head -c $(stat -c %s $f) /dev/urandom > x; mv x $f", "rm $f"])
-    func aPatchThatTheFeedLostIsMadeGoodByTheBundle(spoil: String) throws {
+    func `a patch that the feed lost is made good by the bundle`(spoil: String) throws {
         try patches.release("1.0.0", sequence: 1)
         try patches.release("2.0.0", sequence: 2, from: ["1.0.0"])
         try bench.must("moult publish -q public \(patches.manifest("1.0.0"))")
@@ -219,7 +219,7 @@ import Testing
     }
 
     /// Patches from the last releases only; those that nobody needs any more go.
-    @Test func publishKeepsThePatchesOfTheLastReleases() throws {
+    @Test func `publish keeps the patches of the last releases`() throws {
         try patches.release("1.0.0", sequence: 1)
         try patches.release("2.0.0", sequence: 2, from: ["1.0.0"])
         try patches.release("3.0.0", sequence: 3, from: ["2.0.0", "1.0.0"])

@@ -21,7 +21,7 @@ import Testing
         #expect(try Tree(bench.path("public"), times: false) == before)
     }
 
-    @Test func minisignVerifiesTheFeed() throws {
+    @Test func `minisign verifies the feed`() throws {
         try bench.must(
             "minisign -V -q -p a.pub -m public/feed.json && minisign -V -q -p a.pub -m public/test-1.0.0.json")
         let feed = try Feed(parsing: Files.read(bench.path("public/feed.json"), limit: 1 << 20) ?? [], source: "feed")
@@ -29,7 +29,7 @@ import Testing
         #expect(try Feed(parsing: Array(feed.json.line.utf8), source: "again") == feed)
     }
 
-    @Test func aVersionIsPublishedOnce() throws {
+    @Test func `a version is published once`() throws {
         try bench.release("1.0.0", sequence: 11, rows: 3)
         try refused(
             "rel/test-1.0.0.json -k a.key",
@@ -39,7 +39,7 @@ import Testing
             """)
     }
 
-    @Test func aSerialOnlyGoesUp() throws {
+    @Test func `a serial only goes up`() throws {
         try refused(
             "--serial 1 -k a.key",
             """
@@ -51,7 +51,7 @@ import Testing
     }
 
     @Test(arguments: [("2.0.0", 9), ("2.0.0", 10), ("0.9.0", 11)])
-    func versionAndSequenceGoTheSameWay(_ version: String, _ sequence: Int) throws {
+    func `version and sequence go the same way`(_ version: String, _ sequence: Int) throws {
         try bench.release(version, sequence: sequence)
         try refused(
             "rel/test-\(version).json -k a.key",
@@ -62,7 +62,7 @@ import Testing
             """)
     }
 
-    @Test func aSignedFeedStaysSigned() throws {
+    @Test func `a signed feed stays signed`() throws {
         try refused(
             "",
             """
@@ -71,7 +71,7 @@ import Testing
             """)
     }
 
-    @Test func aFileOfTheSameNameIsNotReplaced() throws {
+    @Test func `a file of the same name is not replaced`() throws {
         try bench.release("2.0.0", sequence: 20)
         try bench.must("echo other > public/test-2.0.0.tar.zst")
         try refused(
@@ -82,7 +82,7 @@ import Testing
             """)
     }
 
-    @Test func aDamagedBundleIsNotPublished() throws {
+    @Test func `a damaged bundle is not published`() throws {
         try bench.release("2.0.0", sequence: 20)
         try bench.must("echo >> rel/test-2.0.0.tar.zst")
         try refused(
@@ -93,7 +93,7 @@ import Testing
             """)
     }
 
-    @Test func otherProductsHaveOtherFeeds() throws {
+    @Test func `other products have other feeds`() throws {
         try bench.must(#"sed 's/org.example.test/org.example.other/' rel/test-1.0.0.json > rel/other.json"#)
         try refused(
             "rel/other.json -k a.key",
@@ -104,7 +104,7 @@ import Testing
     }
 
     /// Whoever reads while releases are published finds a feed and its signature at every moment.
-    @Test func readersNeverSeeAHalf() throws {
+    @Test func `readers never see a half`() throws {
         try bench.must("moult init --product org.example.test --key a.pub --feed public/feed.json -q")
         let isOver = Mutex(false)
         let bench = bench

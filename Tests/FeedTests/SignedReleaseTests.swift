@@ -18,7 +18,7 @@ import Testing
         #expect(try Tree(bench.path("store"), times: false) == before)
     }
 
-    @Test func planSaysWhoSigned() throws {
+    @Test func `plan says who signed`() throws {
         try bench.must("moult sign rel/test-1.0.0.json -k a.key && moult init --product org.example.test --key a.pub")
         let plan = try bench.run("moult plan rel/test-1.0.0.json")
         #expect(plan.status == 2)
@@ -27,14 +27,14 @@ import Testing
         #expect(try bench.installed() == "1.0.0")
     }
 
-    @Test func withoutKeysTheSignatureIsNotClaimed() throws {
+    @Test func `without keys the signature is not claimed`() throws {
         try bench.must("moult init --product org.example.test")
         #expect(try bench.run("moult plan rel/test-1.0.0.json").output.contains(", not signed)"))
         try bench.must("moult sign rel/test-1.0.0.json -k a.key")
         #expect(try bench.run("moult plan rel/test-1.0.0.json").output.contains(", signature not checked)"))
     }
 
-    @Test func theUnsignedIsRefused() throws {
+    @Test func `the unsigned is refused`() throws {
         try bench.must("moult init --product org.example.test --key a.pub")
         let path = bench.path("rel/test-1.0.0.json")
         let message = """
@@ -46,7 +46,7 @@ import Testing
         try refused("moult apply rel/test-1.0.0.json", message)
     }
 
-    @Test func aStrangersSignatureIsRefused() throws {
+    @Test func `a stranger's signature is refused`() throws {
         try bench.key("b")
         try bench.must("moult sign rel/test-1.0.0.json -k b.key && moult init --product org.example.test --key a.pub")
         try refused(
@@ -59,7 +59,7 @@ import Testing
     }
 
     /// Checked before parsing: rubbish with a bad signature is refused for the signature.
-    @Test func aChangedManifestIsNotEvenParsed() throws {
+    @Test func `a changed manifest is not even parsed`() throws {
         try bench.must("moult sign rel/test-1.0.0.json -k a.key && moult init --product org.example.test --key a.pub")
         try bench.must("echo '}{' > rel/test-1.0.0.json")
         try refused(
@@ -71,7 +71,7 @@ import Testing
             """)
     }
 
-    @Test func aKeyPastItsTimeCountsNoMore() throws {
+    @Test func `a key past its time counts no more`() throws {
         try bench.must("moult sign rel/test-1.0.0.json -k a.key && moult init --product org.example.test --key a.pub")
         let settings = bench.path("store/moult.json")
         let json = try JSON(parsing: try Files.read(settings, limit: 1 << 20) ?? [], source: settings)
@@ -87,7 +87,7 @@ import Testing
             """)
     }
 
-    @Test func twoOfThreeMustSign() throws {
+    @Test func `two of three must sign`() throws {
         try bench.key("b")
         try bench.key("c")
         try bench.must("moult init --product org.example.test --key a.pub --key b.pub --key c.pub")
@@ -110,14 +110,14 @@ import Testing
         try bench.must("moult apply rel/test-1.0.0.json")
     }
 
-    @Test func aSavedPlanIsCheckedAgain() throws {
+    @Test func `a saved plan is checked again`() throws {
         try bench.must("moult sign rel/test-1.0.0.json -k a.key && moult init --product org.example.test --key a.pub")
         #expect(try bench.run("moult plan -o p rel/test-1.0.0.json").status == 2)
         try bench.must("rm rel/test-1.0.0.json.minisig")
         #expect(try bench.run("moult apply --plan p").status == 3)
     }
 
-    @Test func minisignAndMoultSignForEachOther() throws {
+    @Test func `minisign and moult sign for each other`() throws {
         try bench.must("minisign -G -W -p m.pub -s m.key && moult init --product org.example.test --key m.pub")
         try bench.must("minisign -S -s m.key -m rel/test-1.0.0.json && moult apply rel/test-1.0.0.json")
         try bench.must("moult sign rel/test-1.0.0.json -k m.key && minisign -V -p m.pub -m rel/test-1.0.0.json")
@@ -125,7 +125,7 @@ import Testing
         #expect(try bench.must("minisign -V -Q -p a.pub -m rel/test-1.0.0.json") == "release 1\n")
     }
 
-    @Test func keygenNeverOverwrites() throws {
+    @Test func `keygen never overwrites`() throws {
         let before = try bench.must("cat a.key a.pub")
         #expect(
             try bench.refusal("moult keygen a --no-password", status: 3)

@@ -26,20 +26,20 @@ struct SystemdUnitTests {
     }
 
     @Test(arguments: ["service", "timer"])
-    func unitHasNoFault(ending: String) throws {
+    func `unit has no fault`(ending: String) throws {
         let ended = try analyze("verify", "--man=no", "./moult@var-lib-app.\(ending)")
         #expect(ended.errors == "")
         #expect(ended.status == 0)
     }
 
     /// What the service could do besides its work: systemd counts it, 100 for everything.
-    @Test func serviceIsHardened() throws {
+    @Test func `service is hardened`() throws {
         let ended = try analyze("security", "--offline=yes", "--threshold=30", "./moult@var-lib-app.service")
         #expect(ended.status == 0, "\(ended.output.suffix(200))")
     }
 
     /// No machine asks at the time of the others, nor each time at another one.
-    @Test func timesAreSpread() throws {
+    @Test func `times are spread`() throws {
         let timer = try Shell.must(["cat", scratch.path("moult@var-lib-app.timer")])
         for line in ["OnCalendar=hourly", "RandomizedDelaySec=45min", "FixedRandomDelay=yes", "Persistent=yes"] {
             #expect(timer.contains("\n\(line)\n"))
@@ -47,7 +47,7 @@ struct SystemdUnitTests {
     }
 
     /// Without these the command inside could not shut away what reads a new database.
-    @Test func guardIsAllowed() throws {
+    @Test func `guard is allowed`() throws {
         let service = try Shell.must(["cat", scratch.path("moult@var-lib-app.service")])
         let filter = try #require(service.split(separator: "\n").first { $0.hasPrefix("SystemCallFilter=") })
         for call in ["landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self"] {

@@ -12,7 +12,7 @@ import Testing
     let golden = Golden()
 
     @Test(arguments: [1, 2, 3])
-    func draftsAndManifests(number: Int) throws {
+    func `drafts and manifests`(number: Int) throws {
         let draft = try Manifest(
             parsing: Files.read(golden.path("draft-\(number).0.0.json"), limit: 1 << 20) ?? [], as: .draft,
             source: "draft")
@@ -39,7 +39,7 @@ import Testing
     }
 
     /// What was signed is believed, and nothing else.
-    @Test func feedAndKey() throws {
+    @Test func `feed and key`() throws {
         let scratch = try Scratch()
         let moult = try BuiltMoult.path()
         let store = scratch.path("store")
@@ -54,7 +54,7 @@ import Testing
     }
 
     /// A saved plan says what it said; on another store it is stale, and not misunderstood.
-    @Test func savedPlan() throws {
+    @Test func `saved plan`() throws {
         let json = try golden.json("update.plan")
         let plan = try Plan(json: json, source: "update.plan")
         // All but the effects is as it was. Effects have other texts now, and say why old content is kept.

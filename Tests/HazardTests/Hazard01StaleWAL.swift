@@ -16,7 +16,7 @@ import Testing
     }
 
     /// What it is: the new file of 3 rows reads as the 500 old ones.
-    @Test func theHazard() throws {
+    @Test func `the hazard`() throws {
         let new = lab.scratch.path("new.db")
         try Lab.killedWithRowsInTheWAL(path)
         try Shell.must(["sqlite3", new], input: Lab.notes(3, "new"))
@@ -43,7 +43,7 @@ import Testing
     }
 
     /// A cache of another schema goes with everything beside it.
-    @Test func droppingACache() throws {
+    @Test func `dropping a cache`() throws {
         try lab.store.update(to: lab.cache("1.0.0", 1, 2, "first"))
         try Lab.killedWithRowsInTheWAL(path)
         try lab.store.update(to: lab.cache("2.0.0", 2, 3, "new"))
@@ -51,14 +51,14 @@ import Testing
     }
 
     /// The same without any release.
-    @Test func droppingAnAppsOwnCache() throws {
+    @Test func `dropping an apps own cache`() throws {
         try Lab.killedWithRowsInTheWAL(path)
         #expect(try Store.cache(at: path, schema: Lab.cacheSchema(3, "new", 1)) != .ready)
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
     /// The file is gone, and only its `-wal` is left.
-    @Test func makingACacheAgain() throws {
+    @Test func `making a cache again`() throws {
         try lab.store.update(to: lab.cache("1.0.0", 1, 2, "first"))
         try Lab.killedWithRowsInTheWAL(path)
         try Files.remove(path)
@@ -67,7 +67,7 @@ import Testing
     }
 
     /// A user's database is made again only when the operator says so.
-    @Test func makingAUserDatabaseAgain() throws {
+    @Test func `making a user database again`() throws {
         try lab.store.update(to: lab.user("1.0.0", 1, 2, "first"))
         try Lab.killedWithRowsInTheWAL(path)
         try Files.remove(path)
@@ -85,7 +85,7 @@ import Testing
     }
 
     /// One that somebody puts beside a sealed file is not read by the library, and `verify` names it.
-    @Test func besideASealedFile() throws {
+    @Test func `beside a sealed file`() throws {
         try lab.store.update(to: lab.sealed("1.0.0", 1, 3, "new"))
         let other = lab.scratch.path("other.db")
         try Lab.killedWithRowsInTheWAL(other)

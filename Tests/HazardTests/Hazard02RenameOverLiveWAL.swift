@@ -25,7 +25,7 @@ import Testing
         """
 
     /// What it is: the new release is lost for good, and the file is "ok".
-    @Test func theHazard() throws {
+    @Test func `the hazard`() throws {
         let new = lab.scratch.path("new.db")
         try Shell.must(["sqlite3", path], input: Lab.notes(500, "first"))
         try Shell.must(["sqlite3", new], input: Lab.notes(3, "new"))
@@ -38,7 +38,7 @@ import Testing
     }
 
     /// Live, both the running app and the next opener have the new release, and rows written meanwhile and later stay.
-    @Test func replacingLive() throws {
+    @Test func `replacing live`() throws {
         try lab.store.update(to: lab.shared("1.0.0", 1, 500, "first"))
         let app = try RunningApp(path, Self.pragmas + Self.fill)
         try app.run("INSERT INTO note VALUES(9000, 'mine', 1)")
@@ -67,7 +67,7 @@ import Testing
     }
 
     /// Whoever opens a file on which there is a lease breaks it: that is seen, and does not end this program by a signal.
-    @Test func somebodyOpensALeasedFile() throws {
+    @Test func `somebody opens a leased file`() throws {
         try Shell.must(["sqlite3", path], input: Lab.notes(3, "first"))
         let lease = try #require(try WriteLease.take(path))
         let opener = try Background(["python3", "-c", "import sys; open(sys.argv[1])", path])
@@ -98,7 +98,7 @@ import Testing
     }
 
     /// The cache stays until the app that has it open is gone, and is recreated by the next update.
-    @Test func droppingACache() throws {
+    @Test func `dropping a cache`() throws {
         try lab.store.update(to: lab.cache("1.0.0", 1, 500, "first"))
         let app = try RunningApp(path, Self.pragmas + Self.fill)
         let next = try lab.cache("2.0.0", 2, 3, "new")
@@ -111,7 +111,7 @@ import Testing
 
     /// An app's own cache goes although another process of the app has it open: neither what that one writes nor its
     /// end may touch the fresh one.
-    @Test func droppingAnAppsOwnCache() throws {
+    @Test func `dropping an apps own cache`() throws {
         try lab.store.update(to: lab.cache("1.0.0", 1, 500, "first"))
         let app = try RunningApp(path, Self.pragmas + Self.fill)
         #expect(try Store.cache(at: path, schema: Lab.cacheSchema(3, "new", 2)) != .ready)

@@ -21,7 +21,7 @@ import Testing
     }
 
     /// What it is: pages of the old file come into the new one.
-    @Test func theHazard() throws {
+    @Test func `the hazard`() throws {
         let new = lab.scratch.path("new.db")
         try Shell.must(["sqlite3", path], input: Lab.notes(500, "old"))
         try Shell.must(["sqlite3", new], input: Lab.notes(3, "new"))
@@ -51,7 +51,7 @@ import Testing
         #expect(try Lab.read(lab.path(".moult/generations/0+adopted/note.db")) == "500|old|old\n")
     }
 
-    @Test func droppingACache() throws {
+    @Test func `dropping a cache`() throws {
         try lab.store.update(to: lab.cache("1.0.0", 1, 500, "old"))
         try die()
         try lab.store.update(to: lab.cache("2.0.0", 2, 3, "new"))
@@ -59,7 +59,7 @@ import Testing
         #expect(try Lab.sidecars(of: path).isEmpty)
     }
 
-    @Test func droppingAnAppsOwnCache() throws {
+    @Test func `dropping an apps own cache`() throws {
         try Shell.must(["sqlite3", path], input: Lab.notes(500, "old"))
         try die()
         #expect(try Store.cache(at: path, schema: Lab.cacheSchema(3, "new", 1)) != .ready)
@@ -68,7 +68,7 @@ import Testing
     }
 
     /// The file is gone, and only its journal is left.
-    @Test func makingACacheAgain() throws {
+    @Test func `making a cache again`() throws {
         try lab.store.update(to: lab.cache("1.0.0", 1, 500, "old"))
         try die()
         try Files.remove(path)
@@ -77,7 +77,7 @@ import Testing
     }
 
     /// A user's database is made again only when the operator says so.
-    @Test func makingAUserDatabaseAgain() throws {
+    @Test func `making a user database again`() throws {
         try lab.store.update(to: lab.user("1.0.0", 1, 500, "old"))
         try die()
         try Files.remove(path)

@@ -15,7 +15,7 @@ import Testing
     }
 
     /// What it is: 500 acknowledged rows are gone.
-    @Test func theHazard() throws {
+    @Test func `the hazard`() throws {
         try Shell.must(["sqlite3", path], input: Lab.notes(2, "first"))
         try Lab.killedWithRowsInTheWAL(path)
         try Shell.must(["rm", "\(path)-wal", "\(path)-shm"])
@@ -40,7 +40,7 @@ import Testing
         #expect(try Lab.sidecars(of: adopted).isEmpty)
     }
 
-    @Test func droppingACache() throws {
+    @Test func `dropping a cache`() throws {
         try lab.store.update(to: lab.cache("1.0.0", 1, 2, "first"))
         try Lab.killedWithRowsInTheWAL(path)
         try lab.store.update(to: lab.cache("2.0.0", 2, 3, "new"))
@@ -49,7 +49,7 @@ import Testing
         #expect(try Lab.read(lab.path(".moult/quarantine/\(sets[0])/note.db")) == "500|old|old\n")
     }
 
-    @Test func keepingTheUsers() throws {
+    @Test func `keeping the users`() throws {
         try lab.store.update(to: lab.user("1.0.0", 1, 2, "first"))
         try Lab.killedWithRowsInTheWAL(path)
         try lab.store.update(to: lab.user("2.0.0", 2, 3, "new"))

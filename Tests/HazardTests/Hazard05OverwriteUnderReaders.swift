@@ -28,7 +28,7 @@ import Testing
     }
 
     /// What it is.
-    @Test func theHazard() throws {
+    @Test func `the hazard`() throws {
         let new = lab.scratch.path("new.db")
         try Shell.must(["sqlite3", path], input: Lab.notes(Self.rows, "old"))
         try Shell.must(["sqlite3", new], input: Lab.notes(3, "new"))
@@ -38,7 +38,7 @@ import Testing
     }
 
     /// And with mapped memory the reader dies by SIGBUS.
-    @Test func theHazardWithMappedMemory() throws {
+    @Test func `the hazard with mapped memory`() throws {
         try Shell.must(["sqlite3", path], input: Lab.notes(Self.rows, "old"))
         let reader = try reader(Self.mapped)
         try Shell.must(["truncate", "-s", "0", path])
@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test(arguments: [small, mapped])
-    func replacingLive(pragmas: String) throws {
+    func `replacing live`(pragmas: String) throws {
         try lab.store.update(to: lab.shared("1.0.0", 1, Self.rows, "old"))
         let reader = try reader("PRAGMA journal_mode=WAL;" + pragmas)
         try lab.store.update(to: lab.shared("2.0.0", 2, 3, "new", .live))
@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test(arguments: [small, mapped])
-    func droppingACache(pragmas: String) throws {
+    func `dropping a cache`(pragmas: String) throws {
         try lab.store.update(to: lab.cache("1.0.0", 1, Self.rows, "old"))
         let reader = try reader(pragmas)
         let next = try lab.cache("2.0.0", 2, 3, "new")
@@ -89,7 +89,7 @@ import Testing
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
-    @Test func droppingAnAppsOwnCache() throws {
+    @Test func `dropping an apps own cache`() throws {
         try Shell.must(["sqlite3", path], input: Lab.notes(Self.rows, "old"))
         let reader = try reader(Self.mapped)
         #expect(try Store.cache(at: path, schema: Lab.cacheSchema(3, "new", 1)) != .ready)

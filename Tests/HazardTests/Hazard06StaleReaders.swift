@@ -18,7 +18,7 @@ import Testing
     private static let write = "INSERT INTO note VALUES(9000, 'mine', 1)"
 
     /// What it is: an idle reader holds no lock, goes on with what is gone, and learns it when it writes.
-    @Test func theHazard() throws {
+    @Test func `the hazard`() throws {
         let new = lab.scratch.path("new.db")
         try Shell.must(["sqlite3", path], input: Lab.notes(5, "old"))
         try Shell.must(["sqlite3", new], input: Lab.notes(3, "new"))
@@ -45,7 +45,7 @@ import Testing
     }
 
     /// Live, the same connection has the new content at its next query, can see that it changed, and can write.
-    @Test func replacingLive() throws {
+    @Test func `replacing live`() throws {
         try lab.store.update(to: lab.shared("1.0.0", 1, 5, "old"))
         let app = try RunningApp(path)
         let version = try app.run("PRAGMA data_version")

@@ -26,7 +26,7 @@ import Testing
     }
 
     /// What it is: who only reads leaves two files.
-    @Test func theHazard() throws {
+    @Test func `the hazard`() throws {
         try Shell.must(["sqlite3", path], input: "PRAGMA journal_mode=WAL;" + Lab.notes(5, "old"))
         try #require(try Lab.sidecars(of: path).isEmpty)
         #expect(try Self.read("file:\(path)?mode=ro") == "5\n")
@@ -34,7 +34,7 @@ import Testing
     }
 
     /// And who promises that nothing changes misses what was committed.
-    @Test func theHazardOfImmutable() throws {
+    @Test func `the hazard of immutable`() throws {
         try Shell.must(["sqlite3", path], input: "PRAGMA journal_mode=WAL;" + Lab.notes(5, "first"))
         try Lab.killedWithRowsInTheWAL(path)
         #expect(try Self.read("file:\(path)?mode=ro&immutable=1") == "5\n")
@@ -73,7 +73,7 @@ import Testing
     }
 
     /// What is sealed must be readable without writing, so a file in WAL mode is not let in.
-    @Test func aSealedFileInWALMode() throws {
+    @Test func `a sealed file in WAL mode`() throws {
         try lab.store.update(to: lab.sealed("1.0.0", 1, 5, "old"))
         let next = try lab.maker.make(
             "2.0.0", sequence: 2, [.reference("note", "PRAGMA journal_mode=WAL;" + Lab.notes(3, "new"))])
@@ -83,7 +83,7 @@ import Testing
     }
 
     /// The library reads a sealed set where nothing can be written, and leaves it as it was.
-    @Test(.enabled(if: geteuid() == 0, "only root may mount")) func onAReadOnlyMount() throws {
+    @Test(.enabled(if: geteuid() == 0, "only root may mount")) func `on a read only mount`() throws {
         try lab.store.update(to: lab.sealed("1.0.0", 1, 5, "old"))
         let place = try lab.scratch.directory("mounted")
         try Shell.must(["mount", "--bind", lab.store.directory, place])

@@ -19,7 +19,7 @@ import Testing
     private static let wal = "PRAGMA journal_mode=WAL;"
 
     /// What it is: pages of another size cannot come into a WAL, and a reader in rollback mode is in the way.
-    @Test func theHazard() throws {
+    @Test func `the hazard`() throws {
         let new = lab.scratch.path("new.db")
         try Shell.must(["sqlite3", new], input: "PRAGMA page_size=8192;" + Lab.notes(3, "new"))
         try Shell.must(["sqlite3", path], input: Self.wal + Lab.notes(5, "old"))
@@ -37,7 +37,7 @@ import Testing
     }
 
     /// That it cannot work is said before anybody is disturbed and anything is touched.
-    @Test func pagesOfAnotherSize() throws {
+    @Test func `pages of another size`() throws {
         try lab.store.update(to: lab.shared("1.0.0", 1, 5, "old"))
         let app = try RunningApp(path, Self.wal)
         let more: [JSON.Member] = [.init("preserve", [["table": "note", "where": "mine = 1"]])]
@@ -66,7 +66,7 @@ import Testing
 
     /// A writer in the middle of a transaction when the update begins to wait: neither keeps the other from its end.
     @Test(arguments: ["wal", "delete"])
-    func aWriterInTheMiddle(mode: String) throws {
+    func `a writer in the middle`(mode: String) throws {
         try lab.store.update(to: lab.shared("1.0.0", 1, 5, "old"))
         let writer = try RunningApp(path, "PRAGMA journal_mode=\(mode);")
         try writer.run("BEGIN IMMEDIATE")
@@ -82,7 +82,7 @@ import Testing
     }
 
     /// In rollback mode a reader keeps the new content out: the update waits until he has read.
-    @Test func aReaderInRollbackMode() throws {
+    @Test func `a reader in rollback mode`() throws {
         try lab.store.update(to: lab.shared("1.0.0", 1, 5, "old"))
         let reader = try RunningApp(path)
         try reader.begin("SELECT text FROM note")
@@ -97,7 +97,7 @@ import Testing
     }
 
     /// Readers who take turns, so that at every moment one of them reads: the update gets its turn, too.
-    @Test func readersWhoTakeTurns() throws {
+    @Test func `readers who take turns`() throws {
         try lab.store.update(to: lab.shared("1.0.0", 1, 5, "old"))
         let readers = try (1...5).map { _ in
             try Program.python(
@@ -120,7 +120,7 @@ import Testing
     }
 
     /// A reader who takes his time with an old snapshot does not make writers wait for him together with the update.
-    @Test func aWriterBesideASlowReader() throws {
+    @Test func `a writer beside a slow reader`() throws {
         try lab.store.update(to: lab.shared("1.0.0", 1, 20_000, "old"))
         let reader = try RunningApp(path, Self.wal + "PRAGMA cache_size=1;")
         let writer = try RunningApp(path)
@@ -141,7 +141,7 @@ import Testing
     }
 
     /// Who has a snapshot of a WAL keeps it, and is told by SQLite that there is something new.
-    @Test func aReaderInWALMode() throws {
+    @Test func `a reader in WAL mode`() throws {
         try lab.store.update(to: lab.shared("1.0.0", 1, 20_000, "old"))
         let reader = try RunningApp(path, Self.wal + "PRAGMA cache_size=1;")
         let version = try reader.run("PRAGMA data_version")
@@ -154,7 +154,7 @@ import Testing
     }
 
     /// The app's next small commit does not pay for the release: its content is in the file and not in the WAL.
-    @Test func theWALIsSmallAfterwards() throws {
+    @Test func `the WAL is small afterwards`() throws {
         try lab.store.update(to: lab.shared("1.0.0", 1, 20_000, "old"))
         let app = try RunningApp(path, Self.wal)
         try lab.store.update(to: lab.shared("2.0.0", 2, 20_000, "new", .live))
@@ -165,7 +165,7 @@ import Testing
 
     /// Killed in the middle of the copy, everybody has the old content; the next command brings the new one.
     @Test(arguments: ["wal", "delete"])
-    func killedInTheMiddle(mode: String) throws {
+    func `the program ends in the middle`(mode: String) throws {
         try lab.store.update(to: lab.shared("1.0.0", 1, 20_000, "old"))
         let app = try RunningApp(path, "PRAGMA journal_mode=\(mode);")
         try app.run("INSERT INTO note VALUES(90000, 'mine', 1)")

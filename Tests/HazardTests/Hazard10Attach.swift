@@ -14,7 +14,7 @@ import Testing
     private static let codes = "CREATE TABLE codes(x); INSERT INTO codes VALUES(1);"
 
     /// What it is.
-    @Test func theHazard() throws {
+    @Test func `the hazard`() throws {
         let wrong = lab.scratch.path("wrong.db")
         try Shell.must(["sqlite3", ":memory:", "ATTACH '\(wrong)' AS food; PRAGMA food.user_version = 1"])
         #expect(try Files.facts(wrong) != nil)
@@ -28,7 +28,7 @@ import Testing
 
     /// A file that is not there is an error, and is still not there afterwards.
     @Test(arguments: ["food", "pantry"])
-    func whatIsNotThere(name: String) throws {
+    func `what is not there`(name: String) throws {
         let pantry = ReleaseMaker.Source.shared("pantry", Self.codes, more: [])
         try lab.store.update(to: lab.maker.make("1.0.0", sequence: 1, [.reference("food", Self.codes), pantry]))
         let file = try lab.store.lease().path(of: name)
@@ -41,7 +41,7 @@ import Testing
 
     /// A name that SQLite has already is refused before anything is touched.
     @Test(arguments: ["main", "temp", "MAIN"])
-    func namesThatSQLiteHas(name: String) throws {
+    func `names that SQLite has`(name: String) throws {
         let more: [JSON.Member] = [.init("attach", ["as": .string(name)])]
         let error = #expect(throws: MoultError.self) {
             try lab.store.update(
@@ -52,7 +52,7 @@ import Testing
     }
 
     /// More than one connection takes are refused by their number; as many as it takes are opened together.
-    @Test func tooMany() throws {
+    @Test func `too many`() throws {
         func release(_ version: String, _ count: Int) throws -> String {
             try lab.maker.make(version, sequence: count, (1...count).map { .reference("d\($0)", Self.codes) })
         }
@@ -71,7 +71,7 @@ import Testing
     }
 
     /// What is shipped cannot be written through the connection, whatever the SQL says.
-    @Test func sealedMeansReadOnly() throws {
+    @Test func `sealed means read only`() throws {
         let user = ReleaseMaker.Source.user("user", "CREATE TABLE note(text);")
         try lab.store.update(to: lab.maker.make("1.0.0", sequence: 1, [.reference("food", Self.codes), user]))
         let connection = try lab.store.connect()

@@ -24,7 +24,7 @@ import Testing
     // MARK: two names
 
     /// What it is: by its other name the file is without what its `-wal` holds.
-    @Test func theHazardOfHardLinks() throws {
+    @Test func `the hazard of hard links`() throws {
         let other = lab.scratch.path("other.db")
         try Shell.must(["sqlite3", path], input: "PRAGMA journal_mode=WAL;" + Lab.notes(5, "first"))
         try Lab.killedWithRowsInTheWAL(path)
@@ -33,7 +33,7 @@ import Testing
         #expect(try Lab.read(path) == "500|old|old\n")
     }
 
-    @Test func hardLinksAreTold() throws {
+    @Test func `hard links are told`() throws {
         try lab.store.update(to: lab.user("1.0.0", 1, 5, "old"))
         #expect(try findings().contains { $0.kind == "hardLink" } == false)
         try Files.hardLink(path, at: lab.scratch.path("other.db"))
@@ -43,7 +43,7 @@ import Testing
     // MARK: links on the way
 
     /// What it is: whoever writes through the pointer writes into a release, and after a switch into one that is gone.
-    @Test func theHazardOfWritingThroughThePointer() throws {
+    @Test func `the hazard of writing through the pointer`() throws {
         try lab.store.update(to: lab.sealed("1.0.0", 1, 5, "old"))
         try Shell.must(["chmod", "u+w", lab.path(".moult/current/"), path])
         let app = try RunningApp(path)
@@ -53,7 +53,7 @@ import Testing
     }
 
     /// It is noticed, and such a generation is not gone back to.
-    @Test func whatWasWrittenIntoAReleaseIsNoticed() throws {
+    @Test func `what was written into a release is noticed`() throws {
         try lab.store.update(to: lab.sealed("1.0.0", 1, 5, "old"))
         let first = try lab.store.lease().generation
         try Shell.must(["chmod", "u+w", lab.path(".moult/generations/\(first)"), path])
@@ -71,7 +71,7 @@ import Testing
     }
 
     /// What it is: a link that leads nowhere makes an empty database at its end.
-    @Test func theHazardOfDanglingLinks() throws {
+    @Test func `the hazard of dangling links`() throws {
         let nowhere = lab.scratch.path("nowhere.db")
         try Files.symlink(to: nowhere, at: path)
         try Shell.must(["sqlite3", path, "CREATE TABLE t(x)"])
@@ -80,7 +80,7 @@ import Testing
 
     /// A living database whose path is such a link is not made at its end, by whatever opens it.
     @Test(arguments: ["connect", "open", "cache", "reset"])
-    func danglingLinks(how: String) throws {
+    func `dangling links`(how: String) throws {
         let nowhere = lab.scratch.path("nowhere.db")
         try lab.store.update(to: lab.user("1.0.0", 1, 5, "old"))
         try Files.remove(path)
@@ -97,7 +97,7 @@ import Testing
     // MARK: one process, one SQLite
 
     /// What a program that we start finds open: neither a database nor a lock of ours.
-    @Test func childrenInheritNothing() throws {
+    @Test func `children inherit nothing`() throws {
         let seen = lab.scratch.path("seen")
         try lab.store.update(to: lab.shared("1.0.0", 1, 5, "old"))
         let layout = try StoreLayout(root: lab.store.directory)
@@ -124,7 +124,7 @@ import Testing
 
     /// An app that imports the library has the system's SQLite and no second one, because two would not know of each
     /// other's locks.
-    @Test func oneSQLiteInAProcess() throws {
+    @Test func `one SQLite in a process`() throws {
         let maps = String(decoding: try Files.read("/proc/self/maps", limit: 1 << 24) ?? [], as: UTF8.self)
         let libraries = Set(
             maps.split(separator: "\n").compactMap { $0.split(separator: " ").last }.filter {
@@ -141,7 +141,7 @@ import Testing
     }
 
     /// A store on a file system that machines share is told; here the kernel's table of mounts says that it is one.
-    @Test(.enabled(if: geteuid() == 0, "only root may mount")) func sharedFileSystems() throws {
+    @Test(.enabled(if: geteuid() == 0, "only root may mount")) func `shared file systems`() throws {
         try lab.store.update(to: lab.sealed("1.0.0", 1, 5, "old"))
         let table = lab.scratch.path("mountinfo")
         let lines = ["1 0 254:0 / / rw - ext4 /dev/vda rw", "2 1 0:40 / /tmp rw - nfs4 server:/x rw", ""]

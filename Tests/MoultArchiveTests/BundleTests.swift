@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 @Suite struct BundleTests {
-    @Test func givesTheSameBytesWithAnyNumberOfThreads() throws {
+    @Test func `gives the same bytes with any number of threads`() throws {
         let scratch = try Scratch()
         let frames = try BundleSample.write(to: scratch.path("1"), threads: 1)
         let bytes = try scratch.read("1")
@@ -23,7 +23,7 @@ import Testing
         "zstd -dc a.tar.zst | python3 -c 'import sys, tarfile; tarfile.open(fileobj=sys.stdin.buffer, mode=\"r|\").extractall(\"out.d\")'",
         "zstd -dc a.tar.zst >a.tar && 7z x -bd -oout.d a.tar",
     ])
-    func otherProgramsUnpackIt(command: String) throws {
+    func `other programs unpack it`(command: String) throws {
         let scratch = try Scratch()
         try BundleSample.write(to: scratch.path("a.tar.zst"))
         #expect(scratch.run("zstd -t a.tar.zst && mkdir out.d && \(command)") == 0)
@@ -31,7 +31,7 @@ import Testing
         #expect(scratch.run("find out.d -type f | wc -l | grep -qx \(BundleSample.members.count)") == 0)
     }
 
-    @Test func tellsNothingOfThePublishersMachine() throws {
+    @Test func `tells nothing of the publishers machine`() throws {
         let scratch = try Scratch()
         try BundleSample.write(to: scratch.path("a.tar.zst"))
         #expect(scratch.run("TZ=UTC tar --zstd --full-time -tvf a.tar.zst | head -2") == 0)
@@ -39,14 +39,14 @@ import Testing
         #expect(lines.first == "-rw-r--r-- 0/0               0 2023-11-14 22:13:20 cache.db")
     }
 
-    @Test func theStrictReaderReadsItToo() throws {
+    @Test func `the strict reader reads it too`() throws {
         let scratch = try Scratch()
         try BundleSample.write(to: scratch.path("a.tar.zst"))
         let contents = try scratch.unpack("a.tar.zst", members: Dictionary(uniqueKeysWithValues: BundleSample.sizes))
         #expect(contents == Dictionary(uniqueKeysWithValues: BundleSample.members.map { ($0.name, $0.bytes) }))
     }
 
-    @Test(arguments: [1, 2, 4]) func readsInParallelWhatItPacked(threads: Int) throws {
+    @Test(arguments: [1, 2, 4]) func `reads in parallel what it packed`(threads: Int) throws {
         let scratch = try Scratch()
         let frames = try BundleSample.write(to: scratch.path("a.tar.zst"))
         let layout = try BundleSample.layout()
@@ -58,7 +58,7 @@ import Testing
         #expect(pieces.frames.withLock { $0.sorted() } == contentFrames)
     }
 
-    @Test func eachMembersContentHasFramesOfItsOwn() throws {
+    @Test func `each members content has frames of its own`() throws {
         let layout = try BundleSample.layout()
         #expect(layout.frameSize == 1 << 20)
         // Two headers; food in four frames; padding and header; notes; padding and header; pantry; header and end.
@@ -67,7 +67,7 @@ import Testing
         #expect(layout.members.map(\.frames) == [0..<0, 1..<5, 6..<7, 8..<9, 9..<9])
     }
 
-    @Test func theFramesAreHandedOutWithTheirContent() throws {
+    @Test func `the frames are handed out with their content`() throws {
         let scratch = try Scratch()
         let seen = Mutex<[Int: Int]>([:])
         let frames = try BundleSample.write(to: scratch.path("a")) { index, bytes in
@@ -79,7 +79,7 @@ import Testing
     }
 
     /// The seek table as zstd's seekable format 0.1.0 describes it.
-    @Test func endsWithASeekTableOfTheFormat() throws {
+    @Test func `ends with a seek table of the format`() throws {
         let scratch = try Scratch()
         let frames = try BundleSample.write(to: scratch.path("a"))
         let bytes = try scratch.read("a")
@@ -101,7 +101,7 @@ import Testing
         #expect(try SeekTable.read(Descriptor(scratch.path("a"), .read)) == frames)
     }
 
-    @Test func findsItsOwnLayoutInAFile() throws {
+    @Test func `finds its own layout in a file`() throws {
         let scratch = try Scratch()
         let frames = try BundleSample.write(to: scratch.path("a.tar.zst"))
         let found = try #require(try BundleLayout.find(in: Descriptor(scratch.path("a.tar.zst"), .read)))
@@ -113,7 +113,7 @@ import Testing
         "tar -C in -c . | zstd >a", "bsdtar --zstd -C in -cf a .", "zip -qr a.zip in && mv a.zip a", ": >a",
         "tar -C in -cf a .",
     ])
-    func findsNoLayoutInOtherArchives(command: String) throws {
+    func `finds no layout in other archives`(command: String) throws {
         let scratch = try Scratch()
         try Sample.write(to: scratch)
         #expect(scratch.run(command) == 0)
@@ -126,13 +126,13 @@ import Testing
         (0, 1 << 20), (16 << 20, 1 << 20), (40 << 20, 3 << 20), (200 << 20, 4 << 20), (15 << 30, 4 << 20),
         (100 << 30, 26 << 20),
     ])
-    func largerMembersGetLargerFrames(size: Int, frameSize: Int) throws {
+    func `larger members get larger frames`(size: Int, frameSize: Int) throws {
         let layout = try BundleLayout(members: [("big.db", size), ("small.db", 5)], modified: 0)
         #expect(layout.frameSize == frameSize)
         #expect(layout.contentSizes.count <= 4096)
     }
 
-    @Test(arguments: [0, 8 << 30, (8 << 30) - 1, 1 << 40]) func headersAreReadByOthers(size: Int) throws {
+    @Test(arguments: [0, 8 << 30, (8 << 30) - 1, 1 << 40]) func `headers are read by others`(size: Int) throws {
         let scratch = try Scratch()
         try scratch.write("a.tar", TarHeader.block(name: "big.db", size: size, modified: 1))
         for program in ["tar", "bsdtar"] {

@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test(arguments: 0..<60)
-    func whatIsReadIsWhatWasWritten(seed: Int) throws {
+    func `what is read is what was written`(seed: Int) throws {
         var dice = Dice(state: UInt64(seed))
         let old = records([0, 1, 40, 900][seed % 4], &dice)
         let new = changed(old, [0, 1, 3, 30, 200][seed % 5], &dice)
@@ -74,7 +74,7 @@ import Testing
     }
 
     /// Ten changes in 30,000 bytes, some of them moves: little more than the changes themselves.
-    @Test func whatIsAlikeIsShort() {
+    @Test func `what is alike is short`() {
         var dice = Dice(state: 5)
         let old = records(1000, &dice)
         let new = changed(old, 10, &dice)
@@ -82,7 +82,7 @@ import Testing
     }
 
     /// The pointers of a page that moved by as much differ in every other byte, and are told as differences.
-    @Test func numbersThatAllGrewAreNoNewBytes() throws {
+    @Test func `numbers that all grew are no new bytes`() throws {
         func page(_ offset: Int) -> [UInt8] {
             (0..<100).flatMap {
                 [UInt8(truncatingIfNeeded: ($0 * 37 + offset) >> 8), UInt8(truncatingIfNeeded: $0 * 37 + offset)]
@@ -99,7 +99,7 @@ import Testing
 
     /// Any byte of the columns may be wrong, and their checksum right: an error or wrong bytes, and never more than that.
     @Test(arguments: 0..<200)
-    func strangeColumnsAreRefusedOrGiveOtherBytes(seed: Int) throws {
+    func `strange columns are refused or give other bytes`(seed: Int) throws {
         var dice = Dice(state: UInt64(seed))
         let old = records(60, &dice)
         let new = changed(old, 20, &dice)
@@ -117,7 +117,7 @@ import Testing
         _ = try? read(columns, Array(old.prefix(100)), start: 1 << 40, size: new.count)
     }
 
-    @Test func aFrameIsKnownByItsMarkAndItsChecksum() throws {
+    @Test func `a frame is known by its mark and its checksum`() throws {
         var dice = Dice(state: 1)
         let columns = records(300, &dice)
         let frame = try DifferenceFrame.encode(columns)

@@ -50,13 +50,13 @@ import Testing
         "cd in && zip -q -r ../a.zip . && printf '1\\n2\\n3\\n4\\n5\\n6\\n.\\n' | zip -q -cz ../a.zip",
         "cd in && python3 -m tarfile -c ../a.tar food.db user.db migrations",
     ])
-    func givesWhatWasPacked(command: String) throws {
+    func `gives what was packed`(command: String) throws {
         try check(command)
     }
 
     /// As zipalign and Android's build make them: by padding in the local extra fields, by NULs between entries, and both.
     @Test(arguments: ["extra", "field", "gaps", "extra gaps"], [4, 4096, 16_384])
-    func acceptsAlignedEntries(way: String, alignment: Int) throws {
+    func `accepts aligned entries`(way: String, alignment: Int) throws {
         let program = """
             import struct, sys
             bytes, out, moved = open("b.zip", "rb").read(), bytearray(), {}
@@ -100,7 +100,7 @@ import Testing
         "bsdtar --format=gnutar -cf a.tar -C in .", "cd in && python3 -m tarfile -c ../a.tar *",
         "cd in && zip -q -r ../a.zip .",
     ])
-    func acceptsLongNames(command: String) throws {
+    func `accepts long names`(command: String) throws {
         let names = [
             String(repeating: "n", count: 255), "a/b/c/d/e/f/g/h.db",
             "\(String(repeating: "d", count: 255))/\(String(repeating: "f", count: 200)).sql",
@@ -124,7 +124,7 @@ import Testing
         #expect(try scratch.unpack(String(name)) == Sample.contents)
     }
 
-    @Test func emptyMembersAndNoMembers() throws {
+    @Test func `empty members and no members`() throws {
         let scratch = try Scratch()
         #expect(
             scratch.run("mkdir in && : >in/e.db && tar --zstd -cf a.tar.zst -C in e.db && tar -cf b.tar -T /dev/null")

@@ -54,7 +54,7 @@ import Testing
     @Test(arguments: [
         (0, 10), (10, 0), (1, 1), (100_000, 100_000), (70_000, 300_000), (20 << 20, 36 << 20), (36 << 20, 20 << 20),
     ])
-    func whatIsMadeIsTheNewFile(oldSize: Int, newSize: Int) throws {
+    func `what is made is the new file`(oldSize: Int, newSize: Int) throws {
         let before = noise(oldSize, seed: 1)
         // The same content elsewhere, and some of it new.
         var after = Array(before.suffix(oldSize / 2) + before.prefix(oldSize / 2) + noise(newSize, seed: 2)).prefix(
@@ -68,7 +68,7 @@ import Testing
         #expect(size < max(0, newSize - oldSize) + newSize / 50 + 2000, "\(size)")
     }
 
-    @Test func theNumberOfThreadsDoesNotMatter() throws {
+    @Test func `the number of threads does not matter`() throws {
         let before = noise(18 << 20, seed: 1)
         let (old, new) = (try file("old", before), try file("new", Array(before.dropFirst(5000))))
         let one = try Files.read(make(old, new, threads: 1), limit: 1 << 30)
@@ -76,7 +76,7 @@ import Testing
     }
 
     /// Whatever byte is wrong, and wherever it ends: an error, or bytes that no digest fits.
-    @Test func aDamagedPatchNeverGivesTheNewFile() throws {
+    @Test func `a damaged patch never gives the new file`() throws {
         let before = noise(200_000, seed: 1)
         let after = noise(500, seed: 2) + before + noise(500, seed: 3)
         let (old, new) = (try file("old", before), try file("new", after))
@@ -94,7 +94,7 @@ import Testing
         #expect(throws: MoultError.self) { try apply(file("longer", patch + [0]), old, size: after.count) }
     }
 
-    @Test func aWrongBaseOrSizeIsRefused() throws {
+    @Test func `a wrong base or size is refused`() throws {
         let before = noise(200_000, seed: 1)
         let after = Array(before.dropFirst(10))
         let (old, new) = (try file("old", before), try file("new", after))
@@ -108,7 +108,7 @@ import Testing
 
     /// Old files above 2 GiB: each piece looks back at what is around its place, as far as zstd can.
     @Test(arguments: [1 << 20, 1 << 31, 3 << 30, 40 << 30])
-    func everyPieceReachesAsFarAsItCan(baseSize: Int) throws {
+    func `every piece reaches as far as it can`(baseSize: Int) throws {
         let layout = PatchLayout(baseSize: baseSize, resultSize: baseSize + 5000)
         #expect(layout.pieces.reduce(0) { $0 + $1.count } == baseSize + 5000)
         for piece in layout.pieces {

@@ -23,7 +23,7 @@ import Testing
         return error
     }
 
-    @Test func refusesATruncatedFile() throws {
+    @Test func `refuses a truncated file`() throws {
         let (scratch, frames, bytes) = try packed()
         for length in [0, 1, 100, bytes.count / 2, bytes.count - 100, bytes.count - 9, bytes.count - 1] {
             try scratch.write("a", Array(bytes[..<length]))
@@ -34,7 +34,7 @@ import Testing
         #expect(try error(scratch, frames).code == .archiveFrames)
     }
 
-    @Test func refusesExtraBytes() throws {
+    @Test func `refuses extra bytes`() throws {
         let (scratch, frames, bytes) = try packed()
         for place in [0, 1000, frames[0].packedSize, bytes.count - 9, bytes.count] {
             try scratch.write("a", bytes[..<place] + [7] + bytes[place...])
@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test func refusesOtherFramesThanDeclared() throws {
+    @Test func `refuses other frames than declared`() throws {
         let (scratch, frames, _) = try packed()
         var other = frames
         other[3] = Frame(packedSize: frames[3].packedSize + 1, contentSize: frames[3].contentSize)
@@ -53,7 +53,7 @@ import Testing
     }
 
     /// The table moves a frame's border by one byte, and the declaration agrees.
-    @Test func refusesATableThatLies() throws {
+    @Test func `refuses a table that lies`() throws {
         let (scratch, frames, bytes) = try packed()
         let table = bytes.count - 9 - 8 * frames.count
         var lying = bytes
@@ -72,7 +72,7 @@ import Testing
         #expect(places.contains { why?.hasPrefix("the frame at \($0) ") == true }, "\(why ?? "")")
     }
 
-    @Test func refusesAFrameWithMoreOrLessContentThanListed() throws {
+    @Test func `refuses a frame with more or less content than listed`() throws {
         let scratch = try Scratch()
         let path = scratch.path("a")
         for listed in [99, 101] {
@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    @Test func refusesAChangedBit() throws {
+    @Test func `refuses a changed bit`() throws {
         let (scratch, frames, bytes) = try packed()
         let table = bytes.count - 9 - 8 * frames.count - 8
         for place in stride(from: 5, to: table, by: table / 50) {
@@ -106,7 +106,7 @@ import Testing
     }
 
     /// Names, sizes and time are what the layout says, to the byte.
-    @Test func refusesOtherHeadersThanDeclared() throws {
+    @Test func `refuses other headers than declared`() throws {
         let (scratch, frames, _) = try packed()
         var members = BundleSample.sizes
         members[0].0 = "trash.db"
@@ -117,7 +117,7 @@ import Testing
         #expect(try error(scratch, frames, layout: later).code == .archiveFrames)
     }
 
-    @Test func refusesFramesThatNeedTooMuchMemory() throws {
+    @Test func `refuses frames that need too much memory`() throws {
         let scratch = try Scratch()
         let path = scratch.path("a")
         let frames = try FrameWriter.write(level: 1, threads: 1, frameSize: 70 << 20) {
@@ -132,7 +132,7 @@ import Testing
     private struct Failure: Error, Equatable { let frame: Int }
 
     /// The first error comes out, and the work that is left is not done.
-    @Test(arguments: [1, 2, 4]) func anErrorOfOneWorkerStopsAll(threads: Int) throws {
+    @Test(arguments: [1, 2, 4]) func `an error of one worker stops all`(threads: Int) throws {
         let scratch = try Scratch()
         let path = scratch.path("a")
         let count = 500
@@ -152,7 +152,7 @@ import Testing
         #expect(done.withLock { $0 } == 10)
     }
 
-    @Test func errorsOfThePackersOwnPartsComeOut() throws {
+    @Test func `errors of the packers own parts come out`() throws {
         let layout = try BundleSample.layout()
         let writer = BundleWriter(layout, level: 1, threads: 2)
         let content = BundleSample.members.map(\.bytes)
@@ -168,7 +168,7 @@ import Testing
     }
 
     @Test(arguments: [("more than 3145734 bytes", 1), ("3145733 bytes instead of 3145734", -1)])
-    func refusesASourceThatChangedItsSize(
+    func `refuses a source that changed its size`(
         found: String, by difference: Int
     ) throws {
         let writer = BundleWriter(try BundleSample.layout(), level: 1, threads: 2)
@@ -186,12 +186,12 @@ import Testing
     }
 
     @Test(arguments: ["../x", "a b", "x.db-wal", "/x", String(repeating: "x", count: 101)])
-    func refusesToPackSuchNames(name: String) throws {
+    func `refuses to pack such names`(name: String) throws {
         let error = try #require(throws: MoultError.self) { try BundleLayout(members: [(name, 1)], modified: 0) }
         #expect(error.what == "cannot pack the archive")
     }
 
-    @Test func refusesToPackANameTwice() throws {
+    @Test func `refuses to pack a name twice`() throws {
         for names in [["a.db", "a.db"], ["a.db", "A.db"]] {
             let error = try #require(throws: MoultError.self) {
                 try BundleLayout(members: names.map { ($0, 1) }, modified: 0)

@@ -18,7 +18,7 @@ import Testing
         return error.why
     }
 
-    @Test func theHandMadeArchiveIsGoodBeforeItIsSpoiled() throws {
+    @Test func `the hand made archive is good before it is spoiled`() throws {
         let scratch = try Scratch()
         try scratch.write("a.tar", food + user + TarBytes.end)
         #expect(
@@ -29,14 +29,14 @@ import Testing
     @Test(arguments: [
         ("1", "a hard link"), ("2", "a symbolic link"), ("3", "a device"), ("4", "a device"), ("6", "a named pipe"),
     ])
-    func refusesWhatIsNoFile(type: Character, what: String) throws {
+    func `refuses what is no file`(type: Character, what: String) throws {
         let link = TarBytes.header("user.db", type: type, link: "food.db")
         #expect(
             try why(food + link + TarBytes.end, .archiveEntryKind)
                 == "its entry “user.db” is \(what), not a plain file")
     }
 
-    @Test func refusesADirectoryInTheWay() throws {
+    @Test func `refuses a directory in the way`() throws {
         let directory = TarBytes.header("other/", type: "5")
         #expect(
             try why(food + directory + user + TarBytes.end, .archiveEntryKind)
@@ -44,13 +44,13 @@ import Testing
         #expect(try why(TarBytes.header("food.db/", type: "5") + food, .archiveEntryKind) != nil)
     }
 
-    @Test func refusesEndlessDirectories() throws {
+    @Test func `refuses endless directories`() throws {
         let dot = TarBytes.header("./", type: "5")
         #expect(try why(dot + dot + food + user + TarBytes.end, .archiveDuplicate) == "it contains “./” twice")
     }
 
     /// Both of GNU's ways to write a sparse file: a type of its own, and pax records.
-    @Test(arguments: ["gnu", "pax"]) func refusesSparseFiles(format: String) throws {
+    @Test(arguments: ["gnu", "pax"]) func `refuses sparse files`(format: String) throws {
         let scratch = try Scratch()
         #expect(
             scratch.run("truncate -s 1M food.db && echo x >>food.db && tar --format=\(format) -S -cf a.tar food.db")
@@ -77,25 +77,25 @@ import Testing
         ("food.db-shm", "which SQLite would take for a part of a database beside it"),
         ("food.db-journal", "which SQLite would take for a part of a database beside it"),
     ])
-    func refusesNamesThatAreNotPlain(name: String, what: String) throws {
+    func `refuses names that are not plain`(name: String, what: String) throws {
         let shown = name.replacing("\n", with: "?")
         #expect(
             try why(TarBytes.file(name, []) + TarBytes.end, .archiveName) == "it contains the name “\(shown)”, \(what)")
     }
 
-    @Test func refusesTwoDots() throws {
+    @Test func `refuses two dots`() throws {
         #expect(
             try why(TarBytes.file("././food.db", []) + TarBytes.end, .archiveName)
                 == "it contains the name “./food.db”, which is not a plain path")
     }
 
-    @Test func refusesALevelThatIsTooLong() throws {
+    @Test func `refuses a level that is too long`() throws {
         let name = "a/" + String(repeating: "n", count: 256)
         let why = try why(TarBytes.pax("path", name) + food + user + TarBytes.end, .archiveName)
         #expect(why?.hasSuffix("which has a part of more than 255 bytes") == true, "\(why ?? "")")
     }
 
-    @Test func refusesNamesThatAreNotASCII() throws {
+    @Test func `refuses names that are not ASCII`() throws {
         #expect(try why(TarBytes.file("fööd.db", []) + TarBytes.end, .archiveName) != nil)
         #expect(try why(TarBytes.pax("path", "fööd.db") + food + TarBytes.end, .archiveName) != nil)
         // Latin-1, which is no UTF-8.
@@ -108,7 +108,7 @@ import Testing
         #expect(try why(latin + TarBytes.end, .archiveName) != nil)
     }
 
-    @Test func refusesDuplicates() throws {
+    @Test func `refuses duplicates`() throws {
         #expect(try why(food + user + food + TarBytes.end, .archiveDuplicate) == "it contains “food.db” twice")
         #expect(
             try why(food + TarBytes.file("./food.db", Array("evil".utf8)) + user + TarBytes.end, .archiveDuplicate)
@@ -121,7 +121,7 @@ import Testing
                 == "two declared members differ from “food.db” by the case of letters at most")
     }
 
-    @Test func refusesMissingAndExtraEntries() throws {
+    @Test func `refuses missing and extra entries`() throws {
         #expect(try why(food + TarBytes.end, .archiveMissing) == "it lacks the declared “user.db”")
         #expect(try why(TarBytes.end, .archiveMissing) == "it lacks the declared “food.db”, “user.db”")
         #expect(
@@ -129,18 +129,18 @@ import Testing
                 == "it contains “readme.txt”, which is not declared")
     }
 
-    @Test(arguments: ["food.db-wal", "../x", "a b"]) func refusesSuchDeclarations(name: String) throws {
+    @Test(arguments: ["food.db-wal", "../x", "a b"]) func `refuses such declarations`(name: String) throws {
         #expect(try why(food + user + TarBytes.end, .archiveName, members: [name: 1]) != nil)
     }
 
-    @Test(arguments: [3, 5, 0, Int.max]) func refusesOtherSizes(declared: Int) throws {
+    @Test(arguments: [3, 5, 0, Int.max]) func `refuses other sizes`(declared: Int) throws {
         #expect(
             try why(food + user + TarBytes.end, .archiveSize, members: ["food.db": declared, "user.db": 2])
                 == "its member “food.db” has 4 bytes, declared are \(declared)")
     }
 
     /// The first undeclared entry ends it, however many there are: the rest is not even read.
-    @Test func stopsAtTheFirstOfTenMillionEntries() throws {
+    @Test func `stops at the first of ten million entries`() throws {
         let scratch = try Scratch()
         // 10,000,000 headers are 5 GB of tar; zstd says it in a few hundred KB, made here from one repeated block.
         try scratch.write("block", (0..<1000).flatMap { _ in TarBytes.header("x") })

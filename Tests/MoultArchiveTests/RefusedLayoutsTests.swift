@@ -30,7 +30,7 @@ import Testing
 
     /// A self-extracting archive has a program in front; the offsets may or may not include it.
     @Test(arguments: ["PK, but a program", "MZ\0\0", "#!/bin/sh\nexit\n", "\0\0\0\0"])
-    func acceptsBytesInFront(front: String) throws {
+    func `accepts bytes in front`(front: String) throws {
         let (scratch, bytes) = try stored()
         try scratch.write("a.zip", Array(front.utf8) + bytes)
         #expect(try scratch.unpack("a.zip", members: members) == contents)
@@ -39,7 +39,7 @@ import Testing
     }
 
     /// The markers of an archive that was meant to be split and has one part only.
-    @Test(arguments: ["PK00", "PK\u{7}\u{8}"]) func acceptsTheMarkerOfASplitArchive(marker: String) throws {
+    @Test(arguments: ["PK00", "PK\u{7}\u{8}"]) func `accepts the marker of a split archive`(marker: String) throws {
         let (scratch, bytes) = try stored()
         try scratch.write("a.zip", Array(marker.utf8) + bytes)
         #expect(try scratch.unpack("a.zip", members: members) == contents)
@@ -48,7 +48,7 @@ import Testing
     }
 
     /// A reader that starts from the front would unpack an entry that the directory does not list.
-    @Test(arguments: ["", "PK00", "PK\u{7}\u{8}"]) func refusesAnEntryInFront(marker: String) throws {
+    @Test(arguments: ["", "PK00", "PK\u{7}\u{8}"]) func `refuses an entry in front`(marker: String) throws {
         let (scratch, bytes) = try stored()
         let error = try refusal(scratch, Array(marker.utf8) + bytes[..<41] + bytes)
         #expect(error.code == .archiveGarbage)
@@ -56,7 +56,7 @@ import Testing
     }
 
     /// A reader that takes the directory's offset as it is finds another directory in front of the archive.
-    @Test func refusesASecondDirectoryInFront() throws {
+    @Test func `refuses a second directory in front`() throws {
         let (scratch, bytes) = try stored()
         var other = [UInt8](repeating: 0x20, count: directory) + bytes[directory..<end]
         other.replaceSubrange(directory + 46..<directory + 53, with: "evil.db".utf8)
@@ -65,7 +65,7 @@ import Testing
         #expect(error.why == "its directory is damaged: there are two of it")
     }
 
-    @Test func acceptsNULsBetweenEntriesAndDirectory() throws {
+    @Test func `accepts NULs between entries and directory`() throws {
         let (scratch, bytes) = try stored()
         var padded = Array(bytes[..<41]) + [0, 0, 0] + Array(bytes[41..<directory]) + [0, 0]
         padded += Array(bytes[directory...])
@@ -76,7 +76,7 @@ import Testing
         #expect(scratch.run("unzip -tq a.zip && python3 -m zipfile -t a.zip") == 0)
     }
 
-    @Test func refusesBytesBetweenEntriesAndDirectory() throws {
+    @Test func `refuses bytes between entries and directory`() throws {
         let (scratch, bytes) = try stored()
         var gap = Array(bytes[..<directory]) + [1, 2, 3] + Array(bytes[directory...])
         // The directory's offset in the end record.
@@ -88,7 +88,7 @@ import Testing
         #expect(error.why == "the bytes at 80 belong to no entry of the zip archive")
     }
 
-    @Test(arguments: [1, 22, 300, 65_535]) func acceptsAComment(size: Int) throws {
+    @Test(arguments: [1, 22, 300, 65_535]) func `accepts a comment`(size: Int) throws {
         let (scratch, bytes) = try stored()
         var commented = bytes + [UInt8](repeating: 0x50, count: size)
         commented.replaceSubrange(bytes.count - 2..<bytes.count, with: [UInt8(size & 0xff), UInt8(size >> 8)])
@@ -97,7 +97,7 @@ import Testing
     }
 
     /// A comment with a directory of its own, which some readers would find and others not.
-    @Test func refusesASecondArchiveInTheComment() throws {
+    @Test func `refuses a second archive in the comment`() throws {
         let (scratch, bytes) = try stored()
         var twice = bytes + bytes
         twice[bytes.count - 2] = UInt8(bytes.count)
@@ -112,7 +112,7 @@ import Testing
     }
 
     /// The directory names one file, the entry itself another: two programs would see different archives.
-    @Test func refusesTwoNamesForOneEntry() throws {
+    @Test func `refuses two names for one entry`() throws {
         let (scratch, bytes) = try stored()
         var other = bytes
         other.replaceSubrange(30..<37, with: "evil.db".utf8)
@@ -122,7 +122,7 @@ import Testing
             error.why == "its directory is damaged: an entry's own header says something else than the directory")
     }
 
-    @Test func refusesTwoEntriesAtOnePlace() throws {
+    @Test func `refuses two entries at one place`() throws {
         let (scratch, bytes) = try stored()
         var twice = bytes
         // The second entry's offset in the directory.
@@ -137,7 +137,7 @@ import Testing
     }
 
     /// A stored entry whose content is an archive's entry: both are listed, and the inner one lies in the outer one.
-    @Test func refusesAnEntryInsideOfAnother() throws {
+    @Test func `refuses an entry inside of another`() throws {
         let (scratch, bytes) = try stored()
         let inner = Array(bytes[41..<directory])
         try scratch.write("food.db", inner)
@@ -153,7 +153,7 @@ import Testing
         #expect(error.why == "its directory is damaged: the entry at 37 overlaps the one before it")
     }
 
-    @Test func refusesAnEntryThatTheDirectoryDoesNotList() throws {
+    @Test func `refuses an entry that the directory does not list`() throws {
         let (scratch, bytes) = try stored()
         var hidden = bytes
         hidden.removeSubrange(directory + 53..<end)
@@ -163,7 +163,7 @@ import Testing
         #expect(try refusal(scratch, hidden).code == .archiveGarbage)
     }
 
-    @Test func refusesAWrongChecksumOfZip() throws {
+    @Test func `refuses a wrong checksum of zip`() throws {
         let (scratch, bytes) = try stored()
         var wrong = bytes
         wrong[37] ^= 1
@@ -180,7 +180,7 @@ import Testing
         ("mkdir d && zip -q a.zip food.db user.db d", "a.zip", .archiveEntryKind),
         ("for i in $(seq 20); do cp food.db $i; done && zip -q a.zip *", "a.zip", .archiveUndeclared),
     ])
-    func refusesByName(command: String, name: String, code: MoultError.Code) throws {
+    func `refuses by name`(command: String, name: String, code: MoultError.Code) throws {
         let scratch = try Scratch()
         // Long enough to be compressed, so that the method shows.
         try scratch.write("food.db", [UInt8](repeating: 0x61, count: 5_000))

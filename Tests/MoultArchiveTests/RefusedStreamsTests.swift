@@ -25,7 +25,7 @@ import Testing
     }
 
     /// Cut at every place in small steps, at each of the last bytes, and at nothing.
-    @Test(arguments: packings.keys.sorted()) func refusesACutAnywhere(name: String) throws {
+    @Test(arguments: packings.keys.sorted()) func `refuses a cut anywhere`(name: String) throws {
         let (scratch, bytes) = try packed(name)
         let steps = Array(stride(from: 0, to: bytes.count, by: max(1, bytes.count / 150)))
         for length in steps + Array(max(0, bytes.count - 40)..<bytes.count) {
@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test(arguments: packings.keys.sorted(), [[0x00], [0x78], [0, 0, 0, 0], Array("garbage behind".utf8)])
-    func refusesBytesBehindTheEnd(name: String, garbage: [UInt8]) throws {
+    func `refuses bytes behind the end`(name: String, garbage: [UInt8]) throws {
         let (scratch, bytes) = try packed(name)
         try scratch.write(name, bytes + garbage)
         let isPadding = garbage.allSatisfy { $0 == 0 }
@@ -53,7 +53,7 @@ import Testing
     }
 
     /// A second tar behind the first one's end, which most programs do not show.
-    @Test func refusesASecondArchiveBehindTheFirst() throws {
+    @Test func `refuses a second archive behind the first`() throws {
         let (scratch, bytes) = try packed("a.tar")
         try scratch.write("a.tar", bytes + bytes)
         let error = try scratch.refusal("a.tar")
@@ -61,7 +61,7 @@ import Testing
         #expect(error.why == "there are other bytes behind the end of the tar archive")
     }
 
-    @Test func refusesEndlessPadding() throws {
+    @Test func `refuses endless padding`() throws {
         let scratch = try Scratch()
         try Sample.write(to: scratch)
         #expect(scratch.run("{ tar -cf - -C in .; head -c 100M /dev/zero; } | zstd -o a.tar.zst") == 0)
@@ -69,7 +69,7 @@ import Testing
     }
 
     /// bsdtar pads what it writes to a pipe with NULs; gzip and xz ignore them.
-    @Test(arguments: [("gzip", "gz"), ("xz", "xz")]) func acceptsThePaddingOfBsdtar(
+    @Test(arguments: [("gzip", "gz"), ("xz", "xz")]) func `accepts the padding of bsdtar`(
         format: String, ending: String
     ) throws {
         let scratch = try Scratch()
@@ -80,7 +80,7 @@ import Testing
     }
 
     /// zstd itself refuses the padding.
-    @Test func refusesThePaddingOfBsdtarBehindZstd() throws {
+    @Test func `refuses the padding of bsdtar behind zstd`() throws {
         let scratch = try Scratch()
         try Sample.write(to: scratch)
         #expect(scratch.run("bsdtar --zstd -cf - -C in . >a.tar.zst && ! zstd -t a.tar.zst") == 0)
@@ -92,7 +92,7 @@ import Testing
     }
 
     /// NULs behind gzip, to the end of the file and up to 1 MiB.
-    @Test func acceptsOnlyNULsBehindGzip() throws {
+    @Test func `accepts only NULs behind gzip`() throws {
         let (scratch, bytes) = try packed("a.tar.gz")
         for count in [1, 3, 512, 300_000, 1 << 20] {
             try scratch.write("a.tar.gz", bytes + [UInt8](repeating: 0, count: count))
@@ -111,7 +111,7 @@ import Testing
     }
 
     /// The xz format itself has NULs in fours between and behind streams.
-    @Test func acceptsNULsInFoursBehindXz() throws {
+    @Test func `accepts NULs in fours behind xz`() throws {
         let (scratch, bytes) = try packed("a.tar.xz")
         for count in 0..<9 {
             try scratch.write("a.tar.xz", bytes + [UInt8](repeating: 0, count: count))
@@ -122,7 +122,7 @@ import Testing
     }
 
     /// One changed bit anywhere in the content, for every format that has a checksum of it.
-    @Test(arguments: ["a.tar.zst", "a.tar.xz", "a.tar.gz", "a.zip"]) func noticesAChangedBit(name: String) throws {
+    @Test(arguments: ["a.tar.zst", "a.tar.xz", "a.tar.gz", "a.zip"]) func `notices a changed bit`(name: String) throws {
         let (scratch, bytes) = try packed(name)
         // The middle is content in all of them.
         for place in stride(from: bytes.count / 4, to: bytes.count * 3 / 4, by: bytes.count / 40) {
@@ -135,7 +135,7 @@ import Testing
     }
 
     /// Rewritten so that the archive stays whole and only the stored checksum is wrong.
-    @Test func noticesAWrongChecksumOfGzip() throws {
+    @Test func `notices a wrong checksum of gzip`() throws {
         let (scratch, bytes) = try packed("a.tar.gz")
         var damaged = bytes
         damaged[bytes.count - 8] ^= 1
@@ -144,7 +144,7 @@ import Testing
     }
 
     /// Each member a frame of its own, cut between frames: every decoder ends cleanly there, and tar, too.
-    @Test(arguments: [1, 2]) func noticesACutBetweenFrames(frames: Int) throws {
+    @Test(arguments: [1, 2]) func `notices a cut between frames`(frames: Int) throws {
         let scratch = try Scratch()
         for (name, content) in [("food.db", "food"), ("user.db", "me")] {
             try scratch.write(name, TarBytes.file(name, Array(content.utf8)))
@@ -161,7 +161,7 @@ import Testing
         #expect(try scratch.refusal("a.tar.zst", members: members).why == "it lacks the declared “user.db”")
     }
 
-    @Test func takesWindowsUpTo32MiB() throws {
+    @Test func `takes windows up to 32 MiB`() throws {
         let scratch = try Scratch()
         try Sample.write(to: scratch)
         #expect(scratch.run("tar -cf - -C in . | zstd --long=25 -o a.tar.zst") == 0)
@@ -173,7 +173,7 @@ import Testing
         ("tar -cf - -C in . | zstd --long=26 -o a.tar.zst", "its zstd window", "--long"),
         ("tar -cf - -C in . | xz -9 >a.tar.xz", "its xz dictionary", "xz -8"),
     ])
-    func refusesWhatNeedsTooMuchMemory(command: String, what: String, now: String) throws {
+    func `refuses what needs too much memory`(command: String, what: String, now: String) throws {
         let scratch = try Scratch()
         try Sample.write(to: scratch)
         #expect(scratch.run(command) == 0)
@@ -184,7 +184,7 @@ import Testing
     }
 
     /// 1 TiB in a file of some hundred bytes, as a sparse entry.
-    @Test func refusesATebibyteInAFewBytes() throws {
+    @Test func `refuses a tebibyte in a few bytes`() throws {
         let scratch = try Scratch()
         #expect(scratch.run("truncate -s 1T food.db && tar -S -czf a.tar.gz food.db") == 0)
         #expect(try scratch.read("a.tar.gz").count < 300)
@@ -193,7 +193,7 @@ import Testing
     }
 
     /// A member that goes on and on is read to one byte more than declared, not to its end.
-    @Test func stopsWhenAMemberIsLargerThanItSays() throws {
+    @Test func `stops when a member is larger than it says`() throws {
         let scratch = try Scratch()
         #expect(
             scratch.run("head -c 300M /dev/zero >food.db && tar --zstd -cf a.tar.zst food.db && zip -q a.zip food.db")
@@ -213,7 +213,7 @@ import Testing
         ("a.tar", "a.zip", "zip archive", "a tar archive"),
         ("a.zip", "a.tar", "tar archive", "a zip archive"),
     ])
-    func refusesAnotherKindThanTheNameSays(packing: String, name: String, kind: String, looks: String) throws {
+    func `refuses another kind than the name says`(packing: String, name: String, kind: String, looks: String) throws {
         let (scratch, bytes) = try packed(packing)
         try scratch.write(name, bytes)
         let error = try scratch.refusal(name)
@@ -223,7 +223,7 @@ import Testing
 
     /// Formats that libarchive could read, by a name that is allowed.
     @Test(arguments: ["cpio", "ar", "shar", "xar", "mtree", "raw", "warc"])
-    func refusesOtherFormats(format: String) throws {
+    func `refuses other formats`(format: String) throws {
         let scratch = try Scratch()
         try Sample.write(to: scratch)
         // One file, because raw takes no more.
@@ -235,7 +235,7 @@ import Testing
     }
 
     /// A compressed file inside a compressed file, and a compressed tar in an uncompressed name.
-    @Test func neverUndoesASecondCompression() throws {
+    @Test func `never undoes a second compression`() throws {
         let scratch = try Scratch()
         try Sample.write(to: scratch)
         #expect(scratch.run("tar -czf b.tar.gz -C in . && zstd -q b.tar.gz -o a.tar.zst && cp b.tar.gz a.tar") == 0)
@@ -250,7 +250,7 @@ import Testing
         Array("MSCF\0\0\0\0".utf8), Array("Rar!\u{1a}\u{7}\u{1}\0".utf8), Array("xar!\0\u{1c}\0\u{1}".utf8),
         Array("LRZI\0\u{6}".utf8), Array("GRZipII\0\u{2}\u{4}:)".utf8), [0x89] + Array("LZO\0\r\n\u{1a}\n".utf8),
     ])
-    func triesNoOtherReaderAndNoProgram(magic: [UInt8]) throws {
+    func `tries no other reader and no program`(magic: [UInt8]) throws {
         let scratch = try Scratch()
         let bytes = magic + [UInt8](repeating: 0x20, count: 4096)
         for name in ["a.tar", "a.tar.zst", "a.tar.xz", "a.tar.gz", "a.zip"] {
@@ -260,7 +260,7 @@ import Testing
     }
 
     @Test(arguments: ["a.tar.lz", "a.tar.lzo", "a.tar.bz2", "a.rar", "a.cab", "a.iso", "a.db", "tar", "a.TAR", ""])
-    func refusesOtherEndings(name: String) throws {
+    func `refuses other endings`(name: String) throws {
         let error = try #require(throws: MoultError.self) { try ArchiveKind(fileName: name) }
         #expect(error.code == .archiveKind)
         #expect(
@@ -268,7 +268,7 @@ import Testing
     }
 
     /// A 7z archive is refused by its name, and the command in the message repacks it.
-    @Test(arguments: ["a.7z", "my app.7z"]) func refuses7zAndSaysHowToRepackIt(name: String) throws {
+    @Test(arguments: ["a.7z", "my app.7z"]) func `refuses 7z and says how to repack it`(name: String) throws {
         let scratch = try Scratch()
         try Sample.write(to: scratch)
         #expect(scratch.run("cd in && 7z a -bd '../\(name)' food.db user.db migrations") == 0)
@@ -282,7 +282,7 @@ import Testing
     }
 
     /// The content is 7z, the name is that of a supported format.
-    @Test func refuses7zUnderAnotherName() throws {
+    @Test func `refuses 7z under another name`() throws {
         let scratch = try Scratch()
         try Sample.write(to: scratch)
         #expect(scratch.run("cd in && 7z a -bd ../b.7z food.db user.db migrations") == 0)
@@ -294,7 +294,7 @@ import Testing
         }
     }
 
-    @Test func refusesAnEmptyFile() throws {
+    @Test func `refuses an empty file`() throws {
         let scratch = try Scratch()
         for name in Self.packings.keys {
             try scratch.write(name, [])

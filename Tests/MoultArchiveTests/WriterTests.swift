@@ -32,7 +32,7 @@ import Testing
         ("a.zip", "zip -T a.zip && bsdtar -xf a.zip -C out.d"),
         ("a.zip", "python3 -m zipfile -t a.zip && python3 -m zipfile -e a.zip out.d"),
     ])
-    func othersAndWeReadIt(name: String, command: String) throws {
+    func `others and we read it`(name: String, command: String) throws {
         let scratch = try Scratch()
         try write(name, in: scratch)
         #expect(scratch.run("mkdir out.d && \(command)") == 0)
@@ -40,7 +40,7 @@ import Testing
         #expect(try scratch.unpack(name, members: members) == contents)
     }
 
-    @Test func theSameMembersGiveTheSameBytes() throws {
+    @Test func `the same members give the same bytes`() throws {
         for name in ["a.tar.gz", "a.tar.xz", "a.zip"] {
             let (one, two) = (try Scratch(), try Scratch())
             try write(name, in: one, level: 1)
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func theTimeIsTheCallersInUTC() throws {
+    @Test func `the time is the callers in UTC`() throws {
         let scratch = try Scratch()
         try write("a.zip", in: scratch)
         #expect(scratch.run("unzip -Z a.zip food.db") == 0)
@@ -59,14 +59,14 @@ import Testing
     }
 
     @Test(arguments: [("a.tar.xz", 9), ("a.tar.gz", 0), ("a.zip", 10), ("a.tar.zst", 6)])
-    func refusesWhatTheReaderWouldNotTake(name: String, level: Int) throws {
+    func `refuses what the reader would not take`(name: String, level: Int) throws {
         let scratch = try Scratch()
         let error = try #require(throws: MoultError.self) { try write(name, in: scratch, level: level) }
         #expect(error.code == .archivePacking)
     }
 
     /// Above 4 GiB zip needs other fields; the content is zeros, so that it stays small, but it takes a minute.
-    @Test(.enabled(if: getenv("MOULT_LONG_TESTS") != nil)) func zipGoesAboveFourGibibytes() throws {
+    @Test(.enabled(if: getenv("MOULT_LONG_TESTS") != nil)) func `zip goes above four gibibytes`() throws {
         let scratch = try Scratch()
         let size = (4 << 30) + 5
         let file = try Descriptor(scratch.path("a.zip"), .create)

@@ -29,16 +29,16 @@ import Testing
         #expect(error?.why == why)
     }
 
-    @Test func refusesInvalidUTF8() {
+    @Test func `refuses invalid UTF-8`() {
         #expect(throws: MoultError.self) { try JSON(parsing: [0x22, 0xFF, 0x22], source: "t") }
     }
 
-    @Test func draftsMayHaveCommentsAndTrailingCommas() throws {
+    @Test func `drafts may have comments and trailing commas`() throws {
         let text = "/* a */ { // b\n \"x\": [1, 2,], }"
         #expect(try JSON(parsing: text, as: .draft, source: "t").line == #"{"x":[1,2]}"#)
     }
 
-    @Test func prettyTextReadsBackTheSame() throws {
+    @Test func `pretty text reads back the same`() throws {
         let value: JSON = ["a": [1, ["b": "c\u{1}"]], "e": [], "f": ["g": true]]
         #expect(try JSON(parsing: value.pretty, source: "t") == value)
     }
@@ -67,7 +67,7 @@ import Testing
     ])
     func bytes(_ count: Int, _ text: String) { #expect(ByteCount(count).description == text) }
 
-    @Test func suggestsTheNearestWord() {
+    @Test func `suggests the nearest word`() {
         #expect(didYouMean("databses", among: ["databases", "deltas"]) == "Did you mean \"databases\"?")
         #expect(didYouMean("xyz", among: ["databases", "deltas"]) == nil)
     }

@@ -10,13 +10,13 @@ import Testing
     private let scratch: Scratch
     init() throws { scratch = try Scratch() }
 
-    @Test func tellsItsVersion() throws {
+    @Test func `tells its version`() throws {
         #expect(try scratch.moult("moult --version") == (0, "moult \(moultVersion)\n", ""))
         #expect(
             try scratch.moult("moult --version --json") == (0, "{\"format\":1,\"version\":\"\(moultVersion)\"}\n", ""))
     }
 
-    @Test func theBareNameShowsWhatThereIs() throws {
+    @Test func `the bare name shows what there is`() throws {
         let bare = try scratch.moult("moult")
         let help = try scratch.moult("moult help")
         #expect(bare.status == 64)
@@ -25,7 +25,7 @@ import Testing
         #expect(help.status == 0)
     }
 
-    @Test func helpIsTheSameBothWays() throws {
+    @Test func `help is the same both ways`() throws {
         for command in Command.all {
             let one = try scratch.moult("moult help \(command.name)")
             let other = try scratch.moult("moult \(command.name) --help")
@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    @Test func wrongUsageIsSaidOnStderr() throws {
+    @Test func `wrong usage is said on stderr`() throws {
         #expect(
             try scratch.moult("moult hlep") == (
                 64, "", "moult: error: there is no verb \"hlep\": did you mean \"help\"?\n  Try: moult help\n"
@@ -46,7 +46,7 @@ import Testing
             ))
     }
 
-    @Test func wrongUsageIsAnObjectForWhoAskedForJSON() throws {
+    @Test func `wrong usage is an object for who asked for JSON`() throws {
         let run = try scratch.moult("moult help --bogus --json")
         #expect(run.status == 64)
         #expect(run.err == "")
@@ -57,34 +57,34 @@ import Testing
         #expect(try scratch.moult("moult help -- --json").out == "")
     }
 
-    @Test func aWordThatIsNotTextIsRefused() throws {
+    @Test func `a word that is not text is refused`() throws {
         let run = try scratch.moult(#"moult help $'a\xff'"#)
         #expect(run.status == 64)
         #expect(run.err == "moult: error: argument 2 is not valid UTF-8\n  Try: moult help\n")
     }
 
-    @Test func quietLeavesTheStatus() throws {
+    @Test func `quiet leaves the status`() throws {
         #expect(try scratch.moult("moult help -q") == (0, "", ""))
         #expect(try scratch.moult("moult help -q plns").status == 64)
     }
 
-    @Test func aReaderThatHasSeenEnoughIsNoError() throws {
+    @Test func `a reader that has seen enough is no error`() throws {
         let run = try scratch.moult("moult help --json | head -c 1 > /dev/null; echo ${PIPESTATUS[0]}")
         #expect(run == (0, "0\n", ""))
     }
 
     @Test(arguments: [("/dev/full", "No space left on device"), ("&-", "Bad file descriptor")])
-    func resultsThatCannotBeWrittenAreAnError(_ target: String, reason: String) throws {
+    func `results that cannot be written are an error`(_ target: String, reason: String) throws {
         let run = try scratch.moult("moult help >\(target)")
         #expect(run == (1, "", "moult: error: cannot write the results: \(reason)\n"))
     }
 
-    @Test func aPipeGetsNoColourUnlessForced() throws {
+    @Test func `a pipe gets no colour unless forced`() throws {
         #expect(try !scratch.moult("TERM=xterm moult help").out.contains("\u{1B}"))
         #expect(try scratch.moult("CLICOLOR_FORCE=1 moult help").out.contains("\u{1B}[1mUsage:\u{1B}[0m"))
     }
 
-    @Test func manualPagesAreWritten() throws {
+    @Test func `manual pages are written`() throws {
         let run = try scratch.moult("moult completions man pages && ls pages/*")
         #expect(run.status == 0)
         for command in Command.all { #expect(run.out.contains("+ pages/man1/moult-\(command.name).1\n")) }
@@ -95,7 +95,7 @@ import Testing
                 "moult: error: only man takes a directory: \"pages\" is too many\n"))
     }
 
-    @Test func manualPagesAreGoodRoff() throws {
+    @Test func `manual pages are good roff`() throws {
         let run = try scratch.moult(
             "moult completions man p > list && groff -ww -man -T ascii p/*/* | cat > page && wc -l < page")
         #expect(run.status == 0)
@@ -104,7 +104,7 @@ import Testing
         #expect(page.contains("--store") || page.contains("--json"))
     }
 
-    @Test func manualPagesPassALint() throws {
+    @Test func `manual pages pass a lint`() throws {
         // Pages have no date: they change with the version, which they name.
         let run = try scratch.moult(
             "moult completions man p > list; mandoc -T lint -W warning p/*/* | grep -v 'missing date'")

@@ -4,12 +4,12 @@ import Testing
 
 /// What holds for every verb there is.
 @Suite struct CommandTableTests {
-    @Test func namesAreDistinct() {
+    @Test func `names are distinct`() {
         #expect(Set(Command.all.map(\.name)).count == Command.all.count)
     }
 
     @Test(arguments: Command.all.map(\.name))
-    func isDescribedCompletely(_ name: String) throws {
+    func `is described completely`(_ name: String) throws {
         let command = try #require(Command.all.first { $0.name == name })
         #expect(!command.examples.isEmpty)
         #expect(command.examples.contains { $0.line.contains("moult \(name)") })
@@ -30,7 +30,7 @@ import Testing
 
     /// An example that is refused would be worse than none.
     @Test(arguments: Command.all.flatMap { $0.examples.map(\.line) })
-    func examplesAreUnderstood(_ line: String) throws {
+    func `examples are understood`(_ line: String) throws {
         for part in line.split(separator: "moult ").dropFirst(line.hasPrefix("moult ") ? 0 : 1) {
             _ = try LineParser.parse(Self.words(String(part)), commands: Command.all)
         }
@@ -55,7 +55,7 @@ import Testing
 
     /// Examples must stay on one line to be copied.
     @Test(arguments: Command.all.map(\.name))
-    func helpFitsIntoEightyColumnsOfASCII(_ name: String) throws {
+    func `help fits into eighty columns of ASCII`(_ name: String) throws {
         let command = try #require(Command.all.first { $0.name == name })
         var page = Page(for: Terminal())
         CommandHelp(command).write(to: &page)
@@ -64,7 +64,7 @@ import Testing
     }
 
     @Test(arguments: Topic.all.map(\.name))
-    func topicsFitIntoEightyColumnsOfASCII(_ name: String) throws {
+    func `topics fit into eighty columns of ASCII`(_ name: String) throws {
         let topic = try #require(Topic.all.first { $0.name == name })
         var page = Page(for: Terminal())
         topic.write(to: &page)
@@ -72,7 +72,7 @@ import Testing
         #expect(page.text.utf8.allSatisfy { $0 == 10 || (32..<127).contains($0) })
     }
 
-    @Test func everyOutcomeHasAStatusAndAMeaning() {
+    @Test func `every outcome has a status and a meaning`() {
         let statuses = ExitCode.meanings.map(\.status.rawValue)
         #expect(statuses == [0, 1, 2, 3, 4, 5, 6, 64, 75])
         #expect(Set(MoultError.Outcome.allCases.map(\.name)).count == MoultError.Outcome.allCases.count)

@@ -49,7 +49,7 @@ import Testing
         #expect(run.out.split(separator: "\n").map(String.init).sorted() == offers)
     }
 
-    @Test func bashHasThreeWordsForAnEqualsSign() throws {
+    @Test func `bash has three words for an equals sign`() throws {
         let run = try scratch.moult(
             """
             source ./moult.bash
@@ -70,7 +70,7 @@ import Testing
         #expect(words.sorted() == offers)
     }
 
-    @Test func zshUnderstandsIt() throws {
+    @Test func `zsh understands it`() throws {
         #expect(try scratch.moult("zsh -n _moult") == (0, "", ""))
     }
 }

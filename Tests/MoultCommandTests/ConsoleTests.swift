@@ -14,7 +14,7 @@ import Testing
         Console(environment: Environment([:]), out: out, err: err)
     }
 
-    @Test func resultsAreWrittenAtOnce() throws {
+    @Test func `results are written at once`() throws {
         let (read, write) = try pipe()
         defer { close(read) }
         try #require(moult_fcntl_int(read, F_SETFL, O_NONBLOCK) == 0)
@@ -29,7 +29,7 @@ import Testing
         #expect(String(decoding: block.prefix(count), as: UTF8.self) == "one\ntwo\n")
     }
 
-    @Test func aReaderThatHasGoneIsNoFailure() throws {
+    @Test func `a reader that has gone is no failure`() throws {
         _ = signal(SIGPIPE, SIG_IGN)
         let (read, write) = try pipe()
         close(read)
@@ -41,7 +41,7 @@ import Testing
         close(write)
     }
 
-    @Test func aFullDiskIsOne() throws {
+    @Test func `a full disk is one`() throws {
         let full = moult_openat(AT_FDCWD, "/dev/full", O_WRONLY, 0)
         try #require(full >= 0)
         defer { close(full) }
@@ -51,7 +51,7 @@ import Testing
     }
 
     /// A pipe holds 64 KiB: a write to one that does not block must go on where it stopped.
-    @Test func aDescriptorThatDoesNotBlockGetsEverything() throws {
+    @Test func `a descriptor that does not block gets everything`() throws {
         let (read, write) = try pipe()
         try #require(moult_fcntl_int(write, F_SETFL, O_NONBLOCK) == 0)
         let reader = Reader(read)

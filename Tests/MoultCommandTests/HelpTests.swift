@@ -9,7 +9,7 @@ import Testing
         return page.text
     }
 
-    @Test func helpOfAVerbComesFromItsValue() {
+    @Test func `help of a verb comes from its value`() {
         #expect(
             text(CommandHelp(Sample.apply)) == """
                 moult apply: do apply
@@ -46,19 +46,19 @@ import Testing
                 """)
     }
 
-    @Test func runningTextIsNeverWiderThanAHundredColumns() {
+    @Test func `running text is never wider than a hundred columns`() {
         for topic in Topic.all {
             for line in text(topic, width: 200).split(separator: "\n") { #expect(line.count <= 100) }
         }
     }
 
-    @Test func theOverviewNamesEveryVerbAndTopic() {
+    @Test func `the overview names every verb and topic`() {
         let overview = text(OverviewHelp(commands: Command.all))
         for name in Command.all.map(\.name) + Topic.all.map(\.name) { #expect(overview.contains("\n  \(name) ")) }
     }
 
     /// The verb lists steps, the topic explains them.
-    @Test func aVerbComesWithTheTopicOfItsName() throws {
+    @Test func `a verb comes with the topic of its name`() throws {
         let steps = try #require(Command.all.first { $0.name == "steps" })
         let help = text(CommandHelp(steps))
         #expect(help.hasPrefix("moult steps: "))
@@ -66,7 +66,7 @@ import Testing
         #expect(help.contains("The phases come twice."))
     }
 
-    @Test func asJSONHelpHasTheSameFacts() throws {
+    @Test func `as JSON help has the same facts`() throws {
         let json = CommandHelp(Sample.apply).json
         #expect(json["usage"]?.string == "moult apply [options] MANIFEST [NAME]")
         let options = try #require(json["options"]?.array)

@@ -4,7 +4,7 @@ import Testing
 
 /// Signals belong to the whole process: one test, that puts back what it found.
 @Suite struct InterruptionTests {
-    @Test func aSignalIsNotedAndASecondOneChangesNothing() {
+    @Test func `a signal is noted and a second one changes nothing`() {
         let signals = [SIGINT, SIGTERM, SIGHUP]
         let before = signals.map { number in
             var action = sigaction()

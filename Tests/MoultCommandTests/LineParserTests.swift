@@ -9,50 +9,50 @@ import Testing
     @Test(arguments: [
         ["apply", "--out", "plan", "m.json"], ["apply", "m.json", "--out=plan"], ["apply", "-o", "plan", "m.json"],
     ])
-    func anOptionMayStandAnywhere(_ words: [String]) throws {
+    func `an option may stand anywhere`(_ words: [String]) throws {
         let line = try LineParser.parse(words, commands: Sample.commands)
         #expect(line.command?.name == "apply")
         #expect(line.options == ["out": ["plan"]])
         #expect(line.arguments == ["MANIFEST": ["m.json"]])
     }
 
-    @Test func commonOptionsMayStandBeforeTheVerb() throws {
+    @Test func `common options may stand before the verb`() throws {
         let line = try parse("--store", "s", "-q", "status")
         #expect(line.options == ["store": ["s"], "quiet": []])
     }
 
-    @Test func twoDashesEndTheOptions() throws {
+    @Test func `two dashes end the options`() throws {
         let line = try parse("look", "-q", "--", "-v", "--", "--json")
         #expect(line.options == ["quiet": []])
         #expect(line.arguments == ["FILE": ["-v", "--", "--json"]])
     }
 
-    @Test func oneDashIsAValue() throws {
+    @Test func `one dash is a value`() throws {
         #expect(try parse("apply", "-", "-o", "-").options == ["out": ["-"]])
         #expect(try parse("look", "-").arguments == ["FILE": ["-"]])
     }
 
-    @Test func aValueMayHaveAnEqualsSignOrBeginWithADash() throws {
+    @Test func `a value may have an equals sign or begin with a dash`() throws {
         #expect(try parse("apply", "m", "--out=a=b").options == ["out": ["a=b"]])
         #expect(try parse("apply", "m", "--out=-a").options == ["out": ["-a"]])
     }
 
-    @Test func repeatedOptionsKeepTheirOrder() throws {
+    @Test func `repeated options keep their order`() throws {
         #expect(try parse("apply", "m", "--only", "b", "--only=a").options == ["only": ["b", "a"]])
     }
 
-    @Test func aFlagTwiceIsAFlag() throws {
+    @Test func `a flag twice is a flag`() throws {
         #expect(try parse("status", "-q", "--quiet").options == ["quiet": []])
     }
 
-    @Test func whoAsksForHelpNeedNotKnowTheArguments() throws {
+    @Test func `who asks for help need not know the arguments`() throws {
         #expect(try parse("apply", "--help").has(.help))
         #expect(try parse("-h", "apply").command?.name == "apply")
         #expect(try parse("--help").command == nil)
         #expect(try parse("--version", "--json").has(.version))
     }
 
-    @Test func argumentsGoToTheirPlaces() throws {
+    @Test func `arguments go to their places`() throws {
         #expect(try parse("apply", "m", "n").arguments == ["MANIFEST": ["m"], "NAME": ["n"]])
         #expect(try parse("look").arguments.isEmpty)
         #expect(try parse("look", "a", "b").arguments == ["FILE": ["a", "b"]])

@@ -26,13 +26,13 @@ import Testing
         return [out.text, err.text]
     }
 
-    @Test func aResultIsTextOrJSON() throws {
+    @Test func `a result is text or JSON`() throws {
         #expect(try written(.text) { $0.print(Greeting()) } == ["hello\n", ""])
         #expect(try written(.json) { $0.print(Greeting()) } == [#"{"format":1,"hello":true}"# + "\n", ""])
         #expect(try written(.text, quiet: true) { $0.print(Greeting()) } == ["", ""])
     }
 
-    @Test func eventsAreLinesOfJSON() throws {
+    @Test func `events are lines of JSON`() throws {
         let body = { (output: Output) in
             output.event("progress", ["phase": "copy", "done": 3, "total": nil])
             output.print(Greeting())
@@ -43,7 +43,7 @@ import Testing
         #expect(try written(.json, quiet: true, body) == ["", ""])
     }
 
-    @Test func notesAndWarningsGoBeside() throws {
+    @Test func `notes and warnings go beside`() throws {
         #expect(try written(.text) { $0.note("unpacked") } == ["", "moult: unpacked\n"])
         #expect(try written(.text, quiet: true) { $0.note("unpacked") } == ["", ""])
         #expect(try written(.text, quiet: true) { $0.warn("old") } == ["", "moult: warning: old\n"])
@@ -51,7 +51,7 @@ import Testing
         #expect(try written(.json) { $0.warn("old") } == [line, ""])
     }
 
-    @Test func anErrorHasWhatWhyAndNow() throws {
+    @Test func `an error has what why and now`() throws {
         let text = "moult: error: cannot apply 2.1.0: food.db is damaged\n  Try: moult verify\n"
         #expect(try written(.text) { $0.report(deep) } == ["", text])
         let json =
@@ -61,12 +61,12 @@ import Testing
         #expect(ErrorReport(deep).status.rawValue == 5)
     }
 
-    @Test func aSentenceOfAdviceStandsAlone() throws {
+    @Test func `a sentence of advice stands alone`() throws {
         let error = MoultError(.system, what: "no room", now: "Free 198 MiB.")
         #expect(try written(.text) { $0.report(error) } == ["", "moult: error: no room\n  Free 198 MiB.\n"])
     }
 
-    @Test func verboseTellsTheCauses() throws {
+    @Test func `verbose tells the causes`() throws {
         let text = """
             moult: error: cannot apply 2.1.0: food.db is damaged
               Try: moult verify
@@ -82,12 +82,12 @@ import Testing
             ])
     }
 
-    @Test func anUnexpectedErrorIsAFailure() throws {
+    @Test func `an unexpected error is a failure`() throws {
         #expect(try written(.text) { $0.report(Surprise()) } == ["", "moult: error: the cable is out\n"])
         #expect(ErrorReport(Surprise()).status.rawValue == 1)
     }
 
-    @Test func whatAnErrorNamesCannotSteerTheTerminal() throws {
+    @Test func `what an error names cannot steer the terminal`() throws {
         let error = MoultError(.system, what: "no \u{1B}]0;x\u{7}.db")
         #expect(try written(.text) { $0.report(error) } == ["", "moult: error: no \\u{1B}]0;x\\u{7}.db\n"])
     }

@@ -45,12 +45,12 @@ import Testing
         return (runner.run(words).rawValue, results.text, diagnostics.text)
     }
 
-    @Test func theStatusIsTheVerbs() throws {
+    @Test func `the status is the verbs`() throws {
         #expect(try run("look") == (2, "found\n", ""))
         #expect(try run("change", "--json") == (0, "{\"format\":1,\"found\":true}\n", ""))
     }
 
-    @Test func anErrorKeepsWhatWasFoundBefore() throws {
+    @Test func `an error keeps what was found before`() throws {
         #expect(try run("fail") == (5, "found\n", "moult: error: cannot apply: damaged\n  Try: moult verify\n"))
         let json = try run("fail", "--json")
         #expect(json.status == 5)
@@ -60,7 +60,7 @@ import Testing
     }
 
     /// Status 1 says that nothing was changed; where the store was, losing the report must not say so.
-    @Test func aLostReportIsAnErrorUnlessTheStoreWasChanged() throws {
+    @Test func `a lost report is an error unless the store was changed`() throws {
         let full = moult_openat(AT_FDCWD, "/dev/full", O_WRONLY, 0)
         try #require(full >= 0)
         defer { close(full) }

@@ -7,7 +7,7 @@ import Testing
     private let world: World
     init() throws { world = try World() }
 
-    @Test func commandsNameTheStoreThatWasNamed() throws {
+    @Test func `commands name the store that was named`() throws {
         try world.install(world.first)
         try world.must("moult hold -q --reason audit; mv store 'our store'")
         let said = try world.run("moult apply --store 'our store' rel/test-2.0.0.json")
@@ -21,7 +21,7 @@ import Testing
         try world.must("moult unhold --store 'our store'; moult apply -q --store 'our store' rel/test-2.0.0.json")
     }
 
-    @Test func eachCommandOfASentenceNamesIt() throws {
+    @Test func `each command of a sentence names it`() throws {
         try world.install(world.first, world.second)
         let older = "moult apply rel/test-1.0.0.json"
         let said = try world.json("\(older) --json --store store").last
@@ -35,7 +35,7 @@ import Testing
                 "\n  If you mean it: moult apply --allow-downgrade, or go back with: moult rollback\n"))
     }
 
-    @Test func whatHasNoStoreIsLeftAsItIs() throws {
+    @Test func `what has no store is left as it is`() throws {
         let none = world.scratch.path("none")
         let said = try world.run("moult status --store none")
         #expect(said.err.hasSuffix("\n  Make one with: moult init \(none) --product NAME\n"), "\(said.err)")

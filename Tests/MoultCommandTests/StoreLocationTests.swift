@@ -12,18 +12,18 @@ import Testing
         try StoreLocation.find(option: option, environment: Environment(variables), from: scratch.path)
     }
 
-    @Test func theOptionComesFirst() throws {
+    @Test func `the option comes first`() throws {
         try scratch.write("moult.json", "{}")
         #expect(try find(option: "a", variables: ["MOULT_STORE": "b"]) == "a")
     }
 
-    @Test func thenTheVariable() throws {
+    @Test func `then the variable`() throws {
         try scratch.write("moult.json", "{}")
         #expect(try find(variables: ["MOULT_STORE": "b"]) == "b")
         #expect(try find(variables: ["MOULT_STORE": ""]) == scratch.path)
     }
 
-    @Test func thenTheCurrentDirectoryAndThenTheOneCalledStore() throws {
+    @Test func `then the current directory and then the one called store`() throws {
         try #require(mkdir(scratch.path("store"), 0o755) == 0)
         try scratch.write("store/moult.json", "{}")
         #expect(try find() == scratch.path("store"))
@@ -31,7 +31,7 @@ import Testing
         #expect(try find() == scratch.path)
     }
 
-    @Test func noneIsAnErrorThatSaysWhatToDo() throws {
+    @Test func `none is an error that says what to do`() throws {
         let error = try #require(throws: MoultError.self) { try find() }
         #expect(error.code == .noStore)
         #expect(error.what == "no store is named, and there is none here")

@@ -39,7 +39,7 @@ import Testing
         #expect(terminal(variables).symbols.tick == (isUnicode ? "✓" : "ok"))
     }
 
-    @Test func widthIsOfTheTerminalUnlessTheUserSaysOtherwise() {
+    @Test func `width is of the terminal unless the user says otherwise`() {
         #expect(terminal([:]).width == 132)
         #expect(terminal([:], columns: 0).width == 80)
         #expect(terminal(["COLUMNS": "100"]).width == 100)
@@ -47,7 +47,7 @@ import Testing
         #expect(terminal(["COLUMNS": "100"], isTerminal: false).width == nil)
     }
 
-    @Test func onlyATerminalThatIsNotDumbCanRedraw() {
+    @Test func `only a terminal that is not dumb can redraw`() {
         #expect(terminal(["TERM": "xterm"]).canRedraw)
         #expect(!terminal(["TERM": "dumb"]).canRedraw)
         #expect(!terminal(["TERM": "xterm"], isTerminal: false).canRedraw)

@@ -17,11 +17,11 @@ import Testing
         ("plain", "plain"), ("Käse", "Käse"), ("a\u{1B}[2Jb", "a\\u{1B}[2Jb"), ("a\r\nb", "a\\u{D}\\nb"),
         ("\u{9B}31m", "\\u{9B}31m"), ("bd.\u{202E}txt", "bd.\\u{202E}txt"), ("a\tb", "a\\tb"), ("\u{7F}", "\\u{7F}"),
     ])
-    func whatSteersTheTerminalIsMadeVisible(_ text: String, shown: String) {
+    func `what steers the terminal is made visible`(_ text: String, shown: String) {
         #expect(visible(text) == shown)
     }
 
-    @Test func stylesAreEscapesOnlyWhereThereIsColour() {
+    @Test func `styles are escapes only where there is colour`() {
         let text: StyledText = "\("+", .added) copy \("food")"
         #expect(text.plain == "+ copy food")
         #expect(text.rendered(for: Terminal()) == "+ copy food")
@@ -29,7 +29,7 @@ import Testing
         #expect(text.width == 11)
     }
 
-    @Test func wrappingBreaksAtSpacesAndKeepsStyles() {
+    @Test func `wrapping breaks at spaces and keeps styles`() {
         let text: StyledText = "one \("two three", .bad) four"
         #expect(text.wrapped(to: 7).map(\.plain) == ["one two", "three", "four"])
         #expect(text.wrapped(to: 13).map(\.plain) == ["one two three", "four"])
@@ -38,13 +38,13 @@ import Testing
         #expect(text.wrapped(to: 7)[1].rendered(for: colour) == "\u{1B}[1;31mthree\u{1B}[0m")
     }
 
-    @Test func aLongWordIsNotBroken() {
+    @Test func `a long word is not broken`() {
         #expect(
             StyledText("at /a/very/long/path now").wrapped(to: 8).map(\.plain) == ["at", "/a/very/long/path", "now"])
         #expect(StyledText("").wrapped(to: 8).map(\.plain) == [""])
     }
 
-    @Test func tablesAlignByDisplayWidth() {
+    @Test func `tables align by display width`() {
         var table = Table(.left, .right, .left, indent: 2)
         table.header("NAME", "SIZE", "STATE")
         table.row("食品", "1 KiB", "good")
@@ -57,7 +57,7 @@ import Testing
             ])
     }
 
-    @Test func theLastColumnIsWrappedUnderItself() {
+    @Test func `the last column is wrapped under itself`() {
         var table = Table(.left, .left(gap: 1), .left)
         table.row("-", "delete", "out of service, kept for rollback")
         #expect(
@@ -68,7 +68,7 @@ import Testing
         #expect(table.lines(width: nil).count == 1)
     }
 
-    @Test func aShortRowEndsEarly() {
+    @Test func `a short row ends early`() {
         var table = Table(.left, .left, .left)
         table.row("a", "bb")
         table.row("aaa", "b", "c")

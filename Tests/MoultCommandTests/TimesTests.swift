@@ -18,17 +18,17 @@ import Testing
         (200, "3 minutes ago"), (3600, "1 hour ago"), (90_000, "1 day ago"), (59 * 86_400, "59 days ago"),
         (61 * 86_400, "2 months ago"), (800 * 86_400, "2 years ago"), (-7200, "in 2 hours"), (-5 * 86_400, "in 5 days"),
     ])
-    func relativeTimes(_ seconds: Int, text: String) {
+    func `relative times`(_ seconds: Int, text: String) {
         let now = Timestamp(seconds: 2_000_000_000)
         #expect(Timestamp(seconds: now.seconds - seconds).relative(to: now) == text)
     }
 
-    @Test func aPipeGetsWhatJSONGets() {
+    @Test func `a pipe gets what JSON gets`() {
         let time = Timestamp(seconds: 1_795_168_800)
         #expect(time.text(for: Terminal()) == time.description)
     }
 
-    @Test func aTerminalGetsLocalTime() {
+    @Test func `a terminal gets local time`() {
         let now = Timestamp(seconds: 1_795_168_800)
         let text = now.text(for: Terminal(width: 80), now: now)
         #expect(text == "\(now.local) (just now)")

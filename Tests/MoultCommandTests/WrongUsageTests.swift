@@ -56,7 +56,7 @@ import Testing
         Case("shells tcsh", #"SHELL is one of bash, zsh, not "tcsh""#, now: "moult shells --help"),
         Case("shells bsh", #"SHELL is one of bash, zsh, not "bsh": did you mean "bash"?"#, now: "moult shells --help"),
     ])
-    func isRefused(_ wrong: Case) throws {
+    func `is refused`(_ wrong: Case) throws {
         let words = wrong.line.split(separator: " ").map(String.init)
         let error = try #require(throws: MoultError.self) {
             try LineParser.parse(words, commands: Sample.commands)

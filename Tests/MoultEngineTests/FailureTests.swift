@@ -10,7 +10,7 @@ import Testing
 /// A step fails in each phase of each pass: before the decision nothing visible changed, after it everything is undone.
 @Suite struct FailureTests {
     @Test(arguments: FailingStep.Pass.allCases, Phase.allCases)
-    func leavesTheStoreAsItWas(pass: FailingStep.Pass, phase: Phase) throws {
+    func `leaves the store as it was`(pass: FailingStep.Pass, phase: Phase) throws {
         for inPlace in [true, false] {
             let use: JSON = [["step": "test.failing", "after": .string(phase.rawValue)]]
             let world = try World(inPlace: inPlace, top: [.init("steps", use)])
@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    @Test func aFirstInstallThatFailsLeavesNothing() throws {
+    @Test func `a first install that fails leaves nothing`() throws {
         let use: JSON = [["step": "test.failing", "after": "verify"]]
         let world = try World(inPlace: true, installed: false, top: [.init("steps", use)])
         let before = try world.visible()
@@ -46,7 +46,7 @@ import Testing
         #expect(try world.visible() == before)
     }
 
-    @Test func aStepThatNobodyHasIsRefusedByName() throws {
+    @Test func `a step that nobody has is refused by name`() throws {
         let world = try World(top: [.init("steps", [["step": "acme.reindex", "after": "copy"]])])
         let error = #expect(throws: MoultError.self) {
             try world.orchestrator().plan(UpdateRequest(manifest: world.second))

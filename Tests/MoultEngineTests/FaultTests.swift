@@ -11,7 +11,7 @@ import Testing
     /// The whole update with the first, second, … system call failing: once, and from then on.
     @Suite struct FaultTests {
         @Test(arguments: [(false, EIO), (true, ENOSPC)])
-        func everySystemCallMayFail(goesOn: Bool, code: Int32) throws {
+        func `every system call may fail`(goesOn: Bool, code: Int32) throws {
             for releases in [try Releases(inPlace: true), try Releases(), try Releases(format: .frames)] {
                 var number = 1
                 var fired = true

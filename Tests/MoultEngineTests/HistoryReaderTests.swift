@@ -27,13 +27,13 @@ import Testing
         try file.close()
     }
 
-    @Test func nothingIsThereYet() throws {
+    @Test func `nothing is there yet`() throws {
         #expect(try HistoryReader(layout).next() == nil)
         #expect(try History.read(layout).entries == [])
     }
 
     /// Lines lie across the borders of blocks, and one is longer than several of them.
-    @Test func theNewestComesFirst() throws {
+    @Test func `the newest comes first`() throws {
         let entries = (0..<900).map { entry($0, reason: String(repeating: "x", count: $0 == 700 ? 200_000 : $0)) }
         for entry in entries { try History.append(entry, to: layout) }
         let reader = try HistoryReader(layout)
@@ -47,7 +47,7 @@ import Testing
     }
 
     /// A block may end anywhere in a line: each length of the newest line moves all borders by one byte.
-    @Test func noBorderMatters() throws {
+    @Test func `no border matters`() throws {
         for entry in (0..<500).map({
             entry($0, reason: "a reason of some length, so that there are several blocks of it")
         }) {
@@ -64,7 +64,7 @@ import Testing
     }
 
     /// What a crash tore goes with the next line, which does not stick to it; what cannot be understood is counted.
-    @Test func tornLines() throws {
+    @Test func `torn lines`() throws {
         try History.append(entry(1), to: layout)
         try append(raw: "{\"time\":\"20")
         #expect(try History.read(layout).entries.map(\.transaction) == ["t1"])
@@ -77,7 +77,7 @@ import Testing
     }
 
     /// A line without end is no reason to take all memory.
-    @Test func aLineWithoutEnd() throws {
+    @Test func `a line without end`() throws {
         try Shell.must(["truncate", "-s", "20M", layout.history])
         let error = #expect(throws: MoultError.self) { try HistoryReader(layout).next() }
         #expect(error?.why == "it has a line of more than 1 MiB")

@@ -7,7 +7,7 @@ import Testing
 @Suite struct JournalTests {
     /// A crash, or a full disk, in the middle of a line: what is written after it is still read.
     @Test(arguments: ["{\"record\":\"intent\",\"eff", "{", "{\"record\":\"committed\"}"])
-    func aTornLineSpoilsNothing(_ torn: String) throws {
+    func `a torn line spoils nothing`(_ torn: String) throws {
         let scratch = try Scratch()
         let journal = Journal(in: scratch.path)
         try journal.attempt()
@@ -21,7 +21,7 @@ import Testing
 
     /// A power cut may take a page of a line that was not synced, and leave the next line. Where a record was synced after
     /// it, it was no power cut, and nothing may be done on the strength of half a journal.
-    @Test func aPageThatWasLostIsNoUpdate() throws {
+    @Test func `a page that was lost is no update`() throws {
         let scratch = try Scratch()
         let journal = Journal(in: scratch.path)
         try Shell.must(["sh", "-c", "head -c 4096 /dev/zero > \"$1\"; echo '\"}' >> \"$1\"", "sh", journal.path])

@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test(arguments: ["exchange", "live"], Moment.allCases)
-    func aSharedDatabaseGoesForward(way: String, moment: Moment) throws {
+    func `a shared database goes forward`(way: String, moment: Moment) throws {
         for mode in ["delete", "wal"] {
             let note = Comment("\(way), \(moment), \(mode)")
             let round = try LivingSettlingTests()
@@ -106,7 +106,7 @@ import Testing
 
     /// An exchange takes WAL mode away for its moment; a crash must not take it away for good.
     @Test(arguments: Moment.allCases)
-    func theAppsJournalModeComesBack(moment: Moment) throws {
+    func `the app's journal mode comes back`(moment: Moment) throws {
         try store.update(to: release("1.0.0", 1, "exchange", "(1, 'egg'), (2, 'milk')"))
         try Shell.must(["sqlite3", "\(store.directory)/pantry.db", "PRAGMA journal_mode = wal"])
         try crash(moment, release("2.0.0", 2, "exchange", "(1, 'egg'), (3, 'rice')"))
@@ -118,7 +118,7 @@ import Testing
     /// What an earlier attempt had carried over lies in the staged copy, and one that died beside it left a journal: a new
     /// copy must not get that played into it.
     @Test(arguments: ["exchange", "live"])
-    func whatACrashLeftBesideTheStagedCopyIsNotPlayedBack(way: String) throws {
+    func `what a crash left beside the staged copy is not played back`(way: String) throws {
         try store.update(to: release("1.0.0", 1, way, "(1, 'egg'), (2, 'milk')"))
         try crash(.decided, release("2.0.0", 2, way, "(1, 'egg'), (3, 'rice')"))
         let transactions = "\(crashed)/.moult/transactions"
@@ -144,7 +144,7 @@ import Testing
 
     /// On the operator's word it goes back, as long as nobody has written to the new content.
     @Test(arguments: Moment.allCases)
-    func anExchangeGoesBackIfTold(moment: Moment) throws {
+    func `an exchange goes back if told`(moment: Moment) throws {
         try store.update(to: release("1.0.0", 1, "exchange", "(1, 'egg'), (2, 'milk')"))
         try Shell.must(["sqlite3", "\(store.directory)/pantry.db", "INSERT INTO food VALUES(100, 'before', 1)"])
         try crash(moment, release("2.0.0", 2, "exchange", "(1, 'egg'), (3, 'rice')"))
@@ -166,7 +166,7 @@ import Testing
     }
 
     /// Nobody can be made to let go by a crash: then settling waits for a better moment, and nothing is lost.
-    @Test func settlingAnExchangeWaitsForWhoHasItOpen() throws {
+    @Test func `settling an exchange waits for who has it open`() throws {
         try store.update(to: release("1.0.0", 1, "exchange", "(1, 'egg'), (2, 'milk')"))
         try crash(.decided, release("2.0.0", 2, "exchange", "(1, 'egg'), (3, 'rice')"))
         let ready = scratch.path("ready")

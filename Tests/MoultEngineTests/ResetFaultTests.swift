@@ -10,7 +10,7 @@ import Testing
     /// A reset with the first, second, … system call failing: once, and from then on.
     @Suite struct ResetFaultTests {
         @Test(arguments: [(false, EIO), (true, ENOSPC)])
-        func everySystemCallMayFail(goesOn: Bool, code: Int32) throws {
+        func `every system call may fail`(goesOn: Bool, code: Int32) throws {
             let releases = try Scratch()
             let manifest = try BrokenStore.release(in: releases.path)
             var number = 1

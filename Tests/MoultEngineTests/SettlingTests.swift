@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test(arguments: [FailingStep.Pass.prepare, .apply], Phase.allCases)
-    func goesBackBeforeTheDecisionAndForwardAfterIt(pass: FailingStep.Pass, phase: Phase) throws {
+    func `goes back before the decision and forward after it`(pass: FailingStep.Pass, phase: Phase) throws {
         let use: JSON = [["step": "test.copying", "after": .string(phase.rawValue)]]
         let world = try World(top: [.init("steps", use)])
         let copy = world.scratch.path("crashed")
@@ -54,7 +54,7 @@ import Testing
 
     /// A reader needs no command to be run first.
     @Test(arguments: [FailingStep.Pass.prepare, .apply])
-    func connectingSettlesToo(pass: FailingStep.Pass) throws {
+    func `connecting settles too`(pass: FailingStep.Pass) throws {
         let use: JSON = [["step": "test.copying", "after": "delete"]]
         let world = try World(top: [.init("steps", use)])
         let copy = world.scratch.path("crashed")

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 @Suite struct SubprocessTests {
-    @Test func tellsWhatCameOut() throws {
+    @Test func `tells what came out`() throws {
         let result = try Subprocess.run(["sh", "-c", "echo out; echo err >&2; exit 3"])
         #expect(result.ending == .exited(3))
         #expect(result.text == "out")
@@ -13,13 +13,13 @@ import Testing
         #expect(!result.succeeded)
     }
 
-    @Test func tellsTheSignal() throws {
+    @Test func `tells the signal`() throws {
         let result = try Subprocess.run(["sh", "-c", "kill -KILL $$"])
         #expect(result.ending == .signalled(SIGKILL))
         #expect(result.complaint == "signal 9 ended it")
     }
 
-    @Test func passesArgumentsDirectoryAndEnvironment() throws {
+    @Test func `passes arguments directory and environment`() throws {
         let scratch = try Scratch()
         let result = try Subprocess.run(
             ["sh", "-c", "pwd -P; echo \"$1|$X|$HOME\"", "sh", "a b;$(c)"], in: scratch.path, environment: ["X": "y z"])
@@ -28,7 +28,7 @@ import Testing
     }
 
     /// Nothing but the three, however many this process has open.
-    @Test func inheritsNoDescriptor() throws {
+    @Test func `inherits no descriptor`() throws {
         let scratch = try Scratch()
         let open = Glibc.open(scratch.path, O_RDONLY | O_DIRECTORY)
         #expect(open >= 0)
@@ -39,7 +39,7 @@ import Testing
     }
 
     /// Both pipes are read at once: neither can block the program.
-    @Test func readsMuchFromBoth() throws {
+    @Test func `reads much from both`() throws {
         let script =
             "i=0; while [ $i -lt 5000 ]; do echo 0123456789012345678901234567890123456789; echo e >&2; i=$((i+1)); done"
         let result = try Subprocess.run(["sh", "-c", script])
@@ -47,12 +47,12 @@ import Testing
         #expect(result.errors.count == 5000 * 2)
     }
 
-    @Test func stopsWhatWritesTooMuch() {
+    @Test func `stops what writes too much`() {
         let error = #expect(throws: MoultError.self) { try Subprocess.run(["yes"], limit: 100_000) }
         #expect(error?.description == "stopped yes: it wrote more than 97.7 KiB")
     }
 
-    @Test func saysThatAProgramIsMissing() {
+    @Test func `says that a program is missing`() {
         let error = #expect(throws: MoultError.self) { try Subprocess.run(["no-such-program"]) }
         #expect(error?.description == "cannot run no-such-program: No such file or directory")
     }

@@ -26,7 +26,7 @@ import Testing
         return changes
     }
 
-    @Test(arguments: EvolutionCases.all) func carriesRows(_ it: Case) throws {
+    @Test(arguments: EvolutionCases.all) func `carries rows`(_ it: Case) throws {
         let scratch = try Scratch()
         try scratch.file("old.sql", it.schema + it.old)
         try scratch.file("new.sql", it.schema + it.new)
@@ -49,7 +49,7 @@ import Testing
         try Shell.must(["sqlite3", scratch.path(name), ".dump", "PRAGMA user_version"]).split(separator: "\n").sorted()
     }
 
-    @Test func nothingChangedMeansTheSameBytes() throws {
+    @Test func `nothing changed means the same bytes`() throws {
         let scratch = try Scratch()
         try scratch.file(
             "a.sql", "CREATE TABLE t(a PRIMARY KEY, b);INSERT INTO t VALUES(1,2),(3,4);PRAGMA user_version=4;")
@@ -61,7 +61,7 @@ import Testing
         #expect(try scratch.bytes("a.db") == before)
     }
 
-    @Test func fewPagesChange() throws {
+    @Test func `few pages change`() throws {
         let scratch = try Scratch()
         func script(_ step: Int) -> String {
             """
@@ -98,7 +98,7 @@ import Testing
         ("PRAGMA page_size = 8192; CREATE TABLE t(a);", "page_size was 4096 and is 8192"),
         ("PRAGMA encoding = 'UTF-16le'; CREATE TABLE t(a);", "the text encoding is another one"),
     ])
-    func anotherSchemaIsPackedAnew(_ script: String, _ why: String) throws {
+    func `another schema is packed anew`(_ script: String, _ why: String) throws {
         let scratch = try Scratch()
         try scratch.file("old.sql", "CREATE TABLE t(a);")
         try scratch.file("new.sql", script)
@@ -115,7 +115,7 @@ import Testing
         #expect(try scratch.bytes("made.db") == scratch.bytes("fresh.db"))
     }
 
-    @Test func onlyAReleasesDatabaseWillDo() throws {
+    @Test func `only a releases database will do`() throws {
         let scratch = try Scratch()
         try scratch.file("a.sql", "CREATE TABLE t(a);")
         func refusal(_ name: String) throws -> String? {

@@ -26,7 +26,7 @@ import Testing
         #expect(try Shell.must(["find", ".", "-printf", "%p %y %s\\n"], in: scratch.path) == before)
     }
 
-    @Test func theScriptIsMissing() throws {
+    @Test func `the script is missing`() throws {
         let scratch = try Scratch()
         let error = #expect(throws: MoultError.self) {
             try DatabaseBuilder().build(script: scratch.path("s.sql"), output: scratch.path("out.db"))
@@ -48,7 +48,7 @@ import Testing
                 + "that use it, or remove both."
         ),
     ])
-    func leavesAnOutputThatIsSomethingElse(_ name: String, _ suffix: String, _ why: String) throws {
+    func `leaves an output that is something else`(_ name: String, _ suffix: String, _ why: String) throws {
         let scratch = try Scratch()
         try scratch.file("s.sql", "CREATE TABLE t(a);")
         try scratch.file(name + suffix, "something of somebody's")
@@ -60,7 +60,7 @@ import Testing
         #expect(try scratch.bytes(name + suffix) == Array("something of somebody's".utf8))
     }
 
-    @Test func doesNotOverwriteWhatItReads() throws {
+    @Test func `does not overwrite what it reads`() throws {
         let scratch = try Scratch()
         try Shell.must(["sqlite3", scratch.path("food.db"), "CREATE TABLE t(a); INSERT INTO t VALUES(1);"])
         try scratch.file("s.sql", "ATTACH 'food.db' AS f; CREATE TABLE t AS SELECT * FROM f.t;")

@@ -35,7 +35,7 @@ import Testing
         return (try scratch.bytes("main.db"), report)
     }
 
-    @Test func inAnotherDirectory() throws {
+    @Test func `in another directory`() throws {
         let first = try build()
         let second = try build()
         #expect(first.bytes == second.bytes)
@@ -67,7 +67,7 @@ import Testing
     }
 
     /// Rows that were imported and dropped are not in the file that is published.
-    @Test func nothingOfWhatWasDroppedIsLeft() throws {
+    @Test func `nothing of what was dropped is left`() throws {
         let scratch = try Scratch()
         try scratch.file(
             "s.sql",
@@ -79,7 +79,7 @@ import Testing
         #expect(bytes.count == 8192)
     }
 
-    @Test func replacesTheOldDatabaseInOneStep() throws {
+    @Test func `replaces the old database in one step`() throws {
         let scratch = try Scratch()
         try scratch.file("s.sql", "CREATE TABLE t(a);")
         try Shell.must(["sqlite3", scratch.path("m.db"), "CREATE TABLE old(a);"])
@@ -91,7 +91,7 @@ import Testing
         #expect(try Shell.must(["sqlite3", scratch.path("m.db"), ".tables"]) == "t\n")
     }
 
-    @Test func readsOtherDatabasesAndChangesNone() throws {
+    @Test func `reads other databases and changes none`() throws {
         let scratch = try Scratch()
         try scratch.directory("in")
         try Shell.must(["sqlite3", scratch.path("in/old.db"), "CREATE TABLE t(a); INSERT INTO t VALUES(1),(2);"])
@@ -108,7 +108,7 @@ import Testing
         #expect(try Files.list(scratch.path("in")) == ["old.db", "s.sql"])
     }
 
-    @Test func outsideIfAllowed() throws {
+    @Test func `outside if allowed`() throws {
         let scratch = try Scratch()
         try scratch.file("in/s.sql", "CREATE TABLE t(a);\n.import ../t.csv t\n.read \(scratch.path("more.sql"))\n")
         try scratch.file("t.csv", "1\n")

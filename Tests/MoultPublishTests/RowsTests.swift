@@ -18,7 +18,7 @@ import Testing
         }.map { name, file in
             DifferentialCase(name, ".mode csv\n.import t.csv new\n", ["t.csv": file])
         })
-    func newTable(_ it: DifferentialCase) throws {
+    func `new table`(_ it: DifferentialCase) throws {
         try #expect(it.byBuilder() == it.byShell())
     }
 

@@ -18,7 +18,7 @@ import Testing
         #expect(try substitution.apply(to: text, at: place) == result)
     }
 
-    @Test func namesTheLine() {
+    @Test func `names the line`() {
         let error = #expect(throws: MoultError.self) {
             try substitution.apply(to: "${n}\n\n  ${N}\n", at: Place(file: "draft.json", line: 5))
         }
@@ -26,7 +26,7 @@ import Testing
     }
 
     /// In a script a value goes where it stands: quotes are doubled in quotes, and comments are left alone.
-    @Test func inScripts() throws {
+    @Test func `in scripts`() throws {
         let scratch = try Scratch()
         try scratch.file(
             "s.sql",
@@ -71,7 +71,7 @@ import Testing
         return (String(decoding: output, as: UTF8.self), report.revision)
     }
 
-    @Test func versionFromTheRepository() throws {
+    @Test func `version from the repository`() throws {
         let (scratch, git) = try repository()
         let first = try git("rev-parse", "HEAD")
         // Without a tag the short hash; a database that was built is no change to what git knows.
@@ -84,7 +84,7 @@ import Testing
         #expect(try build(scratch).output == "2.1.0-1-g\(second.prefix(7))|\(second)|2\n")
     }
 
-    @Test func marksADirtyTree() throws {
+    @Test func `marks a dirty tree`() throws {
         let (scratch, git) = try repository()
         _ = try git("tag", "release")
         let hash = try git("rev-parse", "HEAD")
@@ -97,7 +97,7 @@ import Testing
         #expect(try Files.facts(scratch.path(".git/index")) == index)
     }
 
-    @Test func aShallowCloneHasNoCount() throws {
+    @Test func `a shallow clone has no count`() throws {
         let (scratch, git) = try repository()
         _ = try git("commit", "-q", "--allow-empty", "-m", "two")
         let clone = try Scratch()

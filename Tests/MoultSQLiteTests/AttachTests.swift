@@ -15,7 +15,7 @@ import Testing
         try scratch.database("food?.db", "CREATE TABLE food (pk); INSERT INTO food VALUES (1)")
     }
 
-    @Test func attachesReadOnlyBesideTheWritableMain() throws {
+    @Test func `attaches read only beside the writable main`() throws {
         try connection.attach(scratch.path("food?.db"), as: "it's \"food\"", access: .readOnly)
         #expect(try connection.attachedNames == ["it's \"food\""])
         #expect(try connection.isReadOnly("it's \"food\""))
@@ -28,7 +28,7 @@ import Testing
     }
 
     /// Plain ATTACH makes an empty database of a wrong path.
-    @Test func aWrongPathIsAnErrorAndMakesNoFile() throws {
+    @Test func `a wrong path is an error and makes no file`() throws {
         let missing = scratch.path("fod.db")
         let error = #expect(throws: MoultError.self) { try connection.attach(missing, as: "food", access: .readWrite) }
         #expect(error?.what == "cannot attach \(missing) as food to \(connection.path)")
@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test(arguments: ["main", "temp", "MAIN"])
-    func namesThatSQLiteHasAlreadyAreRefused(_ name: String) {
+    func `names that SQLite has already are refused`(_ name: String) {
         let error = #expect(throws: MoultError.self) {
             try connection.attach(scratch.path("food?.db"), as: name, access: .readOnly)
         }
@@ -47,7 +47,7 @@ import Testing
         #expect(error?.why == "SQLite has a database `\(name)` already")
     }
 
-    @Test func theSameNameTwiceIsRefused() throws {
+    @Test func `the same name twice is refused`() throws {
         try connection.attach(scratch.path("food?.db"), as: "food", access: .readOnly)
         let error = #expect(throws: MoultError.self) {
             try connection.attach(scratch.path("food?.db"), as: "food", access: .readOnly)
@@ -55,7 +55,7 @@ import Testing
         #expect(error?.why?.hasPrefix("database food is already in use") == true)
     }
 
-    @Test func saysTheLimit() throws {
+    @Test func `says the limit`() throws {
         let limit = try connection.limit(.attached)
         for number in 0..<limit {
             try connection.attach(scratch.path("food?.db"), as: "food\(number)", access: .immutable)
@@ -66,7 +66,7 @@ import Testing
         #expect(error?.why == "\(limit) databases are attached, and the limit is \(limit)")
     }
 
-    @Test func detachNeedsAnIdleDatabase() throws {
+    @Test func `detach needs an idle database`() throws {
         try connection.attach(scratch.path("food?.db"), as: "food", access: .readOnly)
         try connection.withStatement("SELECT * FROM food") { statement in
             let hasRow = try statement.step()

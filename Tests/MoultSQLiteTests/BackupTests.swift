@@ -29,7 +29,7 @@ import Testing
         )
     }
 
-    @Test func copiesStepByStep() throws {
+    @Test func `copies step by step`() throws {
         let (source, destination) = try open()
         let backup = try Backup(from: source, to: destination)
         #expect(try backup.step(10) == .more)
@@ -40,7 +40,7 @@ import Testing
         #expect(try destination.int("SELECT count(*) FROM t") == 1000)
     }
 
-    @Test func notFinishedMeansNotBegun() throws {
+    @Test func `not finished means not begun`() throws {
         let (source, destination) = try open()
         do {
             let backup = try Backup(from: source, to: destination)
@@ -51,7 +51,7 @@ import Testing
     }
 
     /// Others have the file open all the time: they see the old rows, then the new ones.
-    @Test func readersOfALiveFileSwitchAtTheEnd() throws {
+    @Test func `readers of a live file switch at the end`() throws {
         let (source, destination) = try open()
         #expect(try destination.scalar("PRAGMA journal_mode = WAL") == .text("wal"))
         let reader = try Writer(old)
@@ -69,7 +69,7 @@ import Testing
         #expect(try !destination.checkpoint(.truncate).isBusy)
     }
 
-    @Test func aLockHeldElsewhereBlocksAStepAndIsNoError() throws {
+    @Test func `a lock held elsewhere blocks a step and is no error`() throws {
         let (source, destination) = try open()
         let writer = try Writer(old)
         writer.execute("BEGIN IMMEDIATE")
@@ -85,7 +85,7 @@ import Testing
         try backup.finish()
     }
 
-    @Test func theOneStepBackupSaysThatItIsBusy() throws {
+    @Test func `the one step backup says that it is busy`() throws {
         let (source, destination) = try open()
         let writer = try Writer(old)
         writer.execute("BEGIN IMMEDIATE")
@@ -95,7 +95,7 @@ import Testing
         withExtendedLifetime(writer) {}
     }
 
-    @Test func aWALTargetOfAnotherPageSizeIsRefused() throws {
+    @Test func `a WAL target of another page size is refused`() throws {
         let (source, _) = try open()
         let other = try scratch.database(
             "other.db", "PRAGMA page_size = 1024; PRAGMA journal_mode = WAL; CREATE TABLE u (a)")

@@ -6,7 +6,7 @@ import Testing
 /// A look at a database that apps open for one query each.
 @Suite struct BusyLookTests {
     /// The last of them to close a WAL has the file for itself for a moment, and takes the sidecars away.
-    @Test func aWALThatComesAndGoes() throws {
+    @Test func `a WAL that comes and goes`() throws {
         let scratch = try TestSupport.Scratch()
         let path = scratch.path("note.db")
         try Shell.must(["sqlite3", path, "PRAGMA journal_mode=WAL; CREATE TABLE note(x); INSERT INTO note VALUES(1)"])
@@ -31,7 +31,7 @@ import Testing
     }
 
     /// What is attached to a connection without a file of its own waits for locks, too.
-    @Test func anAttachedDatabaseIsWaitedFor() throws {
+    @Test func `an attached database is waited for`() throws {
         let scratch = try TestSupport.Scratch()
         let path = scratch.path("note.db")
         try Shell.must(["sqlite3", path, "CREATE TABLE note(x); INSERT INTO note VALUES(1)"])

@@ -10,7 +10,7 @@ import Testing
 
     init() throws { scratch = try Scratch() }
 
-    @Test func runsAndReadsBackEveryKindOfValue() throws {
+    @Test func `runs and reads back every kind of value`() throws {
         let connection = try Connection(path: scratch.path("a.db"), access: .readWriteCreate)
         try connection.execute("CREATE TABLE t (a, b, c, d, e); -- and\n; CREATE INDEX i ON t (a);")
         let row: [Value] = [.null, .integer(.min), .real(0.1), .text("naïve 'x'"), .blob([0, 255])]
@@ -26,7 +26,7 @@ import Testing
 
     /// Characters that mean something in a URI, or to SQLite's own reading of names.
     @Test(arguments: ["a?b.db", "a#b.db", "a%41.db", "a b&mode=ro.db", "ü+;=.db", ":memory:", "a\"'.db"])
-    func opensExactlyTheNamedFile(_ name: String) throws {
+    func `opens exactly the named file`(_ name: String) throws {
         let connection = try Connection(path: scratch.path(name), access: .readWriteCreate)
         try connection.execute("CREATE TABLE t (a)")
         try connection.close()
@@ -34,14 +34,14 @@ import Testing
         #expect(try Connection(path: scratch.path(name), access: .readOnly).int("SELECT count(*) FROM t") == 0)
     }
 
-    @Test func twoLeadingSlashesAreNoHost() throws {
+    @Test func `two leading slashes are no host`() throws {
         let path = "/" + scratch.path("a.db")
         try Connection(path: path, access: .readWriteCreate).execute("CREATE TABLE t (a)")
         #expect(try scratch.names() == ["a.db"])
     }
 
     @Test(arguments: Access.allCases.filter { $0 != .readWriteCreate })
-    func aMissingFileIsAnErrorThatNamesItAndCreatesNothing(_ access: Access) throws {
+    func `a missing file is an error that names it and creates nothing`(_ access: Access) throws {
         let path = scratch.path("missing.db")
         let error = #expect(throws: MoultError.self) { _ = try Connection(path: path, access: access) }
         #expect(error?.code == .cannotOpenDatabase)
@@ -52,7 +52,7 @@ import Testing
         #expect(try scratch.names() == [])
     }
 
-    @Test func closeNamesTheStatementsThatAreOpen() throws {
+    @Test func `close names the statements that are open`() throws {
         let connection = try Connection.inMemory()
         try connection.withStatement("SELECT 1") { _ in
             let error = #expect(throws: MoultError.self) { try connection.close() }
@@ -64,7 +64,7 @@ import Testing
         #expect(error?.description == "cannot use the connection to :memory:: it is closed")
     }
 
-    @Test func anotherThreadInterrupts() throws {
+    @Test func `another thread interrupts`() throws {
         let connection = try Connection.inMemory()
         let interrupter = connection.interrupter
         // It may come too early, before there is anything to interrupt: then it comes again.
@@ -78,7 +78,7 @@ import Testing
         thread.wait()
     }
 
-    @Test func switchesAndLimitsStayAsSet() throws {
+    @Test func `switches and limits stay as set`() throws {
         let connection = try Connection.inMemory()
         try connection.set(.views, false)
         try connection.execute("CREATE VIEW v AS SELECT 1")
@@ -89,7 +89,7 @@ import Testing
     }
 
     /// A reader keeps the old file after a rename, and only asking shows it.
-    @Test func noticesThatItsFileWasReplaced() throws {
+    @Test func `notices that its file was replaced`() throws {
         let path = try scratch.database("a.db", "CREATE TABLE t (a)")
         try scratch.database("b.db", "CREATE TABLE t (a); INSERT INTO t VALUES (1)")
         let connection = try Connection(path: path, access: .readWrite)
@@ -104,7 +104,7 @@ import Testing
         #expect(error?.now == "The file was replaced while it was open: close and open \(path) again.")
     }
 
-    @Test func aCheckpointThatCannotFinishIsAnAnswer() throws {
+    @Test func `a checkpoint that cannot finish is an answer`() throws {
         let path = try scratch.database("a.db", "PRAGMA journal_mode = WAL; CREATE TABLE t (a)")
         let reader = try Writer(path)
         reader.execute("BEGIN")

@@ -10,7 +10,7 @@ import Testing
     init() throws { scratch = try Scratch() }
 
     @Test(arguments: [512, 4096, 65536])
-    func saysWhatSQLiteWasTold(pageSize: Int) throws {
+    func `says what SQLite was told`(pageSize: Int) throws {
         let path = try scratch.database(
             "a.db",
             """
@@ -26,7 +26,7 @@ import Testing
         #expect(Int(header.pageCount) * pageSize == (try scratch.size("a.db")))
     }
 
-    @Test func knowsWALMode() throws {
+    @Test func `knows WAL mode`() throws {
         let path = try scratch.database("a.db", "PRAGMA journal_mode = WAL; CREATE TABLE t (a)")
         #expect(try DatabaseHeader(ofOwnFile: path).isWAL)
     }
@@ -40,20 +40,20 @@ import Testing
                 "its header says pages of 257 bytes"
             ),
         ] as [([UInt8], String)])
-    func saysWhyAFileIsNoDatabase(bytes: [UInt8], why: String) throws {
+    func `says why a file is no database`(bytes: [UInt8], why: String) throws {
         let path = try scratch.file("a.db", bytes)
         let error = #expect(throws: MoultError.self) { _ = try DatabaseHeader(ofOwnFile: path) }
         #expect(error?.code == .databaseCorrupt)
         #expect(error?.description == "\(path) is not a SQLite database: \(why)")
     }
 
-    @Test func aDirectoryIsNoDatabase() throws {
+    @Test func `a directory is no database`() throws {
         let error = #expect(throws: MoultError.self) { _ = try DatabaseHeader(ofOwnFile: scratch.path) }
         #expect(error?.why == "it is not a regular file")
     }
 
     @Test(arguments: [-4096, -1, 1, 4096])
-    func aFileThatIsLongerOrShorterThanItsPagesIsRefused(_ difference: Int) throws {
+    func `a file that is longer or shorter than its pages is refused`(_ difference: Int) throws {
         let path = try scratch.database("a.db", "CREATE TABLE t (a); CREATE TABLE u (a)")
         #expect(try scratch.size("a.db") == 3 * 4096)
         #expect(truncate(path, 3 * 4096 + difference) == 0)
@@ -65,7 +65,7 @@ import Testing
 
     /// Reading a live file and closing it drops every POSIX lock that this process has on it: another process may
     /// write in the middle of our transaction. The header through SQLite's own descriptor keeps them.
-    @Test func readingALiveFileDropsItsLocks() throws {
+    @Test func `reading a live file drops its locks`() throws {
         let path = try scratch.database("a.db", "CREATE TABLE t (a)")
         let connection = try Connection(path: path, access: .readWrite)
         let otherWrites = { try? Shell.must(["sqlite3", path, "BEGIN IMMEDIATE"]) }

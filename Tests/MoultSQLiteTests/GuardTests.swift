@@ -16,7 +16,7 @@ import Testing
         try Connection.openGuarded(path: scratch.database("a.db", sql), access: access, deadline: deadline)
     }
 
-    @Test func goldenQueriesRun() throws {
+    @Test func `golden queries run`() throws {
         let connection = try guarded(
             """
             CREATE TABLE food (pk INTEGER PRIMARY KEY, name TEXT CHECK (length(name) > 0), half REAL AS (pk / 2.0));
@@ -51,7 +51,7 @@ import Testing
         ("SELECT fts3_tokenizer('simple')", "the function fts3_tokenizer"),
         ("SELECT randomblob(1000)", "the function randomblob"),
     ])
-    func whatIsNotReadingIsDeniedByName(_ sql: String, _ what: String) throws {
+    func `what is not reading is denied by name`(_ sql: String, _ what: String) throws {
         let connection = try Connection.openGuarded(
             path: scratch.database("a.db", "CREATE TABLE t (a)"), access: .readWrite, deadline: 30)
         let error = #expect(throws: MoultError.self) { try connection.execute(sql) }
@@ -61,7 +61,7 @@ import Testing
     }
 
     /// A view that looks like data, and calls what its maker wants.
-    @Test func aViewCallsNoUnsafeFunction() throws {
+    @Test func `a view calls no unsafe function`() throws {
         let sql = "CREATE VIEW food AS SELECT rtreedepth(x'0003') AS depth"
         let trusting = try Connection(path: scratch.database("a.db", sql), access: .readOnly)
         #expect(try trusting.int("SELECT depth FROM food") == 3)
@@ -72,7 +72,7 @@ import Testing
 
     /// What must be allowed so that R-trees can be read lets nobody write.
     @Test(arguments: ["DELETE FROM my_node", "UPDATE my_node SET a = 2", "INSERT INTO my_node VALUES (3)"])
-    func namesLikeAnRTreesDoNotHelp(_ sql: String) throws {
+    func `names like an r trees do not help`(_ sql: String) throws {
         let path = try scratch.database("a.db", "CREATE TABLE my_node (a); INSERT INTO my_node VALUES (1)")
         let connection = try Connection.openGuarded(path: path, access: .readWrite, deadline: 30)
         let error = #expect(throws: MoultError.self) { try connection.execute(sql) }
@@ -80,7 +80,7 @@ import Testing
         #expect(try connection.query("SELECT a FROM my_node") == [[.integer(1)]])
     }
 
-    @Test func theProgramMayAttachAndTheDatabaseMayNot() throws {
+    @Test func `the program may attach and the database may not`() throws {
         let connection = try guarded("CREATE TABLE t (a)")
         try connection.attach(
             scratch.database("b.db", "CREATE TABLE u (a); INSERT INTO u VALUES (5)"), as: "b", access: .immutable)
@@ -89,7 +89,7 @@ import Testing
         #expect(throws: MoultError.self) { try connection.execute("ATTACH ':memory:' AS c") }
     }
 
-    @Test func aQueryWithoutEndIsStopped() throws {
+    @Test func `a query without end is stopped`() throws {
         let connection = try guarded("CREATE TABLE t (a)", deadline: 0.2)
         let error = #expect(throws: MoultError.self) {
             _ = try connection.int(
@@ -101,7 +101,7 @@ import Testing
     }
 
     /// A small file can keep even the check of its structure busy for minutes.
-    @Test func aCheckConstraintCannotKeepTheCheckBusy() throws {
+    @Test func `a check constraint cannot keep the check busy`() throws {
         let connection = try guarded(
             """
             CREATE TABLE t (a CHECK (length(replace(hex(zeroblob(1000000)), '0', a)) > 0));
@@ -115,14 +115,14 @@ import Testing
         #expect(ContinuousClock.now - start < .seconds(30))
     }
 
-    @Test func aHugeValueIsNotMade() throws {
+    @Test func `a huge value is not made`() throws {
         let connection = try guarded("CREATE VIEW v AS SELECT hex(zeroblob(900000000)) AS a")
         let error = #expect(throws: MoultError.self) { _ = try connection.query("SELECT a FROM v") }
         #expect(error?.sqlite?.resultCode == .tooBig)
     }
 
     @Test(arguments: [0, 1, 4095, 4096 * 3])
-    func aFileThatIsNotItsPagesIsRefusedBeforeTheFirstQuery(_ size: Int) throws {
+    func `a file that is not its pages is refused before the first query`(_ size: Int) throws {
         let path = try scratch.database("a.db", "CREATE TABLE t (a)")
         #expect(truncate(path, size) == 0)
         let error = #expect(throws: MoultError.self) {
@@ -133,7 +133,7 @@ import Testing
     }
 
     /// An inner deadline may be shorter than the guard's own, and never longer.
-    @Test func theEarlierDeadlineCounts() throws {
+    @Test func `the earlier deadline counts`() throws {
         let forever = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
         let connection = try guarded("CREATE TABLE t (a)", deadline: 0.4)
         let inner = #expect(throws: MoultError.self) {

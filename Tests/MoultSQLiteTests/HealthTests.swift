@@ -8,7 +8,7 @@ import Testing
 
     init() throws { scratch = try Scratch() }
 
-    @Test func aSoundDatabaseHasNoFindings() throws {
+    @Test func `a sound database has no findings`() throws {
         let path = try scratch.database(
             "a.db", "CREATE TABLE t (a, b); CREATE INDEX i ON t (a); INSERT INTO t VALUES (1, 2)")
         let connection = try Connection(path: path, access: .readOnly)
@@ -18,7 +18,7 @@ import Testing
     }
 
     /// The index was made on `a` and says that it is on `b`: only a look-up of each row notices.
-    @Test func onlyTheIntegrityCheckLooksRowsUpInIndexes() throws {
+    @Test func `only the integrity check looks rows up in indexes`() throws {
         let path = try scratch.database(
             "a.db",
             """
@@ -31,7 +31,7 @@ import Testing
         #expect(try connection.integrityCheck() == ["row 1 missing from index i"])
     }
 
-    @Test func aDamagedPageIsAFinding() throws {
+    @Test func `a damaged page is a finding`() throws {
         let path = try scratch.database(
             "a.db", "CREATE TABLE t (a); INSERT INTO t VALUES (zeroblob(100)), (zeroblob(100))")
         // Page 2 is the table's only leaf; its count of cells is at byte 3.
@@ -40,7 +40,7 @@ import Testing
         #expect(findings.contains { $0.contains("btreeInitPage() returns error code 11") })
     }
 
-    @Test func aTableThatTwoNamesShareIsAFinding() throws {
+    @Test func `a table that two names share is a finding`() throws {
         let path = try scratch.database(
             "a.db",
             """
@@ -52,12 +52,12 @@ import Testing
         #expect(findings.contains { $0.contains("Page 3 is never used") })
     }
 
-    @Test func whatIsNoDatabaseIsAFinding() throws {
+    @Test func `what is no database is a finding`() throws {
         let path = try scratch.file("a.db", Array(repeating: UInt8(ascii: "x"), count: 4096))
         #expect(try Connection(path: path, access: .readOnly).quickCheck() == ["file is not a database"])
     }
 
-    @Test func rowsWithoutTheirParentAreFindings() throws {
+    @Test func `rows without their parent are findings`() throws {
         let path = try scratch.database(
             "a.db",
             """
@@ -75,7 +75,7 @@ import Testing
         #expect(try connection.foreignKeyCheck(limit: 2).count == 2)
     }
 
-    @Test func checksAnAttachedDatabase() throws {
+    @Test func `checks an attached database`() throws {
         try scratch.database("b.db", "CREATE TABLE t (a); INSERT INTO t VALUES (1)")
         try scratch.damage("b.db", at: 4096 + 3, with: [0xff, 0xff])
         let connection = try Connection(path: scratch.database("a.db", "CREATE TABLE t (a)"), access: .readOnly)
@@ -85,7 +85,7 @@ import Testing
     }
 
     /// SQLite does not load the CHECK constraints of a database that it cannot write.
-    @Test func checkConstraintsNeedWriteAccess() throws {
+    @Test func `check constraints need write access`() throws {
         let path = try scratch.database(
             "a.db",
             "CREATE TABLE t (a CHECK (a > 0)); PRAGMA ignore_check_constraints = 1; INSERT INTO t VALUES (-1)")

@@ -71,7 +71,7 @@ import Testing
     }
 
     @Test(arguments: State.allCases)
-    func seesAllRowsAndLeavesNoTrace(_ state: State) throws {
+    func `sees all rows and leaves no trace`(_ state: State) throws {
         let writer = try prepare(state)
         let before = try Tree(scratch.path("d"))
         let rows = try LockFreeReader.into(path, deadline: 10) { connection, way in
@@ -84,7 +84,7 @@ import Testing
     }
 
     @Test(.enabled(if: geteuid() == 0, "mounting needs root"), arguments: State.allCases)
-    func worksWhereNothingCanBeWritten(_ state: State) throws {
+    func `works where nothing can be written`(_ state: State) throws {
         let writer = try prepare(state)
         try Files.makeDirectory(scratch.path("m"))
         try Shell.must(["mount", "--bind", scratch.path("d"), scratch.path("m")])
@@ -100,7 +100,7 @@ import Testing
         withExtendedLifetime(writer) {}
     }
 
-    @Test func findsTheSidecarsBehindALink() throws {
+    @Test func `finds the sidecars behind a link`() throws {
         let writer = try prepare(.walWithoutSharedMemory)
         try Files.symlink(to: "d/a.db", at: scratch.path("link.db"))
         #expect(
@@ -112,7 +112,7 @@ import Testing
     }
 
     /// What the ordinary ways do instead: the one writes, the other does not see.
-    @Test func readOnlyLeavesSidecarsAndImmutableOverlooksThem() throws {
+    @Test func `read only leaves sidecars and immutable overlooks them`() throws {
         let writer = try prepare(.walClosed)
         let connection = try Connection(path: path, access: .readOnly)
         #expect(try connection.int("SELECT count(*) FROM t") == 505)
@@ -126,7 +126,7 @@ import Testing
         withExtendedLifetime(other) {}
     }
 
-    @Test func namesAHotJournalAndLeavesIt() throws {
+    @Test func `names a hot journal and leaves it`() throws {
         let writer = try prepare(.rollbackIdle)
         writer.execute("PRAGMA cache_size = 1")
         writer.execute("BEGIN")
@@ -140,7 +140,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1])
-    func aFileOfNoPagesKeepsItsSidecars(_ size: Int) throws {
+    func `a file of no pages keeps its sidecars`(_ size: Int) throws {
         let writer = try prepare(.walWithoutSharedMemory)
         #expect(truncate(path, size) == 0)
         let before = try Tree(scratch.path("d"))
@@ -153,7 +153,7 @@ import Testing
 
     /// Without a lock that keeps writers out, what was read may be a mix.
     @Test(arguments: [State.walClosed, .walWithoutSharedMemory])
-    func saysThatSomebodyWroteMeanwhile(_ state: State) throws {
+    func `says that somebody wrote meanwhile`(_ state: State) throws {
         let writer = try prepare(state)
         let error = #expect(throws: MoultError.self) {
             try LockFreeReader.into(path) { connection, _ in
@@ -169,7 +169,7 @@ import Testing
     }
 
     /// The lock by hand: whoever writes the file itself has to wait until the look is over.
-    @Test func keepsRollbackWritersOut() throws {
+    @Test func `keeps rollback writers out`() throws {
         let writer = try prepare(.walClosed)
         try LockFreeReader.into(path) { connection, way in
             #expect(way == .closed)

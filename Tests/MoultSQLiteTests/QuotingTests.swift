@@ -11,18 +11,18 @@ import Testing
             .real(.infinity), .real(-.infinity), .text(""), .text("it's \"x\" \u{1F36E}"), .text("a\u{0}b"), .blob([]),
             .blob([0, 127, 255]),
         ] as [Value])
-    func aLiteralIsReadBackAsTheValue(_ value: Value) throws {
+    func `a literal is read back as the value`(_ value: Value) throws {
         let connection = try Connection.inMemory()
         #expect(try connection.scalar("SELECT \(quoteLiteral(value))") == value)
         #expect("\(value)" == quoteLiteral(value))
     }
 
-    @Test func notANumberIsNull() {
+    @Test func `not a number is null`() {
         #expect(quoteLiteral(.real(.nan)) == "NULL")
     }
 
     @Test(arguments: ["desc", "a b", "a\"b", "[x]", "'", "ü", ""])
-    func anIdentifierIsReadBackAsTheName(_ name: String) throws {
+    func `an identifier is read back as the name`(_ name: String) throws {
         let connection = try Connection.inMemory()
         try connection.withStatement("SELECT 1 AS \(quoteIdentifier(name))") { #expect($0.columnName(0) == name) }
     }

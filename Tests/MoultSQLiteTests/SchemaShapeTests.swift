@@ -77,7 +77,7 @@ struct SchemaPair: CustomTestStringConvertible, Sendable {
             "statistics", "CREATE TABLE t (a); CREATE INDEX i ON t (a)",
             "CREATE TABLE t (a); CREATE INDEX i ON t (a); INSERT INTO t VALUES (1); ANALYZE"),
     ])
-    func theSameShape(_ pair: SchemaPair) throws {
+    func `the same shape`(_ pair: SchemaPair) throws {
         let (first, second) = (try SchemaShape(madeBy: pair.first), try SchemaShape(madeBy: pair.second))
         #expect(first.canonicalText == second.canonicalText)
         #expect(first.diff(against: second) == [])
@@ -150,7 +150,7 @@ struct SchemaPair: CustomTestStringConvertible, Sendable {
         SchemaPair("a view or a table", "CREATE TABLE t (a)", "CREATE VIEW t AS SELECT 1 AS a"),
         SchemaPair("case of a declared name", "CREATE TABLE t (name)", "CREATE TABLE t (Name)"),
     ])
-    func anotherShape(_ pair: SchemaPair) throws {
+    func `another shape`(_ pair: SchemaPair) throws {
         let (first, second) = (try SchemaShape(madeBy: pair.first), try SchemaShape(madeBy: pair.second))
         #expect(first != second)
         #expect(first.canonicalText != second.canonicalText)
@@ -158,7 +158,7 @@ struct SchemaPair: CustomTestStringConvertible, Sendable {
         #expect(second.diff(against: first) != [])
     }
 
-    @Test func saysInWordsWhatDiffers() throws {
+    @Test func `says in words what differs`() throws {
         let found = try SchemaShape(
             madeBy: """
                 CREATE TABLE food (pk INTEGER PRIMARY KEY, name INTEGER, note TEXT);
@@ -186,7 +186,7 @@ struct SchemaPair: CustomTestStringConvertible, Sendable {
     }
 
     /// The first line counts the formats: a fingerprint in a manifest must not change with the program.
-    @Test func theCanonicalTextStaysAsItIs() throws {
+    @Test func `the canonical text stays as it is`() throws {
         let shape = try SchemaShape(
             madeBy: """
                 CREATE TABLE food ("pk" INTEGER PRIMARY KEY NOT NULL, "desc" TEXT COLLATE NOCASE DEFAULT 'none',
@@ -218,7 +218,7 @@ struct SchemaPair: CustomTestStringConvertible, Sendable {
     }
 
     /// Another program writes the schema down and makes it anew.
-    @Test func survivesADumpByTheSQLiteShell() throws {
+    @Test func `survives a dump by the SQLite shell`() throws {
         let path = try scratch.database(
             "a.db",
             """
@@ -235,7 +235,7 @@ struct SchemaPair: CustomTestStringConvertible, Sendable {
         #expect(shapes[0].tables.map(\.name) == ["t", "we ird"])
     }
 
-    @Test func tablesCanBeIgnored() throws {
+    @Test func `tables can be ignored`() throws {
         let connection = try Connection.inMemory()
         try connection.execute("CREATE TABLE t (a)")
         let before = try SchemaShape(of: connection)
@@ -245,7 +245,7 @@ struct SchemaPair: CustomTestStringConvertible, Sendable {
         #expect(try SchemaShape(of: connection, ignoring: ["marker"]) == before)
     }
 
-    @Test func readsTheIdentityOfAnAttachedDatabaseUnderTheGuard() throws {
+    @Test func `reads the identity of an attached database under the guard`() throws {
         let sql = "CREATE TABLE t (a); CREATE VIRTUAL TABLE w USING fts5 (b)"
         let connection = try Connection.openGuarded(
             path: scratch.database("a.db", "CREATE TABLE t (a)"), access: .immutable, deadline: 30)

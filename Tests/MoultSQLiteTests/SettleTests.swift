@@ -14,7 +14,7 @@ import Testing
 
     /// What crashes and journal modes leave beside a database.
     @Test(arguments: ["WAL", "PERSIST", "TRUNCATE", "DELETE"], [true, false])
-    func oneFileRemainsWithAllCommittedRows(_ mode: String, crashes: Bool) throws {
+    func `one file remains with all committed rows`(_ mode: String, crashes: Bool) throws {
         let writer = try Writer(path)
         writer.execute("PRAGMA journal_mode = \(mode)")
         writer.execute("CREATE TABLE t (a)")
@@ -39,7 +39,7 @@ import Testing
     }
 
     /// What people do instead: the rows that no checkpoint has copied are gone.
-    @Test func deletingTheWALByHandLosesCommittedRows() throws {
+    @Test func `deleting the WAL by hand loses committed rows`() throws {
         let writer = try Writer(path)
         writer.execute("PRAGMA journal_mode = WAL")
         writer.execute("CREATE TABLE t (a)")
@@ -51,7 +51,7 @@ import Testing
     }
 
     @Test(arguments: ["SELECT * FROM t", "BEGIN IMMEDIATE"])
-    func whoeverHasItOpenIsInTheWay(_ sql: String) throws {
+    func `whoever has it open is in the way`(_ sql: String) throws {
         let writer = try Writer(path)
         writer.execute("PRAGMA journal_mode = WAL")
         writer.execute("CREATE TABLE t (a)")
@@ -64,7 +64,7 @@ import Testing
         #expect(writer.execute("SELECT * FROM t") == "ok")
     }
 
-    @Test func listsTheSidecarsThatAreThere() throws {
+    @Test func `lists the sidecars that are there`() throws {
         let writer = try Writer(path)
         #expect(try Sidecars.of(path).isEmpty)
         writer.execute("PRAGMA journal_mode = WAL")

@@ -9,7 +9,7 @@ import Testing
     init() throws { connection = try Connection.inMemory() }
 
     /// The way of a bulk import: one statement, bytes of the caller's own buffer, nothing allocated for a row.
-    @Test func bindsBorrowedBytes() throws {
+    @Test func `binds borrowed bytes`() throws {
         try connection.execute("CREATE TABLE t (a, b, c)")
         let line = Array("bread|rye|12".utf8)
         try connection.withStatement("INSERT INTO t VALUES (?, ?, ?)") { statement in
@@ -31,7 +31,7 @@ import Testing
     }
 
     /// A buffer without bytes may have no address, and SQLite would take that for NULL.
-    @Test func emptyIsNotNull() throws {
+    @Test func `empty is not null`() throws {
         let empty = UnsafeRawBufferPointer(start: nil, count: 0)
         try connection.withStatement("SELECT typeof(?), typeof(?), typeof(?), typeof(?), typeof(?), ?") { statement in
             try statement.bindText(borrowing: empty, at: 1)
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test func lendsColumnsWithoutCopies() throws {
+    @Test func `lends columns without copies`() throws {
         try connection.withStatement("SELECT 'naïve' AS word, x'00ff' AS raw, NULL, 1.5, 7") { statement in
             let names = statement.columnNames
             #expect(names == ["word", "raw", "NULL", "1.5", "7"])
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test func knowsItsTextAndWhatFollows() throws {
+    @Test func `knows its text and what follows`() throws {
         try connection.withStatement(" SELECT :a, $b ; SELECT 2") { statement in
             #expect(statement.sql == " SELECT :a, $b ;")
             #expect(statement.tail == " SELECT 2")
@@ -87,18 +87,18 @@ import Testing
         ("SELECT 1\u{0}", "it has a NUL character"),
         ("SELEKT", "near \"SELEKT\": syntax error (SQLITE_ERROR) in: SELEKT"),
     ])
-    func aQueryIsOneWholeStatement(_ sql: String, _ why: String) {
+    func `a query is one whole statement`(_ sql: String, _ why: String) {
         let error = #expect(throws: MoultError.self) { _ = try connection.query(sql) }
         #expect(error?.why == why)
     }
 
     @Test(arguments: ["SELECT 1;", "SELECT 1; -- done", "; ; SELECT 1 ;; /* done */ ;"])
-    func whatIsNoStatementMayFollow(_ sql: String) throws {
+    func `what is no statement may follow`(_ sql: String) throws {
         #expect(try connection.int(sql) == 1)
     }
 
     /// Bound values may be somebody's data.
-    @Test func errorsDoNotTellBoundValues() throws {
+    @Test func `errors do not tell bound values`() throws {
         try connection.execute("CREATE TABLE t (a UNIQUE)")
         let insert = { try connection.query("INSERT INTO t VALUES (?)", [.text("secret")]) }
         _ = try insert()
@@ -112,7 +112,7 @@ import Testing
     }
 
     /// The row comes before the commit, which fails: the one value that was asked for must not hide that.
-    @Test func aScalarThatCannotBeCommittedIsAnError() throws {
+    @Test func `a scalar that cannot be committed is an error`() throws {
         try connection.execute(
             """
             PRAGMA foreign_keys = ON; CREATE TABLE p (id INTEGER PRIMARY KEY);
@@ -122,13 +122,13 @@ import Testing
         #expect(try connection.scalar("SELECT count(*) FROM c") == .integer(0))
     }
 
-    @Test func anIntegerIsAnInteger() throws {
+    @Test func `an integer is an integer`() throws {
         #expect(throws: MoultError.self) { _ = try connection.int("SELECT 'a'") }
         #expect(throws: MoultError.self) { _ = try connection.int("SELECT 1 WHERE 0") }
         #expect(try connection.scalar("SELECT 1 WHERE 0") == nil)
     }
 
-    @Test func aPrimaryCodeMatchesItsExtendedOnes() {
+    @Test func `a primary code matches its extended ones`() {
         func isBusy(_ code: ResultCode) -> Bool { if case .busy = code { true } else { false } }
         #expect(isBusy(.busy))
         #expect(isBusy(.busySnapshot))

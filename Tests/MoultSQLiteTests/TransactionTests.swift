@@ -16,7 +16,7 @@ import Testing
 
     private struct Stop: Error {}
 
-    @Test func commitsWhatReturnsAndRollsBackWhatThrows() throws {
+    @Test func `commits what returns and rolls back what throws`() throws {
         #expect(try connection.transaction(.immediate) { try connection.execute("INSERT INTO t VALUES (1)") } == ())
         #expect(throws: Stop.self) {
             try connection.transaction(.immediate) {
@@ -29,14 +29,14 @@ import Testing
     }
 
     @Test(arguments: [(TransactionKind.immediate, false), (.exclusive, false), (.deferred, true)])
-    func takesItsLockWhenItSays(_ kind: TransactionKind, othersMayWrite: Bool) throws {
+    func `takes its lock when it says`(_ kind: TransactionKind, othersMayWrite: Bool) throws {
         let writer = try Writer(scratch.path("a.db"))
         try connection.transaction(kind) {
             #expect((writer.execute("INSERT INTO t VALUES (9)") == "ok") == othersMayWrite)
         }
     }
 
-    @Test func aLockHeldElsewhereMeansTryLater() throws {
+    @Test func `a lock held elsewhere means try later`() throws {
         let writer = try Writer(scratch.path("a.db"))
         writer.execute("BEGIN IMMEDIATE")
         let error = #expect(throws: MoultError.self) { try connection.transaction(.immediate) {} }
@@ -47,7 +47,7 @@ import Testing
     }
 
     /// A reader keeps the commit from taking its lock: nothing of the transaction may stay.
-    @Test func aCommitThatFailsIsRolledBack() throws {
+    @Test func `a commit that fails is rolled back`() throws {
         let reader = try Writer(scratch.path("a.db"))
         reader.execute("BEGIN")
         reader.execute("SELECT * FROM t")

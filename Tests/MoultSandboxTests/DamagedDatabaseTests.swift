@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test(arguments: 0..<8)
-    func damageIsFoundAndNothingFalls(round: Int) throws {
+    func `damage is found and nothing falls`(round: Int) throws {
         let examined = try Examined(Self.sql)
         let sound = try #require(try Files.read(examined.exam.path, limit: 1 << 24))
         #expect(try examined.report().findings == [])

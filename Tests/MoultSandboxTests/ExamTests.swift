@@ -12,7 +12,7 @@ import Testing
         INSERT INTO food VALUES(1, 'rye'), (2, 'oats');
         """
 
-    @Test func soundDatabaseAnswers() throws {
+    @Test func `sound database answers`() throws {
         var examined = try Examined(Self.sql)
         let old = examined.scratch.path("old.db")
         try Shell.must(["sqlite3", old], input: "CREATE TABLE food(id); INSERT INTO food VALUES(1);")
@@ -44,7 +44,7 @@ import Testing
     }
 
     /// More than there are processors, in the order in which they were asked for.
-    @Test func severalAtOnce() throws {
+    @Test func `several at once`() throws {
         let all = try (1...7).map { number in
             try Examined(
                 "CREATE TABLE t(x); WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(number)) INSERT INTO t SELECT i FROM n;"
@@ -63,12 +63,12 @@ import Testing
     }
 
     /// An older moult beside an app is of no use for this.
-    @Test func whoKnowsNoExamsIsNotNeeded() throws {
+    @Test func `who knows no exams is not needed`() throws {
         let examined = try Examined(Self.sql)
         #expect(try examined.report(by: examined.impostor("exit 64")).findings == [])
     }
 
-    @Test func whoStopsItIsHeard() throws {
+    @Test func `who stops it is heard`() throws {
         struct Stop: Error {}
         let examined = try Examined(Self.sql)
         let examiner = try Validator.process(examined.impostor("sleep 1000"))
@@ -78,7 +78,7 @@ import Testing
     }
 
     /// A statement that sorts more than fits into memory puts it aside where it may.
-    @Test func sortingMayUseTheDisk() throws {
+    @Test func `sorting may use the disk`() throws {
         let examined = try Examined(
             """
             CREATE TABLE t(x);

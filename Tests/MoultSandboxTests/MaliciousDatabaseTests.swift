@@ -68,7 +68,7 @@ import Testing
     }
 
     #if !SANITIZED  // That needs the limit of memory.
-        @Test func memoryIsLimited() throws {
+        @Test func `memory is limited`() throws {
             let columns = (0..<40).map { _ in "hex(zeroblob(30000000))" }.joined(separator: ", ")
             try queryIsAnsweredWithWhyNot(
                 harm: Harm(
@@ -78,7 +78,7 @@ import Testing
     #endif
 
     /// One call of a function, in which SQLite asks nobody whether the time is over.
-    @Test func onlyTheProcessorEndsIt() throws {
+    @Test func `only the processor ends it`() throws {
         var examined = try Examined("CREATE TABLE t(x);", depth: .header)
         examined.exam.queries = ["SELECT instr(zeroblob(60000000), CAST(zeroblob(30000000) || x'01' AS BLOB))"]
         examined.exam.deadline = 1
@@ -87,7 +87,7 @@ import Testing
     }
 
     /// What is put aside while sorting may not fill the disk.
-    @Test func diskIsNotFilled() throws {
+    @Test func `disk is not filled`() throws {
         var examined = try Examined("CREATE TABLE t(x);", depth: .header)
         examined.exam.queries = [
             "SELECT count(*) FROM (\(Self.endless) SELECT DISTINCT i || hex(zeroblob(100000)) FROM n)"
@@ -97,7 +97,7 @@ import Testing
     }
 
     /// A constraint that a check of the file computes for each row.
-    @Test func constraintIsNoWayToKeepItBusy() throws {
+    @Test func `constraint is no way to keep it busy`() throws {
         var examined = try Examined(
             """
             CREATE TABLE t(x, CHECK(length(replace(hex(zeroblob(400000)), '00', printf('%.20c', x))) > 0));
@@ -128,7 +128,7 @@ import Testing
         End(script: "echo '{\"rows\":3}'", why: "rows of its answer must be a list of objects, is a whole number"),
         End(script: "exec sleep 1000", why: "it did not end in time"),
     ])
-    func endOfTheProcessIsARefusal(end: End) throws {
+    func `end of the process is a refusal`(end: End) throws {
         var examined = try Examined("CREATE TABLE t(x);")
         examined.exam.deadline = 0
         let program = try examined.impostor("cd \(examined.scratch.path)\n\(end.script)")
@@ -136,7 +136,7 @@ import Testing
         #expect(try Files.list(examined.scratch.path) == ["food.db", "impostor"])
     }
 
-    @Test func whoInterruptsAllInterruptsIt() throws {
+    @Test func `who interrupts all interrupts it`() throws {
         let examined = try Examined("CREATE TABLE t(x);")
         let program = try examined.impostor("kill -INT $$")
         let error = #expect(throws: MoultError.self) { try examined.report(by: program) }

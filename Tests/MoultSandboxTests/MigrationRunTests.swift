@@ -31,7 +31,7 @@ import Testing
         try Validator.process(program ?? BuiltMoult.path()).try(trial, scratch: scratch.path("aside")) {}
     }
 
-    @Test(arguments: ["delete", "wal"]) func whatTheyComeToIsTold(mode: String) throws {
+    @Test(arguments: ["delete", "wal"]) func `what they come to is told`(mode: String) throws {
         try Shell.must(["sqlite3", scratch.path("copy/user.db"), "PRAGMA journal_mode=\(mode)"])
         let report = try report(
             trial("ALTER TABLE note ADD COLUMN done; DELETE FROM note WHERE text = 'mine'; CREATE TABLE x(y)"))
@@ -49,13 +49,13 @@ import Testing
         #expect(try Files.list(scratch.path) == ["2.sql", "copy", "template.db"])
     }
 
-    @Test func whatTheTemplateHasBesidesIsTold() throws {
+    @Test func `what the template has besides is told`() throws {
         let report = try report(trial("ALTER TABLE note ADD COLUMN finished"))
         #expect(report.lack == "table note: column \"done\" missing")
     }
 
     /// A statement that stays in one function asks nobody whether its time is over.
-    @Test func theProcessorEndsIt() throws {
+    @Test func `the processor ends it`() throws {
         var trial = try trial("SELECT instr(zeroblob(60000000), CAST(zeroblob(30000000) || x'01' AS BLOB))")
         trial.deadline = 1
         let error = #expect(throws: MoultError.self) { try report(trial) }
@@ -66,7 +66,7 @@ import Testing
         #expect(try Files.list(scratch.path) == ["2.sql", "copy", "template.db"])
     }
 
-    @Test func oneWithoutEndIsStopped() throws {
+    @Test func `one without end is stopped`() throws {
         var trial = try trial(
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) INSERT INTO note SELECT i, 1 FROM n")
         trial.deadline = 1
@@ -83,7 +83,7 @@ import Testing
         ("kill -XFSZ $$", "it wanted more room on the disk than four times the database's size"),
         ("echo '{}'", "applicationID of its answer is missing"),
     ])
-    func endOfTheProcessIsARefusal(script: String, why: String) throws {
+    func `end of the process is a refusal`(script: String, why: String) throws {
         let path = scratch.path("impostor")
         try Files.writeNew(Array("#!/bin/sh\n\(script)\n".utf8), to: path, mode: 0o755)
         let error = #expect(throws: MoultError.self) { try report(trial("SELECT 1"), by: path) }

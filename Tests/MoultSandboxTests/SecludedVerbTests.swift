@@ -83,7 +83,7 @@ import Testing
     }
 
     @Test(arguments: ["inspect bomb.db", "diff bomb.db good.db", "diff good.db bomb.db --html page"])
-    func whatHasNoEndIsEnded(verb: String) throws {
+    func `what has no end is ended`(verb: String) throws {
         // The command allows a minute; a shorter time of the user's counts, too.
         let ended = try harmless("ulimit -S -t 2; moult \(verb)")
         #expect(ended.status == 3)
@@ -98,7 +98,7 @@ import Testing
         #expect(ended.output == "")
     }
 
-    @Test func deepPlanHasAnEndToo() throws {
+    @Test func `deep plan has an end too`() throws {
         try release(spoilt: "os.replace('bomb.db', work + '/food.db')")
         let ended = try harmless("ulimit -S -t 3; moult plan --deep rel/test-2.0.0.json")
         #expect(ended.status == 3)
@@ -107,7 +107,7 @@ import Testing
 
     /// SQLite falls, made here by a signal at the moment when the other process confines itself.
     @Test(arguments: ["inspect good.db", "diff good.db bomb.db", "plan --deep rel/test-2.0.0.json"])
-    func fallOfSQLiteIsARefusal(verb: String) throws {
+    func `fall of SQLite is a refusal`(verb: String) throws {
         if verb.hasPrefix("plan") { try release(spoilt: "") }
         let wrapper = "strace -f -qq -o trace -e trace=prctl -e inject=prctl:signal=SEGV"
         let ended = try harmless("\(wrapper) moult \(verb)")
@@ -123,7 +123,7 @@ import Testing
         "cp good.db x.db && printf '\\377\\377' | dd of=x.db bs=1 seek=4100 conv=notrunc status=none",
         "cp good.db x.db && dd if=/dev/urandom of=x.db bs=1 seek=100 count=4000 conv=notrunc status=none",
     ])
-    func damageIsTold(spoil: String) throws {
+    func `damage is told`(spoil: String) throws {
         try Shell.must(["sh", "-ec", spoil], in: scratch.path)
         for verb in ["inspect x.db", "diff x.db good.db", "diff good.db x.db"] {
             let ended = try harmless("moult \(verb)")
@@ -133,7 +133,7 @@ import Testing
     }
 
     /// The command itself opens nothing of it; who does has confined himself before SQLite is there.
-    @Test func onlyAConfinedProcessOpensIt() throws {
+    @Test func `only a confined process opens it`() throws {
         let ended = try harmless("strace -f -qq -o trace -e trace=openat,prctl moult inspect good.db")
         #expect(ended.status == 0, "\(ended.errors)")
         let lines = try Shell.must(["cat", scratch.path("trace")]).split(separator: "\n").map { String($0) }
@@ -146,7 +146,7 @@ import Testing
         #expect(opened.contains { $0 > confined })
     }
 
-    @Test func whatAUserWantsIsDoneToBoth() throws {
+    @Test func `what a user wants is done to both`() throws {
         // Threads of tests block signals, and what they start inherits that.
         let script = """
             import os, signal, subprocess, time
@@ -165,7 +165,7 @@ import Testing
     }
 
     /// The page is written where the user wants it, by the command itself.
-    @Test func pageIsMade() throws {
+    @Test func `page is made`() throws {
         let ended = try run("moult diff bomb.db bomb.db --html same.html; moult diff good.db bomb.db --html page; true")
         #expect(ended.status == 0)
         #expect(try Files.facts(scratch.path("same.html"))?.kind == .file)

@@ -19,7 +19,7 @@ import Testing
 
     private func sqlite(_ sql: String) throws -> String { try Shell.must(["sqlite3", path, sql]) }
 
-    @Test func isFreshOnceAndReadyThen() throws {
+    @Test func `is fresh once and ready then`() throws {
         #expect(try Store.cache(at: path, schema: Self.schema) == .fresh("it was not there"))
         _ = try sqlite("INSERT INTO thumb(image) VALUES(x'01')")
         let same = "create index \"by_image\" on thumb ( image )"
@@ -30,7 +30,7 @@ import Testing
         #expect(try Files.list(scratch.path) == ["thumbs.db"])
     }
 
-    @Test func anotherSchemaBeginsAnew() throws {
+    @Test func `another schema begins anew`() throws {
         _ = try Store.cache(at: path, schema: Self.schema)
         _ = try sqlite("PRAGMA journal_mode = WAL; INSERT INTO thumb(image) VALUES(x'01')")
         let next = Self.schema + "ALTER TABLE thumb ADD COLUMN width INTEGER;"
@@ -42,7 +42,7 @@ import Testing
         #expect(try Files.list(scratch.path) == ["thumbs.db"])
     }
 
-    @Test func theNumbersCountIfTheSchemaSetsThem() throws {
+    @Test func `the numbers count if the schema sets them`() throws {
         let numbered = Self.schema + "PRAGMA user_version = 4; PRAGMA application_id = 77;"
         _ = try Store.cache(at: path, schema: numbered)
         #expect(try sqlite("PRAGMA user_version; PRAGMA application_id") == "4\n77\n")
@@ -53,7 +53,7 @@ import Testing
     }
 
     @Test(arguments: Broken.allCases)
-    func whatCannotBeToldBeginsAnew(_ broken: Broken) throws {
+    func `what cannot be told begins anew`(_ broken: Broken) throws {
         _ = try Store.cache(at: path, schema: Self.schema)
         _ = try sqlite(
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300) INSERT INTO thumb(image) SELECT zeroblob(50) FROM n"
@@ -69,7 +69,7 @@ import Testing
         #expect(try Store.cache(at: path, schema: Self.schema) == .ready)
     }
 
-    @Test func aFailureToRemoveIsAnError() throws {
+    @Test func `a failure to remove is an error`() throws {
         _ = try Store.cache(at: path, schema: Self.schema)
         guard try Shell.run(["chattr", "+i", path]).status == 0 else { return }
         defer { _ = try? Shell.run(["chattr", "-i", path]) }
@@ -79,14 +79,14 @@ import Testing
         #expect(try sqlite("SELECT count(*) FROM thumb") == "0\n")
     }
 
-    @Test func aSchemaThatIsNoSQLIsAnErrorOfItsOwn() throws {
+    @Test func `a schema that is no SQL is an error of its own`() throws {
         let error = #expect(throws: MoultError.self) { try Store.cache(at: path, schema: "CREATE TABEL thumb(x)") }
         #expect(error?.what == "the schema of a cache cannot be made")
         #expect(try Files.list(scratch.path).isEmpty)
     }
 
     /// What a crash in the middle left is gone with the next call.
-    @Test func leftoversAreRemoved() throws {
+    @Test func `leftovers are removed`() throws {
         for name in [".thumbs.db.moult-new", ".thumbs.db.moult-old", ".thumbs.db.moult-old-wal"] {
             try Files.writeNew(Array("rubbish".utf8), to: scratch.path(name))
         }
@@ -95,7 +95,7 @@ import Testing
     }
 
     /// Many at once: exactly one of them finds it fresh, and all rows written after that stay.
-    @Test func onlyOneOfManyBeginsAnew() async throws {
+    @Test func `only one of many begins anew`() async throws {
         try Files.writeNew(Array("no database".utf8), to: path)
         let path = path
         let states = try await withThrowingTaskGroup(of: CacheState.self) { group in

@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test func isMadeFromTheReleaseAndKeptWhileItFits() throws {
+    @Test func `is made from the release and kept while it fits`() throws {
         try store.update(to: release("1.0.0", 1, Self.one))
         _ = try sqlite("INSERT INTO thumb(image) VALUES(x'01')")
         let inode = try Files.facts(path)?.inode
@@ -56,7 +56,7 @@ import Testing
         #expect(try sets().isEmpty)
     }
 
-    @Test func anotherSchemaSetsTheWholeSetAside() throws {
+    @Test func `another schema sets the whole set aside`() throws {
         try store.update(to: release("1.0.0", 1, Self.one))
         // Rows that are in the WAL only, as a killed app leaves them.
         try Shell.must([
@@ -103,7 +103,7 @@ import Testing
     ]
 
     @Test(arguments: broken)
-    func whatCannotBeUsedIsSetAside(_ broken: (name: String, make: String)) throws {
+    func `what cannot be used is set aside`(_ broken: (name: String, make: String)) throws {
         try store.update(to: release("1.0.0", 1, Self.one))
         try Shell.must(
             [
@@ -128,7 +128,7 @@ import Testing
         #expect(try names.map { try Files.facts("\(set)/\($0)")?.size } == sizes)
     }
 
-    @Test func aHotJournalIsNoReasonToDropIt() throws {
+    @Test func `a hot journal is no reason to drop it`() throws {
         try store.update(to: release("1.0.0", 1, Self.one))
         _ = try sqlite("INSERT INTO thumb(image) VALUES(x'01')")
         try Shell.must([
@@ -162,7 +162,7 @@ import Testing
             ("PRAGMA user_version = 5; PRAGMA application_id = 7", nil),
             ("PRAGMA user_version = 8; PRAGMA application_id = 7", nil),
         ] as [(String, String?)])
-    func theNumbersMustFitToo(sql: String, why: String?) throws {
+    func `the numbers must fit too`(sql: String, why: String?) throws {
         try store.update(to: release("1.0.0", 1, Self.one))
         _ = try sqlite(sql)
         let compatible = JSON.Member(
@@ -174,7 +174,7 @@ import Testing
     }
 
     /// Who holds a lock works with the cache, and is named; when it is gone the update works.
-    @Test func aLockedCacheIsReplacedLater() throws {
+    @Test func `a locked cache is replaced later`() throws {
         try store.update(to: release("1.0.0", 1, Self.one))
         let stuck = try Background([
             "python3", "-c",
@@ -196,7 +196,7 @@ import Testing
         #expect(try fresh == "0|id,image,width\n")
     }
 
-    @Test func aCacheWithoutAFingerprintIsRefusedByName() throws {
+    @Test func `a cache without a fingerprint is refused by name`() throws {
         var source = ReleaseMaker.Source.reference("thumbs", Self.one)
         source.kind = "cache"
         let manifest = try maker.make("1.0.0", sequence: 1, [source])
@@ -205,7 +205,7 @@ import Testing
         #expect(error?.what == "databases.thumbs.identity.schema is missing")
     }
 
-    @Test func whatPeopleWroteDoesNotBecomeACache() throws {
+    @Test func `what people wrote does not become a cache`() throws {
         try store.update(to: maker.make("1.0.0", sequence: 1, [.user("thumbs", "CREATE TABLE note(text);")]))
         let before = try Tree(root, skipping: [".moult/history.jsonl", ".moult/transactions"])
         let next = try release("2.0.0", 2, Self.one)
@@ -215,7 +215,7 @@ import Testing
     }
 
     /// A file that cannot be removed is an error, and everything is as it was.
-    @Test func aFailureToDeleteIsAnError() throws {
+    @Test func `a failure to delete is an error`() throws {
         try store.update(to: release("1.0.0", 1, Self.one))
         let next = try release("2.0.0", 2, Self.two)
         guard try Shell.run(["chattr", "+i", path]).status == 0 else { return }
@@ -231,7 +231,7 @@ import Testing
     // MARK: another root
 
     @Test(arguments: ["/dev/shm", "/tmp"])
-    func mayLiveApart(parent: String) throws {
+    func `may live apart`(parent: String) throws {
         var template = Array("\(parent)/moult-caches-XXXXXX".utf8CString)
         guard let made = mkdtemp(&template) else { return }
         let caches = String(cString: made) + "/app"

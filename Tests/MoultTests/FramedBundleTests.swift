@@ -36,7 +36,7 @@ import Testing
         ])
     }
 
-    @Test func whatIsInstalledIsWhatWasPacked() throws {
+    @Test func `what is installed is what was packed`() throws {
         try store.update(to: manifest)
         for name in ["food", "user"] {
             let packed = try Files.read(scratch.path("releases/1.0.0.work/\(name).db"), limit: 1 << 30)
@@ -66,7 +66,7 @@ import Testing
             "it contains “user.db”, which is not declared"
         ),
     ])
-    func aManifestThatDiffersFromItsBundle(name: String, change: String, why: String) throws {
+    func `a manifest that differs from its bundle`(name: String, change: String, why: String) throws {
         try edit(change)
         let error = try #require(throws: MoultError.self, "\(name)") { try store.update(to: manifest) }
         #expect(error.why?.hasPrefix(why) == true, "\(name): \(error)")
@@ -75,7 +75,7 @@ import Testing
     }
 
     /// A wrong byte anywhere: in a header, in content, in the seek table.
-    @Test func aWrongByteAnywhereIsRefused() throws {
+    @Test func `a wrong byte anywhere is refused`() throws {
         let size = try #require(try Files.facts(bundle)?.size)
         for place in stride(from: 0, to: size, by: max(1, size / 40)) {
             try Shell.must([
@@ -99,7 +99,7 @@ import Testing
         try store.update(to: manifest)
     }
 
-    @Test func aFileOfOtherFrames() throws {
+    @Test func `a file of other frames`() throws {
         try Shell.must(
             ["sh", "-c", "cd 1.0.0.work && tar -cf x.tar food.db user.db && zstd -qf x.tar -o \(bundle)"],
             in: scratch.path("releases"))

@@ -15,7 +15,7 @@ import Testing
         maker = try ReleaseMaker(in: scratch.path("app"))
     }
 
-    @Test func attachesWhereItLies() throws {
+    @Test func `attaches where it lies`() throws {
         let manifest = try maker.make(
             "1.0.0", sequence: 1,
             [.reference("food", "CREATE TABLE food(name); INSERT INTO food VALUES('egg');", inPlace: true)])

@@ -42,7 +42,7 @@ import Testing
         }.sorted()
     }
 
-    @Test func theOldestCachesGoFirst() throws {
+    @Test func `the oldest caches go first`() throws {
         try store.update(to: release(1))
         for number in 2...4 { try store.update(to: release(number)) }
         // Without a small limit all of them stay.
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    @Test func cleanEmptiesItOfWhatIsOlder() throws {
+    @Test func `clean empties it of what is older`() throws {
         try store.update(to: release(1))
         try store.update(to: release(2))
         try store.reset("user", settingUserDataAside: true)
@@ -99,7 +99,7 @@ import Testing
     }
 
     /// A set whose label is gone may be somebody's data.
-    @Test func whatNobodyKnowsIsKept() throws {
+    @Test func `what nobody knows is kept`() throws {
         try store.update(to: release(1))
         try store.update(to: release(2))
         for name in try Files.list(quarantine) where name != "CACHEDIR.TAG" {

@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test(arguments: Broken.allCases)
-    func worksWhenNothingLoads(_ broken: Broken) throws {
+    func `works when nothing loads`(_ broken: Broken) throws {
         try broken.make("user.db", in: root)
         let before = try set(root, "user.db")
         let recovered = try store.reset("user", settingUserDataAside: true)
@@ -80,7 +80,7 @@ import Testing
         #expect(try orchestrator().clean().settled.isEmpty)
     }
 
-    @Test func userDataIsSetAsideOnlyOnItsWord() throws {
+    @Test func `user data is set aside only on its word`() throws {
         let before = try Tree(root)
         let error = #expect(throws: MoultError.self) { try store.reset("user") }
         #expect(error?.outcome == .refused)
@@ -90,14 +90,14 @@ import Testing
     }
 
     @Test(arguments: [("food", "food is no database to reset"), ("usr", "release 1.0.0 has no database \"usr\"")])
-    func onlyLivingDatabases(name: String, what: String) throws {
+    func `only living databases`(name: String, what: String) throws {
         let error = #expect(throws: MoultError.self) { try store.reset(name, settingUserDataAside: true) }
         #expect(error?.outcome == .refused)
         #expect(error?.what == what)
     }
 
     /// What somebody has open would be written to after it was set aside.
-    @Test func aDatabaseInUseIsNotReset() throws {
+    @Test func `a database in use is not reset`() throws {
         let app = try Background([
             "python3", "-c",
             """
@@ -118,7 +118,7 @@ import Testing
     }
 
     /// Damage in the middle: the rows before it and after it are read.
-    @Test func salvagesAroundDamage() throws {
+    @Test func `salvages around damage`() throws {
         try Shell.must([
             "python3", "-c",
             """
@@ -144,7 +144,7 @@ import Testing
         #expect(try Shell.must(["sqlite3", salvaged, "PRAGMA integrity_check"]) == "ok\n")
     }
 
-    @Test func aResetDoesNotChangeWhereARollbackGoes() throws {
+    @Test func `a reset does not change where a rollback goes`() throws {
         let maker = try ReleaseMaker(in: scratch.path("more"))
         try store.update(
             to: maker.make(
@@ -163,7 +163,7 @@ import Testing
     // MARK: by the library
 
     @Test(arguments: Broken.allCases)
-    func openingRecovers(_ broken: Broken) throws {
+    func `opening recovers`(_ broken: Broken) throws {
         for (name, policy) in [("user", Recovery.setUserDataAside), ("thumbs", .cachesOnly)] {
             try broken.make("\(name).db", in: root)
             let error = #expect(throws: MoultError.self) { try store.open(name) }
@@ -179,7 +179,7 @@ import Testing
         }
     }
 
-    @Test func cachesOnlyLeavesWhatPeopleWrote() throws {
+    @Test func `caches only leaves what people wrote`() throws {
         try Broken.noDatabase.make("user.db", in: root)
         let before = try Tree(root)
         let error = #expect(throws: MoultError.self) { try store.open("user", recovering: .cachesOnly) }
@@ -189,7 +189,7 @@ import Testing
     }
 
     /// Something destroys it all the time: that is reported, and the quarantine does not fill up.
-    @Test func aSecondFailureAtOnceIsReported() throws {
+    @Test func `a second failure at once is reported`() throws {
         try Broken.zeroBytes.make("user.db", in: root)
         try store.open("user", recovering: .setUserDataAside).close()
         try Broken.zeroBytes.make("user.db", in: root)
@@ -200,7 +200,7 @@ import Testing
     }
 
     /// A lock passes by itself, and is no reason to begin anew.
-    @Test func aLockIsNoReasonToReset() throws {
+    @Test func `a lock is no reason to reset`() throws {
         let app = try Background([
             "python3", "-c",
             """
@@ -217,7 +217,7 @@ import Testing
         app.signal(SIGKILL)
     }
 
-    @Test func aSoundOneIsOnlyOpened() throws {
+    @Test func `a sound one is only opened`() throws {
         let before = try Tree(root)
         let connection = try store.open("user", recovering: .setUserDataAside)
         #expect(connection.recovered == nil)
@@ -231,7 +231,7 @@ import Testing
     }
 
     /// A journal that a killed app left is rolled back, as ever.
-    @Test func anInterruptedWriteIsNoFault() throws {
+    @Test func `an interrupted write is no fault`() throws {
         try Shell.must([
             "python3", "-c",
             """

@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test(arguments: Broken.allCases)
-    func begunAnewWithWhatIsShipped(_ broken: Broken) throws {
+    func `begun anew with what is shipped`(_ broken: Broken) throws {
         try broken.make("pantry.db", in: store.directory)
         let recovered = try store.reset("pantry", settingUserDataAside: true)
         #expect(try rows() == "50|shipped 1\n1.0.0\n")
@@ -56,7 +56,7 @@ import Testing
     }
 
     /// It has what people wrote.
-    @Test func onlyOnTheirWord() throws {
+    @Test func `only on their word`() throws {
         let before = try Tree(store.directory)
         let error = #expect(throws: MoultError.self) { try store.reset("pantry") }
         #expect(error?.outcome == .refused)
@@ -65,7 +65,7 @@ import Testing
     }
 
     /// An update says that it cannot be read, and what to do, and leaves it as it is.
-    @Test func anUpdateLeavesItAlone() throws {
+    @Test func `an update leaves it alone`() throws {
         try Broken.damagedSchema.make("pantry.db", in: store.directory)
         let before = try Files.facts(pantry)
         let error = #expect(throws: MoultError.self) { try store.update(to: Self.release(2, maker)) }

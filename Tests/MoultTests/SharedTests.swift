@@ -44,7 +44,7 @@ import Testing
     private func sqlite(_ sql: String) throws -> String { try Shell.must(["sqlite3", path, sql]) }
 
     @Test(arguments: ["exchange", "live"], ["delete", "wal"])
-    func newContentComesInAndPreservedRowsStay(way: String, mode: String) throws {
+    func `new content comes in and preserved rows stay`(way: String, mode: String) throws {
         try store.update(to: release("1.0.0", 1, Self.schema + "INSERT INTO food VALUES(1,'egg',0),(2,'milk',0);"))
         _ = try sqlite(
             "PRAGMA journal_mode=\(mode); INSERT INTO food VALUES(100,'mine',1); UPDATE food SET name='hacked' WHERE id=1"
@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test(arguments: [("keep-user", "7|mine\n"), ("keep-new", "7|shipped\n")])
-    func conflictsGoAsTheReleaseSays(policy: String, rows: String) throws {
+    func `conflicts go as the release says`(policy: String, rows: String) throws {
         try store.update(to: release("1.0.0", 1, Self.schema))
         _ = try sqlite("INSERT INTO food VALUES(7,'mine',1)")
         try store.update(
@@ -71,7 +71,7 @@ import Testing
         #expect(try sqlite("SELECT id, name FROM food") == rows)
     }
 
-    @Test func aConflictThatMustNotBeRefusesTheUpdate() throws {
+    @Test func `a conflict that must not be refuses the update`() throws {
         try store.update(to: release("1.0.0", 1, Self.schema))
         _ = try sqlite("INSERT INTO food VALUES(7,'mine',1)")
         let before = try Tree(scratch.path("store"), skipping: [".moult/history.jsonl", ".moult/transactions"])
@@ -89,7 +89,7 @@ import Testing
             } == before.lines.filter { !$0.contains("pantry.db") })
     }
 
-    @Test func aRowThatNoLongerFitsBlocksOrIsKeptAside() throws {
+    @Test func `a row that no longer fits blocks or is kept aside`() throws {
         try store.update(to: release("1.0.0", 1, Self.schema))
         _ = try sqlite("INSERT INTO food VALUES(7,'x',1),(8,'long enough',1)")
         let strict =
@@ -104,7 +104,7 @@ import Testing
         )
     }
 
-    @Test func somebodyWhoHasItOpenGetsItLiveAndSeesNoError() throws {
+    @Test func `somebody who has it open gets it live and sees no error`() throws {
         try store.update(to: release("1.0.0", 1, Self.schema + "INSERT INTO food VALUES(1,'one',0),(2,'one',0);"))
         _ = try sqlite("PRAGMA journal_mode=wal")
         let stop = scratch.path("stop")
@@ -141,7 +141,7 @@ import Testing
         #expect(try reader.end() == "one two\n")
     }
 
-    @Test func anIdleConnectionKeepsAnExchangeFromHappening() throws {
+    @Test func `an idle connection keeps an exchange from happening`() throws {
         try store.update(to: release("1.0.0", 1, Self.schema + "INSERT INTO food VALUES(1,'one',0);"))
         let ready = scratch.path("ready")
         let stop = scratch.path("stop")

@@ -25,7 +25,7 @@ import Testing
     private let user = ReleaseMaker.Source.user("user", "CREATE TABLE note(text);")
 
     @Test(arguments: ReleaseMaker.Format.allCases)
-    func installsFromEveryFormat(_ format: ReleaseMaker.Format) throws {
+    func `installs from every format`(_ format: ReleaseMaker.Format) throws {
         let manifest = try maker.make("1.0.0", sequence: 1, [food(7), user], format: format)
         let store = Store(at: scratch.path("store"))
         try store.update(to: manifest)
@@ -36,7 +36,7 @@ import Testing
         #expect(try store.isCurrent(manifest))
     }
 
-    @Test func aReaderOfTheOldReleaseFinishesUndisturbed() throws {
+    @Test func `a reader of the old release finishes undisturbed`() throws {
         let store = Store(at: scratch.path("store"))
         try store.update(to: maker.make("1.0.0", sequence: 1, [food(5), user]))
         let reader = try store.connect()
@@ -50,7 +50,7 @@ import Testing
         try reader.close()
     }
 
-    @Test func whatTheUserWroteStays() throws {
+    @Test func `what the user wrote stays`() throws {
         let store = Store(at: scratch.path("store"))
         try store.update(to: maker.make("1.0.0", sequence: 1, [food(5), user]))
         let connection = try store.connect()
@@ -65,7 +65,7 @@ import Testing
     }
 
     /// Scenario 1: a downgraded app gets its own data back.
-    @Test func matchGoesDownAndNewerDoesNot() throws {
+    @Test func `match goes down and newer does not`() throws {
         let store = Store(at: scratch.path("store"))
         let one = try maker.make("1.0.0", sequence: 1, [food(5)])
         let two = try maker.make("2.0.0", sequence: 2, [food(9)])
@@ -79,7 +79,7 @@ import Testing
         try connection.close()
     }
 
-    @Test func rollbackHoldsTheBadRelease() throws {
+    @Test func `rollback holds the bad release`() throws {
         let store = Store(at: scratch.path("store"))
         try store.update(to: maker.make("1.0.0", sequence: 1, [food(5)]))
         let two = try maker.make("2.0.0", sequence: 2, [food(9)])
@@ -93,7 +93,7 @@ import Testing
         #expect(error?.description == "release 2.0.0 is on hold: it is wrong. Remove the hold with: moult unhold 2.0.0")
     }
 
-    @Test func aPlainFileOfBeforeIsAdoptedAndCanComeBack() throws {
+    @Test func `a plain file of before is adopted and can come back`() throws {
         let store = Store(at: try scratch.directory("store"))
         let old = scratch.path("store/food.db")
         // In WAL mode and not checkpointed, as an app that was killed leaves it.
@@ -117,14 +117,14 @@ import Testing
         #expect(try Shell.must(["sqlite3", "file:\(old)?immutable=1", "select count(*) from food"]) == "500\n")
     }
 
-    @Test func theAsynchronousWaysDoNotBlockThePool() async throws {
+    @Test func `the asynchronous ways do not block the pool`() async throws {
         let store = Store(at: scratch.path("store"))
         let manifest = try maker.make("1.0.0", sequence: 1, [food(5)])
         #expect(try await store.update(to: manifest).isInstalled)
         #expect(try store.isCurrent(manifest))
     }
 
-    @Test func aDamagedFileIsRepairedByApplyingAgain() throws {
+    @Test func `a damaged file is repaired by applying again`() throws {
         let store = Store(at: scratch.path("store"))
         let manifest = try maker.make("1.0.0", sequence: 1, [food(5)])
         try store.update(to: manifest)

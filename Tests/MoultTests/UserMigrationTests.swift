@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test(arguments: ["delete", "wal"], [ReleaseMaker.Format.zst, .zip])
-    func runsWhatIsPendingInOrder(mode: String, format: ReleaseMaker.Format) throws {
+    func `runs what is pending in order`(mode: String, format: ReleaseMaker.Format) throws {
         try store.update(to: release("1.0.0", 1, Self.one))
         _ = try sqlite("PRAGMA journal_mode=\(mode); INSERT INTO note(text) VALUES('mine'),('yours')")
         let next = try release(
@@ -76,7 +76,7 @@ import Testing
         #expect(try store.isCurrent(next))
     }
 
-    @Test func runsOnlyWhatIsPending() throws {
+    @Test func `runs only what is pending`() throws {
         try store.update(to: release("1.0.0", 1, Self.one))
         _ = try sqlite("INSERT INTO note(text) VALUES('mine')")
         try store.update(to: release("2.0.0", 2, Self.two, ["m/0002.sql": Self.toTwo]))
@@ -87,7 +87,7 @@ import Testing
         #expect(try sqlite("PRAGMA user_version; SELECT text FROM note") == "3\nmine\n")
     }
 
-    @Test func aNewDatabaseComesFromTheTemplateAlone() throws {
+    @Test func `a new database comes from the template alone`() throws {
         try store.update(to: release("3.0.0", 3, Self.three, ["m/0002.sql": Self.toTwo, "m/0003.sql": Self.toThree]))
         #expect(try sqlite("PRAGMA user_version") == "3\n")
     }
@@ -131,7 +131,8 @@ import Testing
     ]
 
     @Test(arguments: bad, ["delete", "wal"])
-    func aMigrationThatFailsTouchesNothing(_ bad: (name: String, sql: String, why: String), mode: String) throws {
+    func `a migration that fails touches nothing`(_ bad: (name: String, sql: String, why: String), mode: String) throws
+    {
         try store.update(to: release("1.0.0", 1, Self.one))
         _ = try sqlite("PRAGMA journal_mode=\(mode); INSERT INTO note(text) VALUES('mine'),('yours')")
         let before = try tree()
@@ -144,7 +145,7 @@ import Testing
     }
 
     /// The same, while another process has the database open in WAL mode with rows that no checkpoint has copied yet.
-    @Test func aMigrationThatFailsTouchesNothingOfAnOpenDatabase() throws {
+    @Test func `a migration that fails touches nothing of an open database`() throws {
         try store.update(to: release("1.0.0", 1, Self.one))
         let app = try Background([
             "python3", "-c",
@@ -165,7 +166,7 @@ import Testing
         app.signal(SIGKILL)
     }
 
-    @Test func aTableMayBeRenamed() throws {
+    @Test func `a table may be renamed`() throws {
         try store.update(to: release("1.0.0", 1, Self.one))
         _ = try sqlite("INSERT INTO note(text) VALUES('mine')")
         let renamed = "CREATE TABLE memo(id INTEGER PRIMARY KEY, text TEXT NOT NULL); PRAGMA user_version = 2;"
@@ -175,7 +176,7 @@ import Testing
         #expect(try sqlite("SELECT text FROM memo") == "mine\n")
     }
 
-    @Test func theBudgetLetsRowsGo() throws {
+    @Test func `the budget lets rows go`() throws {
         try store.update(to: release("1.0.0", 1, Self.one))
         _ = try sqlite("INSERT INTO note(text) VALUES('mine'),('yours')")
         let delete = Self.toTwo + "DELETE FROM note WHERE id = 1;"
@@ -187,7 +188,7 @@ import Testing
     }
 
     /// Rows that dangled before are the user's, and tables that the app made stay.
-    @Test func whatIsTheUsersOwnIsNoReasonToRefuse() throws {
+    @Test func `what is the users own is no reason to refuse`() throws {
         try store.update(to: release("1.0.0", 1, Self.one))
         _ = try sqlite(
             "CREATE TABLE own(x REFERENCES note(id)); INSERT INTO own VALUES(99); CREATE INDEX own_x ON own(x)")
@@ -195,7 +196,7 @@ import Testing
         #expect(try sqlite("PRAGMA user_version; SELECT x FROM own") == "2\n99\n")
     }
 
-    @Test func aNewerDatabaseIsRefusedAndNotTouched() throws {
+    @Test func `a newer database is refused and not touched`() throws {
         try store.update(to: release("1.0.0", 1, Self.one))
         _ = try sqlite("PRAGMA user_version = 5")
         let before = try tree()
@@ -207,7 +208,7 @@ import Testing
         #expect(try tree() == before)
     }
 
-    @Test func aBrokenDatabaseIsNeverReplaced() throws {
+    @Test func `a broken database is never replaced`() throws {
         try store.update(to: release("1.0.0", 1, Self.one))
         try Files.replace(path, with: Array("this is no database, but it is the user's".utf8))
         let before = try tree()
@@ -220,7 +221,7 @@ import Testing
     }
 
     /// What the older release cannot read keeps the store from going back to it.
-    @Test func noRollbackBehindTheUsersDatabase() throws {
+    @Test func `no rollback behind the users database`() throws {
         let one = JSON.Member("identity", ["userVersion": 1])
         try store.update(to: maker.make("1.0.0", sequence: 1, [.user("user", Self.one, more: [one])]))
         try store.update(to: release("2.0.0", 2, Self.two, ["m/2.sql": Self.toTwo]))
@@ -231,7 +232,7 @@ import Testing
     }
 
     /// A transaction that an app does not end keeps the update out, and nothing is changed.
-    @Test(arguments: ["delete", "wal"]) func aWriterInTheWayIsNamed(mode: String) throws {
+    @Test(arguments: ["delete", "wal"]) func `a writer in the way is named`(mode: String) throws {
         try store.update(to: release("1.0.0", 1, Self.one))
         _ = try sqlite("PRAGMA journal_mode=\(mode)")
         let app = try Background([
@@ -256,7 +257,7 @@ import Testing
     }
 
     /// An app was killed in the middle of a transaction: its journal is rolled back, not reported for ever.
-    @Test func aHotJournalIsNoObstacle() throws {
+    @Test func `a hot journal is no obstacle`() throws {
         try store.update(to: release("1.0.0", 1, Self.one))
         _ = try sqlite("INSERT INTO note(text) VALUES('mine')")
         try Shell.must([

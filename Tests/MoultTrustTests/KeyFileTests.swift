@@ -3,20 +3,20 @@ import MoultTrust
 import Testing
 
 @Suite struct KeyFileTests {
-    @Test func twoGeneratedKeysDiffer() throws {
+    @Test func `two generated keys differ`() throws {
         let (one, two) = (try SecretKey.generate(), try SecretKey.generate())
         #expect(one.publicKey != two.publicKey)
         #expect(one.publicKey.id != two.publicKey.id)
     }
 
-    @Test func aSecretKeyDoesNotPrintItself() throws {
+    @Test func `a secret key does not print itself`() throws {
         let key = try SecretKey.generate()
         #expect("\(key)" == "secret key \(key.publicKey.id)")
         #expect("\(key.publicKey.id)".wholeMatch(of: /[1-9A-F][0-9A-F]{0,15}/) != nil)
     }
 
     /// minisign prints an ID as a number, and one in sixteen begins with a zero digit.
-    @Test func anIDHasNoLeadingZeros() throws {
+    @Test func `an ID has no leading zeros`() throws {
         let id: [UInt8] = [0xef, 0xcd, 0xab, 0x89, 0x67, 0x45, 0x23, 0x01]
         let line = Base64.encode(Array("Ed".utf8) + id + [UInt8](repeating: 7, count: 32))
         #expect(try "\(PublicKey(base64: line, named: "a key").id)" == "123456789ABCDEF")
@@ -28,7 +28,7 @@ import Testing
         ("hello", "line 1 is not Base64"),
         ("", "it has 0 lines instead of 1"),
     ])
-    func refusesOtherPublicKeys(line: String, why: String) throws {
+    func `refuses other public keys`(line: String, why: String) throws {
         let error = try #require(throws: MoultError.self) { try PublicKey(base64: line, named: "keys[0]") }
         #expect(error.what == "keys[0] is not a minisign public key")
         #expect(error.why == why)
@@ -43,7 +43,7 @@ import Testing
         (100, "its secret and its public half are not a pair"),
         (150, "its checksum does not fit its key"),
     ])
-    func noticesADamagedSecretKey(place: Int, why: String) throws {
+    func `notices a damaged secret key`(place: Int, why: String) throws {
         let file = try SecretKey.generate().file(password: nil)
         let lines = String(decoding: file, as: UTF8.self).split(separator: "\n")
         var bytes = try #require(decode(lines[1]))
@@ -56,14 +56,14 @@ import Testing
         #expect(error.why == why)
     }
 
-    @Test func aPublicKeyIsToldFromASecretOne() throws {
+    @Test func `a public key is told from a secret one`() throws {
         let file = try SecretKey.generate().publicKey.file
         let error = try #require(throws: MoultError.self) { try SecretKey(file: file, named: "k.pub") { [] } }
         #expect(error.why == "it is a public key")
     }
 
     /// Limits that only someone who wants to exhaust the machine would write.
-    @Test func refusesImmoderateScryptLimits() throws {
+    @Test func `refuses immoderate scrypt limits`() throws {
         let file = try SecretKey.generate().file(password: nil)
         let lines = String(decoding: file, as: UTF8.self).split(separator: "\n")
         var bytes = try #require(decode(lines[1]))

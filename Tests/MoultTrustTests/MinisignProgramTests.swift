@@ -8,7 +8,7 @@ import Testing
     private let text = Array("{\"manifest\": 1}\n".utf8)
     private let comment = "release 2.1.0\tsequence 41 é"
 
-    @Test func ourSignatureSatisfiesTheProgram() throws {
+    @Test func `our signature satisfies the program`() throws {
         let scratch = try Scratch()
         let key = try SecretKey.generate()
         try scratch.write("m.json", text)
@@ -23,7 +23,7 @@ import Testing
         #expect(scratch.run("minisign -V -p ours.pub -m m.json") == 1)
     }
 
-    @Test func theProgramsSignatureSatisfiesUs() throws {
+    @Test func `the programs signature satisfies us`() throws {
         let scratch = try Scratch()
         let path = try scratch.write("m.json", text)
         #expect(scratch.run("minisign -G -W -p a.pub -s a.key && minisign -S -s a.key -m m.json -t '\(comment)'") == 0)
@@ -37,7 +37,7 @@ import Testing
         #expect("\(signature.keyID)" == "\(key.id)")
     }
 
-    @Test func keysWithoutPasswordGoBothWays() throws {
+    @Test func `keys without password go both ways`() throws {
         let scratch = try Scratch()
         try scratch.write("f", text)
         #expect(scratch.run("minisign -G -W -p a.pub -s a.key") == 0)
@@ -51,7 +51,7 @@ import Testing
         #expect(try scratch.read("b.pub") == ours.publicKey.file)
     }
 
-    @Test func aKeyProtectedByTheProgramOpensHere() throws {
+    @Test func `a key protected by the program opens here`() throws {
         let scratch = try Scratch()
         #expect(scratch.run("printf 'slow feather\\nslow feather\\n' | minisign -G -p a.pub -s a.key") == 0)
         let file = try scratch.read("a.key")
@@ -66,7 +66,7 @@ import Testing
         #expect(error.code == .password)
     }
 
-    @Test func aKeyProtectedByUsOpensInTheProgram() throws {
+    @Test func `a key protected by us opens in the program`() throws {
         let scratch = try Scratch()
         let key = try SecretKey.generate()
         try scratch.write("f", text)
@@ -76,7 +76,7 @@ import Testing
         #expect(try signature.verify(text, named: "f", by: [key.publicKey]).key == key.publicKey)
     }
 
-    @Test func legacySignaturesAreRefusedUnlessAllowed() throws {
+    @Test func `legacy signatures are refused unless allowed`() throws {
         let scratch = try Scratch()
         let path = try scratch.write("f", text)
         #expect(scratch.run("minisign -G -W -p a.pub -s a.key && minisign -S -l -s a.key -m f") == 0)

@@ -15,11 +15,11 @@ import Testing
             "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"
         ),
     ])
-    func knowsTheStandardsVectors(text: String, hex: String) throws {
+    func `knows the standard's vectors`(text: String, hex: String) throws {
         #expect(try SHA256.digest(of: Array(text.utf8)).hex == hex)
     }
 
-    @Test func piecesGiveTheDigestOfTheWhole() throws {
+    @Test func `pieces give the digest of the whole`() throws {
         let bytes = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
         var hash = try SHA256()
         for start in stride(from: 0, to: bytes.count, by: 777) {
@@ -30,7 +30,7 @@ import Testing
 
     /// Short of a block, exactly some, and more than may wait, in pieces that fit no block.
     @Test(arguments: [0, 1, 1 << 18, 1 << 19, (1 << 18) + 1, 5_000_003])
-    func aDigestThatGrowsBesideIsTheSame(size: Int) throws {
+    func `a digest that grows beside is the same`(size: Int) throws {
         let bytes = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 9) }
         let digest = GrowingDigest()
         for start in stride(from: 0, to: size, by: 300_007) {
@@ -40,7 +40,7 @@ import Testing
     }
 
     /// As where an archive turns out to be damaged in the middle: its thread ends with it.
-    @Test func aDigestThatNobodyWantsAnyMoreEnds() throws {
+    @Test func `a digest that nobody wants any more ends`() throws {
         weak var gone: GrowingDigest?
         do {
             let digest = GrowingDigest()
@@ -50,7 +50,7 @@ import Testing
         #expect(gone == nil)
     }
 
-    @Test func hashesAWholeFileWhereverItsOffsetIs() throws {
+    @Test func `hashes a whole file wherever its offset is`() throws {
         let scratch = try Scratch()
         let path = try scratch.write("file", Array(repeating: 0x61, count: 1_000_000))
         // FIPS 180-4: one million letters a.
@@ -64,7 +64,7 @@ import Testing
     }
 
     /// A length in 32 bits would stop after one byte here. The sparse file takes no room on the disk.
-    @Test func countsPastFourGibibytes() throws {
+    @Test func `counts past four gibibytes`() throws {
         let scratch = try Scratch()
         let path = try scratch.write("huge", [])
         #expect(truncate(path, (4 << 30) + 1) == 0)
@@ -73,7 +73,7 @@ import Testing
         #expect(try SHA256.digest(ofFileAt: path).hex == expected)
     }
 
-    @Test func saysWhichFileCannotBeRead() throws {
+    @Test func `says which file cannot be read`() throws {
         let scratch = try Scratch()
         let missing = scratch.path("missing.db")
         let error = try #require(throws: MoultError.self) { try SHA256.digest(ofFileAt: missing) }
@@ -86,7 +86,7 @@ import Testing
 @Suite struct DigestTests {
     private let hex = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 
-    @Test func readsWhatItWrites() throws {
+    @Test func `reads what it writes`() throws {
         let digest = try #require(Digest(hex: hex))
         #expect(digest.hex == hex)
         #expect("\(digest)" == hex)
@@ -98,11 +98,11 @@ import Testing
     }
 
     @Test(arguments: ["", "ba78", String(repeating: "g", count: 64), String(repeating: "a", count: 65), "é"])
-    func refusesOtherText(text: String) {
+    func `refuses other text`(text: String) {
         #expect(Digest(hex: text) == nil)
     }
 
-    @Test func refusesOtherLengths() {
+    @Test func `refuses other lengths`() {
         #expect([UInt8](repeating: 0, count: 31).withUnsafeBytes(Digest.init) == nil)
     }
 }

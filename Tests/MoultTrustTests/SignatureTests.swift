@@ -22,13 +22,13 @@ import Testing
             .verify(text, named: "f", by: keys ?? [key.publicKey])
     }
 
-    @Test func theLastLineEndMayLackAndTheUntrustedCommentMayChange() throws {
+    @Test func `the last line end may lack and the untrusted comment may change`() throws {
         var lines = lines
         lines[0] = "untrusted comment: whatever"
         #expect(try verify(lines).trustedComment == "release 1")
     }
 
-    @Test func aChangedTrustedCommentIsNoticed() throws {
+    @Test func `a changed trusted comment is noticed`() throws {
         var lines = lines
         lines[2] = "trusted comment: release 2"
         let error = try #require(throws: MoultError.self) { try verify(lines) }
@@ -39,13 +39,13 @@ import Testing
         )
     }
 
-    @Test func aCommentOfAnotherSignatureIsNoticed() throws {
+    @Test func `a comment of another signature is noticed`() throws {
         let other = try key.sign(Array("other content".utf8), trustedComment: "release 9")
         let others = String(decoding: try other.file(untrustedComment: ""), as: UTF8.self).split(separator: "\n")
         #expect(throws: MoultError.self) { try verify(Array(lines[..<2]) + others[2...].map(String.init)) }
     }
 
-    @Test func onlyTrustedKeysCount() throws {
+    @Test func `only trusted keys count`() throws {
         let other = try SecretKey.generate().publicKey
         let error = try #require(throws: MoultError.self) { try verify(lines, by: [other]) }
         #expect(error.code == .unknownKey)
@@ -56,7 +56,7 @@ import Testing
         #expect(try verify(lines, by: [other, key.publicKey]).key == key.publicKey)
     }
 
-    @Test func aChangedFileIsNoticed() throws {
+    @Test func `a changed file is noticed`() throws {
         let signature = try key.sign(text, trustedComment: "")
         for changed in [text + [0], Array(text.dropLast()), [], Array(text.reversed())] {
             let error = try #require(throws: MoultError.self) {
@@ -67,7 +67,7 @@ import Testing
     }
 
     /// A byte behind the fourth gibibyte counts: a signature must cover the whole file.
-    @Test func coversFilesAboveFourGibibytes() throws {
+    @Test func `covers files above four gibibytes`() throws {
         let scratch = try Scratch()
         let path = try scratch.write("huge", [])
         #expect(truncate(path, (4 << 30) + 10) == 0)
@@ -94,7 +94,7 @@ import Testing
         ("$0\n$1\n$2\n", "it has 3 lines instead of 4"),
         ("$0\n$1\n$2\n$1", "line 4 has 74 bytes in Base64 instead of 64"),
     ])
-    func refusesOtherForms(form: String, why: String) throws {
+    func `refuses other forms`(form: String, why: String) throws {
         var file = form
         // A dollar is no letter of Base64: what was put in has none.
         for (index, line) in lines.enumerated() { file.replace("$\(index)", with: line) }
@@ -104,7 +104,7 @@ import Testing
         #expect(error.code == .minisignForm && error.outcome == .refused)
     }
 
-    @Test func refusesTooLargeFilesAndUnknownAlgorithms() throws {
+    @Test func `refuses too large files and unknown algorithms`() throws {
         let large = [UInt8](repeating: 0x61, count: (1 << 20) + 1)
         let error = try #require(throws: MoultError.self) { try Signature(file: large, named: "x") }
         #expect(error.why == "it is larger than 1 MiB")
@@ -116,7 +116,7 @@ import Testing
     }
 
     @Test(arguments: ["two\nlines", "\u{1b}[31mred", String(repeating: "x", count: 1_001)])
-    func refusesToWriteSuchComments(comment: String) throws {
+    func `refuses to write such comments`(comment: String) throws {
         let error = try #require(throws: MoultError.self) { try key.sign(text, trustedComment: comment) }
         #expect(error.code == .minisignComment)
         let signature = try key.sign(text, trustedComment: "")

@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test(arguments: ["exchange", "live"], ["delete", "wal"])
-    func nothingIsLost(way: String, mode: String) throws {
+    func `nothing is lost`(way: String, mode: String) throws {
         let releases = try Scratch()
         let maker = try ReleaseMaker(in: releases.path)
         let (first, second) = try (Self.release(maker, 1, way), Self.release(maker, 2, way))

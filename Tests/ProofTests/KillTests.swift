@@ -19,7 +19,7 @@ import Testing
         ("rmdir", 1), ("rmdir", 3), ("write", 3), ("write", 5),
     ]
 
-    @Test func everyReleaseIsWholeAfterwards() throws {
+    @Test func `every release is whole afterwards`() throws {
         let releases = try Releases()
         let moult = try BuiltMoult.path()
         var endings: [CrashRecovery.Result.Ending: Int] = [:]

@@ -13,7 +13,7 @@ import Testing
         ["rollback", "--dry-run"], ["clean", "--dry-run"],
     ]
 
-    @Test func nothingChangesAlsoBesideAWriterInWALMode() throws {
+    @Test func `nothing changes also beside a writer in WAL mode`() throws {
         let world = try World()
         let moult = try BuiltMoult.path()
         _ = try Shell.must([
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    @Test(.enabled(if: geteuid() == 0, "only root may mount")) func readsAStoreOnAReadOnlyMount() throws {
+    @Test(.enabled(if: geteuid() == 0, "only root may mount")) func `reads a store on a read only mount`() throws {
         let world = try World()
         let moult = try BuiltMoult.path()
         let place = try world.scratch.directory("mounted")
@@ -46,7 +46,9 @@ import Testing
         #expect(try Tree(world.store) == before)
     }
 
-    @Test(.enabled(if: geteuid() == 0, "only root may mount")) func noRoomIsFoundBeforeAnythingIsTouched() throws {
+    @Test(.enabled(if: geteuid() == 0, "only root may mount")) func `no room is found before anything is touched`()
+        throws
+    {
         let scratch = try Scratch()
         let small = try scratch.directory("small")
         try Shell.must(["mount", "-t", "tmpfs", "-o", "size=1M", "tmpfs", small])

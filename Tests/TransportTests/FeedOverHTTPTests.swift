@@ -61,7 +61,7 @@ import Testing
 
     private var bundleSize: Int { get throws { try Files.facts(scratch.path("public/test-1.0.0.tar.zst"))?.size ?? 0 } }
 
-    @Test func fromTheFirstToTheNewest() throws {
+    @Test func `from the first to the newest`() throws {
         let proxy = try FaultyProxy(before: server)
         try follow(proxy.url("feed.json"))
         let before = try Tree(scratch.path("store"))
@@ -105,7 +105,7 @@ import Testing
         #expect(try proxy.requests().dropFirst(count).contains { $0.path.hasSuffix(".zst") } == false)
     }
 
-    @Test func aSavedPlanFetchesWhatWasApproved() throws {
+    @Test func `a saved plan fetches what was approved`() throws {
         try follow(server.url("feed.json"))
         #expect(try run("moult plan -o p").status == 2)
         try publish("2.0.0", 2)
@@ -113,7 +113,7 @@ import Testing
         #expect(try installed == "1.0.0\n")
     }
 
-    @Test func withoutKeysItMustBeAllowedEachTime() throws {
+    @Test func `without keys it must be allowed each time`() throws {
         let url = server.url("feed.json")
         try must("moult init -q --product org.example.test --feed \(url)")
         let ended = try run("moult apply")
@@ -128,7 +128,7 @@ import Testing
         #expect(try run("moult check").status == 3)
     }
 
-    @Test func couldNotAskHasItsOwnStatus() throws {
+    @Test func `could not ask has its own status`() throws {
         try follow("http://127.0.0.1:\(try Port.free())/feed.json")
         #expect(try run("moult check -q").status == 75)
         #expect(try run("moult apply -q").status == 75)
@@ -139,7 +139,7 @@ import Testing
     @Test(
         arguments: ["feed.json", "feed.json.minisig", "test-1.0.0.json", "test-1.0.0.tar.zst"],
         [FaultyProxy.Fault.cut, .stall, .truncate, .corrupt, .long, .endless, .refuse])
-    func everyFault(_ file: String, _ fault: FaultyProxy.Fault) throws {
+    func `every fault`(_ file: String, _ fault: FaultyProxy.Fault) throws {
         let proxy = try FaultyProxy(before: server, fault, times: 1, only: file)
         try follow(proxy.url("feed.json"))
         let before = try Tree(scratch.path("store"), times: false, skipping: [".moult/downloads", ".moult/feed"])
@@ -157,7 +157,7 @@ import Testing
     }
 
     /// Killed at 90 % of the bundle: the next one fetches the last 10 %.
-    @Test func goesOnAfterAKill() throws {
+    @Test func `goes on after a kill`() throws {
         let proxy = try FaultyProxy(before: server, .stall, at: 0.9, only: ".tar.zst")
         try follow(proxy.url("feed.json"))
         let program = try Background([try BuiltMoult.path(), "apply", "-q", "--store", scratch.path("store")])
@@ -176,7 +176,7 @@ import Testing
         #expect(last.range == "bytes=\(kept)-" && last.bytes == size - kept)
     }
 
-    @Test func theNextMirrorStepsIn() throws {
+    @Test func `the next mirror steps in`() throws {
         try follow("http://127.0.0.1:\(try Port.free())/feed.json")
         try must(
             #"sed -i 's|"patience"|"mirrors": ["\#(server.url("feed.json"))"], "patience"|' store/moult.json && moult apply -q"#

@@ -40,7 +40,7 @@ import Testing
     private var trusting: [String: String] { ["CURL_CA_BUNDLE": authority.certificate] }
 
     @Test(arguments: ["CURL_CA_BUNDLE", "SSL_CERT_FILE"])
-    func authorityIsNamedByAVariable(name: String) throws {
+    func `authority is named by a variable`(name: String) throws {
         try follow(server.url("feed.json"))
         let ended = try run("moult apply -q", [name: authority.certificate])
         #expect(ended.errors == "")
@@ -50,7 +50,7 @@ import Testing
 
     /// What cannot be known to be the server is not asked, and that is never "nothing new".
     @Test(arguments: ["nobody", "somebody else", "another name"])
-    func strangersAreRefused(who: String) throws {
+    func `strangers are refused`(who: String) throws {
         var server = server
         var environment = trusting
         switch who {
@@ -75,7 +75,7 @@ import Testing
     }
 
     /// Time does not come into a handshake by itself: this says so, and is never "nothing new".
-    @Test func anExpiredCertificateIsRefused() throws {
+    @Test func `an expired certificate is refused`() throws {
         let server = try WebServer(
             scratch.path("public"), certificate: authority.certify("IP:127.0.0.1", as: "expired", days: -1))
         try follow(server.url("feed.json"))
@@ -91,7 +91,7 @@ import Testing
         #expect(try Files.facts(scratch.path("store/food.db")) == nil)
     }
 
-    @Test func insecureRedirectIsRefused() throws {
+    @Test func `insecure redirect is refused`() throws {
         let plain = try WebServer(scratch.path("public"))
         let leading = try WebServer(
             scratch.path("public"), certificate: authority.certify("IP:127.0.0.1", as: "leading"),
@@ -104,7 +104,7 @@ import Testing
 
     // MARK: proxies
 
-    @Test func plainRequestsGoThroughTheProxy() throws {
+    @Test func `plain requests go through the proxy`() throws {
         let plain = try WebServer(scratch.path("public"))
         let proxy = try ForwardProxy()
         try follow(plain.url("feed.json"))
@@ -115,7 +115,7 @@ import Testing
     }
 
     @Test(arguments: ["https_proxy", "HTTPS_PROXY", "all_proxy"])
-    func secureRequestsGoThroughATunnel(name: String) throws {
+    func `secure requests go through a tunnel`(name: String) throws {
         let proxy = try ForwardProxy()
         try follow(server.url("feed.json"))
         let ended = try run("moult apply -q", trusting.merging([name: proxy.url]) { $1 })
@@ -124,7 +124,7 @@ import Testing
     }
 
     @Test(arguments: ["no_proxy", "NO_PROXY"])
-    func someHostsNeedNoProxy(name: String) throws {
+    func `some hosts need no proxy`(name: String) throws {
         let proxy = try ForwardProxy()
         try follow(server.url("feed.json"))
         let environment = ["https_proxy": proxy.url, name: "example.org,127.0.0.1"]
@@ -132,7 +132,7 @@ import Testing
         #expect(try proxy.requests == [])
     }
 
-    @Test func proxyThatIsNotThereIsNoAnswer() throws {
+    @Test func `proxy that is not there is no answer`() throws {
         try follow(server.url("feed.json"))
         try must("sed -i 's/\"feed\": {/\"feed\": {\"patience\": 1,/' store/moult.json")
         let ended = try run("moult check", trusting.merging(["https_proxy": "http://127.0.0.1:\(Port.free())"]) { $1 })

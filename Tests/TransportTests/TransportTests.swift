@@ -41,7 +41,7 @@ import Testing
 
     // MARK: small things
 
-    @Test func readsIntoMemory() throws {
+    @Test func `reads into memory`() throws {
         #expect(try transport().read(Location(server.url("small")), limit: 5) != .nothing)
         guard case .bytes(let bytes, let tag) = try transport().read(Location(server.url("small")), limit: 5) else {
             Issue.record("no bytes")
@@ -55,7 +55,7 @@ import Testing
         #expect(try transport().read(Location("file://\(path)"), limit: 5) == .bytes(bytes, tag: nil))
     }
 
-    @Test func stopsAtTheLimit() throws {
+    @Test func `stops at the limit`() throws {
         let error = try #require(throws: MoultError.self) {
             try transport().read(Location(server.url("file")), limit: 999_999)
         }
@@ -68,7 +68,7 @@ import Testing
         ("busy", MoultError.Outcome.busy, "the server answers with 503 (not available)"),
         ("private/x", .failed, "the server answers with 401 (not authorized)"),
     ])
-    func whatTheServerRefuses(_ path: String, _ outcome: MoultError.Outcome, _ why: String) throws {
+    func `what the server refuses`(_ path: String, _ outcome: MoultError.Outcome, _ why: String) throws {
         let proxy = try FaultyProxy(before: server)
         let error = try #require(throws: MoultError.self) {
             try transport().read(Location(proxy.url(path)), limit: 100)
@@ -78,7 +78,7 @@ import Testing
         #expect(try proxy.requests().count == (outcome == .busy ? 3 : 1))
     }
 
-    @Test func redirectsStayWithinTheirScheme() throws {
+    @Test func `redirects stay within their scheme`() throws {
         guard case .bytes(let bytes, _) = try transport().read(Location(server.url("moved")), limit: size) else {
             Issue.record("no bytes")
             return
@@ -93,13 +93,13 @@ import Testing
     }
 
     @Test(arguments: ["ftp://example.org/x", "https://me:secret@example.org/x", "https:///x", "file://host/x"])
-    func placesThatCannotBeAsked(_ text: String) throws {
+    func `places that cannot be asked`(_ text: String) throws {
         let error = try #require(throws: MoultError.self) { try Location(text) }
         #expect(error.outcome == .refused)
         #expect(!"\(error)".contains("secret"))
     }
 
-    @Test func whatLiesBeside() throws {
+    @Test func `what lies beside`() throws {
         for (place, beside) in [
             ("https://a.org/x/feed.json", "https://a.org/x/f"),
             ("https://a.org/feed.json?t=1#x", "https://a.org/f?t=1"),
@@ -110,14 +110,14 @@ import Testing
     }
 
     /// Nobody there: an error of its own, that may go away.
-    @Test func nobodyAnswers() throws {
+    @Test func `nobody answers`() throws {
         let error = try #require(throws: MoultError.self) {
             try transport().read(Location("http://127.0.0.1:\(Port.free())/x"), limit: 10)
         }
         #expect(error.outcome == .busy)
     }
 
-    @Test func passwordsComeFromNetrcAndAreNotTold() throws {
+    @Test func `passwords come from netrc and are not told`() throws {
         try Shell.must(["mkdir", scratch.path("public/private")])
         try Shell.must(["cp", scratch.path("public/small"), scratch.path("public/private/small")])
         try Files.writeNew(
@@ -137,7 +137,7 @@ import Testing
     }
 
     /// A connection that is cut at 90 % costs the last 10 % once more, and no more.
-    @Test func goesOnWhereItWasCut() throws {
+    @Test func `goes on where it was cut`() throws {
         let proxy = try FaultyProxy(before: server, .cut, at: 0.9)
         try download(proxy.url("file"))
         #expect(try isWhole)
@@ -147,7 +147,7 @@ import Testing
     }
 
     /// So does another attempt later: what came is there.
-    @Test func goesOnWithWhatWasLeft() throws {
+    @Test func `goes on with what was left`() throws {
         let proxy = try FaultyProxy(before: server, .cut, at: 0.9)
         #expect(throws: MoultError.self) { try download(proxy.url("file"), transport(attempts: 1)) }
         #expect(try Files.facts(scratch.path("part"))?.size == 900_000)
@@ -157,7 +157,7 @@ import Testing
     }
 
     /// If the file has become another one in between, all of it is fetched anew.
-    @Test func aPartOfAnotherVersionIsNotGoneOnWith() throws {
+    @Test func `a part of another version is not gone on with`() throws {
         let proxy = try FaultyProxy(before: server, .cut, at: 0.5)
         #expect(throws: MoultError.self) { try download(proxy.url("file"), transport(attempts: 1)) }
         try Shell.must([
@@ -169,14 +169,14 @@ import Testing
         #expect(try proxy.requests().map(\.status) == [200, 200])
     }
 
-    @Test func manyCutsGetThereToo() throws {
+    @Test func `many cuts get there too`() throws {
         let proxy = try FaultyProxy(before: server, .cut, at: 0.3, times: 8)
         try download(proxy.url("file"), transport(attempts: 2))
         #expect(try isWhole)
         #expect(try proxy.requests().reduce(0) { $0 + $1.bytes } == size)
     }
 
-    @Test func aStallIsGivenUpAndGoneOnWith() throws {
+    @Test func `a stall is given up and gone on with`() throws {
         let proxy = try FaultyProxy(before: server, .stall, at: 0.7)
         try download(proxy.url("file"), transport(patience: 1))
         #expect(try isWhole)
@@ -184,7 +184,7 @@ import Testing
     }
 
     @Test(arguments: [FaultyProxy.Fault.truncate, .long, .refuse])
-    func aLieOnceIsGotOver(_ fault: FaultyProxy.Fault) throws {
+    func `a lie once is got over`(_ fault: FaultyProxy.Fault) throws {
         let proxy = try FaultyProxy(before: server, fault)
         do { try download(proxy.url("file")) } catch let error as MoultError {
             // A server that says another size than the manifest is not asked on.
@@ -194,14 +194,14 @@ import Testing
         #expect(try isWhole)
     }
 
-    @Test func moreThanTheManifestSaysIsStopped() throws {
+    @Test func `more than the manifest says is stopped`() throws {
         let proxy = try FaultyProxy(before: server, .endless, times: 9)
         let error = try #require(throws: MoultError.self) { try download(proxy.url("file")) }
         #expect(error.why == "more came than the 1000000 bytes that the manifest says")
         #expect((try Files.facts(scratch.path("part"))?.size ?? 0) <= size)
     }
 
-    @Test func theWrongPlaceIsNotJoined() throws {
+    @Test func `the wrong place is not joined`() throws {
         let proxy = try FaultyProxy(before: server, .misplace, times: 9, only: "file")
         try Shell.must(["sh", "-c", "head -c 5000 \(scratch.path("public/file")) > \(scratch.path("part"))"])
         let error = try #require(throws: MoultError.self) { try download(proxy.url("file")) }
@@ -209,7 +209,7 @@ import Testing
         #expect(try Files.facts(scratch.path("part"))?.size == 5000)
     }
 
-    @Test func stopsWhenAsked() throws {
+    @Test func `stops when asked`() throws {
         let proxy = try FaultyProxy(before: server, .stall, at: 0.2)
         let seen = Mutex(0)
         struct Stop: Error {}
@@ -221,7 +221,7 @@ import Testing
         }
     }
 
-    @Test func theBandwidthIsBounded() throws {
+    @Test func `the bandwidth is bounded`() throws {
         var manners = Transport.RetryPolicy()
         manners.bandwidth = 500_000
         let start = ContinuousClock.now

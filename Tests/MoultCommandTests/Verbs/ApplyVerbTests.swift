@@ -14,7 +14,7 @@ import Testing
     }
 
     /// The plan's lines again, each with its tick, and what came of it.
-    @Test func printsThePlanWithTicks() throws {
+    @Test func `prints the plan with ticks`() throws {
         try world.install(world.first)
         let planned = lines(try world.run("moult plan rel/test-2.0.0.json").out)
         let run = try world.run("moult apply rel/test-2.0.0.json")
@@ -30,7 +30,7 @@ import Testing
         #expect(try world.must("LANG=C.UTF-8 moult rollback").contains("\n✓ - delete   food "))
     }
 
-    @Test func nothingToDoIsOneLineAndChangesNothing() throws {
+    @Test func `nothing to do is one line and changes nothing`() throws {
         try world.install(world.first)
         let tree = try world.tree
         #expect(try world.run("moult apply rel/test-1.0.0.json") == (0, "nothing to do: 1.0.0 is installed\n", ""))
@@ -43,13 +43,13 @@ import Testing
         #expect(try world.tree == tree)
     }
 
-    @Test func quietSaysNothingWhenAllIsWell() throws {
+    @Test func `quiet says nothing when all is well`() throws {
         try world.install()
         #expect(try world.run("moult apply -q rel/test-1.0.0.json") == (0, "", ""))
         #expect(try world.run("moult apply -q rel/none.json").err != "")
     }
 
-    @Test func eventsAreLinesOfJSON() throws {
+    @Test func `events are lines of JSON`() throws {
         try world.install(world.first)
         let plan = try JSON(parsing: world.run("moult plan --json rel/test-2.0.0.json").out, source: "plan")
         let run = try world.run("moult apply --json rel/test-2.0.0.json")
@@ -71,7 +71,7 @@ import Testing
         #expect(result["changed"]?.bool == true)
     }
 
-    @Test func errorsAreEventsToo() throws {
+    @Test func `errors are events too`() throws {
         try world.install(world.second)
         let run = try world.run("moult apply --json rel/test-1.0.0.json")
         #expect(run.status == 3)
@@ -81,7 +81,7 @@ import Testing
         #expect(error?["exit"]?.integer == 3)
     }
 
-    @Test func aSavedPlanIsDoneOnce() throws {
+    @Test func `a saved plan is done once`() throws {
         try world.install()
         _ = try world.run("moult plan -o p rel/test-1.0.0.json")
         // The plan knows its store, wherever it is applied.
@@ -105,7 +105,7 @@ import Testing
         ("moult rollback", "store/.moult/current: target"),
         ("rm -f store/user.db", "store/user.db: kind"),
     ])
-    func aSavedPlanNamesWhatChanged(_ change: String, named: String) throws {
+    func `a saved plan names what changed`(_ change: String, named: String) throws {
         let three = try world.maker.make("3.0.0", sequence: 3, World.databases(["rye"]))
         try world.install(world.first, world.second)
         try world.must("moult rollback -q; moult unhold -q; moult apply -q rel/test-2.0.0.json")
@@ -120,7 +120,7 @@ import Testing
         #expect(try world.tree == tree)
     }
 
-    @Test func aSecondUpdaterIsToldWhoIsAtWork() throws {
+    @Test func `a second updater is told who is at work`() throws {
         try world.install()
         let lock = try #require(try FileLock.take(world.layout.lock, .exclusive))
         let run = try world.run("moult apply rel/test-1.0.0.json")
@@ -130,7 +130,7 @@ import Testing
         withExtendedLifetime(lock) {}
     }
 
-    @Test func whoWaitsGetsItsTurn() throws {
+    @Test func `who waits gets its turn`() throws {
         try world.install()
         // The lock is let go when the command has begun to wait or before: either way it must succeed.
         let run = try world.run(
@@ -143,7 +143,7 @@ import Testing
     }
 
     /// SIGTERM: a shell's background jobs ignore SIGINT, and what is ignored stays so.
-    @Test func whoWaitsCanBeStopped() throws {
+    @Test func `who waits can be stopped`() throws {
         try world.install()
         let lock = try #require(try FileLock.take(world.layout.lock, .exclusive))
         let tree = try world.tree
@@ -160,7 +160,7 @@ import Testing
         #expect(try world.tree == tree)
     }
 
-    @Test func warningsGoBesideTheResults() throws {
+    @Test func `warnings go beside the results`() throws {
         _ = try world.maker.make(
             "3.0.0", sequence: 3, World.databases(["rye"]), top: [.init("expires", "2020-01-01T00:00:00Z")])
         try world.install()

@@ -4,7 +4,7 @@ import Testing
 /// Where `moult build` puts its database.
 @Suite struct BuildVerbTests {
     /// There may be all that somebody has written.
-    @Test func nothingInAStoreIsReplaced() throws {
+    @Test func `nothing in a store is replaced`() throws {
         let scratch = try Scratch()
         let refused = try scratch.moult(
             """
@@ -20,7 +20,7 @@ import Testing
                 """)
     }
 
-    @Test func anOlderBuildIsReplaced() throws {
+    @Test func `an older build is replaced`() throws {
         let scratch = try Scratch()
         let twice = try scratch.moult(
             "echo 'CREATE TABLE t(x);' > a.sql; moult build -q a.sql -o a.db && moult build -q a.sql -o a.db")

@@ -10,7 +10,7 @@ import Testing
         try world.install(world.first, world.second)
     }
 
-    @Test func whatIsYoungStays() throws {
+    @Test func `what is young stays`() throws {
         #expect(
             try world.must("moult clean --keep 1") == """
                 = generation \(world.generation(world.first)) stays: in service less than 60 s ago
@@ -20,7 +20,7 @@ import Testing
         #expect(try world.must("moult clean") == "nothing to do: no generation is too many\n")
     }
 
-    @Test func whatIsReadStays() throws {
+    @Test func `what is read stays`() throws {
         try grow()
         try world.must("moult rollback -q; moult unhold -q")
         let lease = try Store(at: world.store).lease()
@@ -30,7 +30,7 @@ import Testing
         withExtendedLifetime(lease) {}
     }
 
-    @Test func theRestGoes() throws {
+    @Test func `the rest goes`() throws {
         try grow()
         let old = try world.generation(world.first)
         let tree = try world.tree
@@ -49,7 +49,7 @@ import Testing
     }
 
     /// What was set aside goes by its age and on its word: caches first, what people wrote only if it is named.
-    @Test func quarantineIsEmptiedAsAsked() throws {
+    @Test func `quarantine is emptied as asked`() throws {
         let world = try World()
         _ = try BrokenStore.release(in: world.scratch.path("rel"))
         try world.install("rel/test-1.0.0.json")

@@ -12,7 +12,7 @@ import Testing
     }
 
     @Test(arguments: ["new.db", "old.db", "notes.txt"])
-    func nothingElseIsReplaced(_ name: String) throws {
+    func `nothing else is replaced`(_ name: String) throws {
         let refused = try scratch.moult(
             "echo mine > notes.txt; cp \(name) kept; moult delta old.db new.db -o \(name); echo $?; cmp kept \(name)")
         #expect(refused.status == 0)
@@ -23,13 +23,13 @@ import Testing
         )
     }
 
-    @Test func anOlderPatchIs() throws {
+    @Test func `an older patch is`() throws {
         let twice = try scratch.moult(
             ": > p; moult delta -q old.db new.db -o p && cp p q && moult delta -q new.db old.db -o p && ! cmp -s p q")
         #expect(twice == (0, "", ""))
     }
 
-    @Test func aDirectoryThatIsMissingIsNamed() throws {
+    @Test func `a directory that is missing is named`() throws {
         let refused = try scratch.moult("moult delta old.db new.db -o none/p")
         #expect(refused.status == 1)
         #expect(

@@ -8,7 +8,7 @@ import Testing
     private let world: World
     init() throws { world = try World() }
 
-    @Test func everyEntryHasTheTimesOfItsParts() throws {
+    @Test func `every entry has the times of its parts`() throws {
         try world.install(world.first, world.second)
         try world.must("moult rollback -q")
         let entries = try #require(try world.json("moult history --json").first?["entries"]?.array)
@@ -32,7 +32,7 @@ import Testing
         #expect(try world.must("moult history -n 1").split(separator: "\n").count == 1)
     }
 
-    @Test func aPageDrawsThem() throws {
+    @Test func `a page draws them`() throws {
         try world.install(world.first, world.second)
         try world.must("moult rollback -q --reason '<b>&\"'")
         try world.must("moult history -q --html h.html")
@@ -53,7 +53,7 @@ import Testing
         #expect(try world.scratch.text("t") == "text\n")
     }
 
-    @Test func textOfOthersIsNoMarkup() throws {
+    @Test func `text of others is no markup`() throws {
         try world.install(world.first)
         try world.must(
             """
@@ -65,7 +65,7 @@ import Testing
         #expect(page.contains("<p class=note>&lt;script&gt;</p>\n<p class=note>&amp;</p>\n"))
     }
 
-    @Test func nothingYet() throws {
+    @Test func `nothing yet`() throws {
         try world.install()
         try world.must("moult history -q --html h.html")
         #expect(try world.scratch.text("h.html").contains("nothing was done to this store yet"))

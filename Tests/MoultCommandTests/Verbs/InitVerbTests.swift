@@ -9,7 +9,7 @@ import Testing
     private let scratch: Scratch
     init() throws { scratch = try Scratch() }
 
-    @Test func makesAStoreAndSaysWhatNext() throws {
+    @Test func `makes a store and says what next`() throws {
         #expect(
             try scratch.moult("moult init --product org.example.test") == (
                 0,
@@ -27,7 +27,7 @@ import Testing
         ("ftp://example.org/feed.json", "ftp://example.org/feed.json cannot be asked: it has the scheme ftp"),
         ("https://me:secret@example.org/feed.json", "a URL cannot be asked: it has a password in it"),
     ])
-    func aFeedThatCannotBeAskedIsNotWrittenDown(_ feed: String, message: String) throws {
+    func `a feed that cannot be asked is not written down`(_ feed: String, message: String) throws {
         let run = try scratch.moult("moult init --product org.example.test --feed \(feed)")
         #expect(run.status == 3)
         #expect(run.err.hasPrefix("moult: error: \(message)\n"), "\(run.err)")
@@ -35,7 +35,7 @@ import Testing
         #expect(try scratch.moult("[ -e store ]").status == 1)
     }
 
-    @Test func elsewhereTheNextCommandMustNameIt() throws {
+    @Test func `elsewhere the next command must name it`() throws {
         #expect(
             try scratch.moult("moult init 'my data' --product org.example.test --follow match --app 3.4.0") == (
                 0,
@@ -52,18 +52,18 @@ import Testing
 
     /// Where the store is named by the option or the variable, it is made there.
     @Test(arguments: ["moult init --store s --product a.b", "MOULT_STORE=s moult init --product a.b"])
-    func otherWaysToNameIt(_ line: String) throws {
+    func `other ways to name it`(_ line: String) throws {
         #expect(try scratch.moult(line).status == 0)
         #expect(try Settings.read(StoreLayout(root: scratch.path("s"))).product == "a.b")
     }
 
-    @Test func asJSON() throws {
+    @Test func `as JSON`() throws {
         #expect(
             try scratch.moult("moult init s --product a.b --json").out
                 == #"{"format":1,"store":"s","product":"a.b","follow":"newer"}"# + "\n")
     }
 
-    @Test func whatIsThereStays() throws {
+    @Test func `what is there stays`() throws {
         _ = try scratch.moult("mkdir store; echo precious > store/food.db")
         #expect(try scratch.moult("moult init --product a.b").status == 0)
         #expect(try scratch.text("store/food.db") == "precious\n")

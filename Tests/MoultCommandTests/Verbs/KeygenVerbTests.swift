@@ -4,7 +4,7 @@ import Testing
 /// `moult keygen` leaves both files of a key, or none.
 @Suite struct KeygenVerbTests {
     /// The limit on the size of files stands for a disk that is full.
-    @Test func whatCannotBeWrittenIsNoKey() throws {
+    @Test func `what cannot be written is no key`() throws {
         let scratch = try Scratch()
         let full = try scratch.moult(
             """
@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test(arguments: ["release.key", "release.pub"])
-    func aKeyThatIsThereStays(_ name: String) throws {
+    func `a key that is there stays`(_ name: String) throws {
         let scratch = try Scratch()
         let refused = try scratch.moult("mkdir keys; cd keys; echo mine > \(name); moult keygen --no-password release")
         #expect(refused.status == 3)

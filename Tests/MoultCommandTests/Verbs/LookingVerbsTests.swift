@@ -16,14 +16,14 @@ import Testing
         "status", "status --json", "history", "verify", "verify --deep", "attach", "plan rel/test-1.0.0.json",
         "rollback --dry-run", "clean --dry-run --keep 1", "unhold", "sql 'SELECT * FROM food.food'",
     ])
-    func nothingIsChanged(_ line: String) throws {
+    func `nothing is changed`(_ line: String) throws {
         try world.install(world.first, world.second)
         let tree = try world.tree
         _ = try world.run("moult \(line)")
         #expect(try world.tree == tree)
     }
 
-    @Test func statusOfAnEmptyStore() throws {
+    @Test func `status of an empty store`() throws {
         try world.install()
         #expect(
             try world.must("moult status") == """
@@ -68,7 +68,7 @@ import Testing
                 """)
     }
 
-    @Test func statusForPrograms() throws {
+    @Test func `status for programs`() throws {
         try world.install(world.first, world.second)
         let lease = try Store(at: world.store).lease()
         let status = try #require(try world.json("moult status --json").first)
@@ -82,7 +82,7 @@ import Testing
         withExtendedLifetime(lease) {}
     }
 
-    @Test func whatIsWrongIsSeen() throws {
+    @Test func `what is wrong is seen`() throws {
         try world.install(world.first)
         try world.must(
             "rm store/user.db; chmod u+w store/.moult/current/ store/.moult/current/food.db; touch store/.moult/current/food.db-wal"
@@ -110,7 +110,7 @@ import Testing
         #expect(json["checks"]?.array?.count { $0["sound"]?.bool == false } == 2)
     }
 
-    @Test func verifyReadsTheFilesIfTold() throws {
+    @Test func `verify reads the files if told`() throws {
         try world.install(world.first)
         #expect(
             try world.run("moult verify --deep") == (
@@ -131,13 +131,13 @@ import Testing
         #expect(try world.run("moult verify -q") == (0, "", ""))
     }
 
-    @Test func nothingInstalledIsAFinding() throws {
+    @Test func `nothing installed is a finding`() throws {
         try world.install()
         let run = try world.run("moult verify")
         #expect(run == (1, "x store  current  nothing is installed\n\n1 check: 1 found something wrong\n", ""))
     }
 
-    @Test func historyIsNewestFirst() throws {
+    @Test func `history is newest first`() throws {
         try world.install(world.first, world.second)
         try world.must("moult rollback -q")
         let lines = try world.must("moult history").split(separator: "\n").map { $0.drop { $0 != " " } }
@@ -151,7 +151,7 @@ import Testing
         #expect(json["torn"]?.integer == 0)
     }
 
-    @Test func tornLinesOfTheHistoryAreTold() throws {
+    @Test func `torn lines of the history are told`() throws {
         try world.install(world.first)
         try world.must("printf '{\"time\":' >> store/.moult/history.jsonl")
         let run = try world.run("moult history")
@@ -162,13 +162,13 @@ import Testing
         #expect(try world.json("moult history --json").first?["torn"]?.integer == 1)
     }
 
-    @Test func noHistoryYet() throws {
+    @Test func `no history yet`() throws {
         try world.install()
         #expect(try world.must("moult history") == "nothing was done to this store yet\n")
     }
 
     /// The lines are for the sqlite3 shell, and so it must read them: also where the path has signs that SQL knows.
-    @Test func attachIsReadByTheShell() throws {
+    @Test func `attach is read by the shell`() throws {
         try world.must(
             """
             mkdir "a'b c%20\\"d"
@@ -184,7 +184,7 @@ import Testing
         #expect(write.out.contains("attempt to write a readonly database"))
     }
 
-    @Test func attachForPrograms() throws {
+    @Test func `attach for programs`() throws {
         try world.install(world.first)
         let json = try #require(try world.json("moult attach --json").first)
         let databases = try #require(json["databases"]?.array)
@@ -195,7 +195,7 @@ import Testing
         #expect(json["generation"]?.string == generation)
     }
 
-    @Test func stepsAreListed() throws {
+    @Test func `steps are listed`() throws {
         let text = try world.must("moult steps")
         #expect(
             text.split(separator: "\n").map { $0.split(separator: " ").prefix(4).joined(separator: " ") } == [

@@ -9,13 +9,13 @@ import Testing
     private static let times = 1_000
 
     @Test
-    func aThousandTimesByManifest() throws {
+    func `a thousand times by manifest`() throws {
         try world.install(world.first)
         try provesSilent("moult apply -q rel/test-1.0.0.json")
     }
 
     @Test
-    func aThousandTimesByFeed() throws {
+    func `a thousand times by feed`() throws {
         try world.must(
             """
             moult keygen -q --no-password k

@@ -27,14 +27,14 @@ import Testing
         try Files.facts(world.layout.generation(world.generation(world.first)))?.mode
     }
 
-    @Test func whatIsDamagedIsRepaired() throws {
+    @Test func `what is damaged is repaired`() throws {
         #expect(try run("moult apply -q \(world.first)") == 0)
         #expect(try run("moult verify -q --deep") == 0)
         #expect(try mode() == 0o555)
     }
 
     /// The path cannot be made, and not be taken back before somebody mends that; then the damaged one is in place again.
-    @Test func aRepairIsUndone() throws {
+    @Test func `a repair is undone`() throws {
         #expect(try run("rm store/food.db && chmod u-w store") == 0)
         #expect(try run("moult apply -q \(world.first)") == 6)
         #expect(try run("chmod u+w store && moult recover -q") == 0)

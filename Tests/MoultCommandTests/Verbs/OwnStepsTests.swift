@@ -23,14 +23,14 @@ import Testing
         return (runner.run(words).rawValue, out.text, err.text)
     }
 
-    @Test func areListed() throws {
+    @Test func `are listed`() throws {
         let list = try run("steps")
         #expect(list.out.hasSuffix("acme.reindex   any     this command  makes an index\n"))
         let json = try JSON(parsing: run("steps", "--json").out, source: "stdout")
         #expect(json["steps"]?.array?.last?["builtIn"]?.bool == false)
     }
 
-    @Test func areUsedWhereAManifestNamesThem() throws {
+    @Test func `are used where a manifest names them`() throws {
         let use: JSON = [["step": "acme.reindex", "after": "copy"]]
         let world = try World(top: [.init("steps", use)])
         try world.install()

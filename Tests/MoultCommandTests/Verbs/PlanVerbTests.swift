@@ -25,7 +25,7 @@ import Testing
         .joined(separator: "\n")
     }
 
-    @Test func theFirstRelease() throws {
+    @Test func `the first release`() throws {
         try world.install()
         let needs = ByteCount(3 * 8192 + (try world.bytes(world.first)))
         #expect(
@@ -45,7 +45,7 @@ import Testing
                 """)
     }
 
-    @Test func theNextRelease() throws {
+    @Test func `the next release`() throws {
         let checks: JSON = [["on": "food", "sql": "SELECT count(*) FROM food", "expect": ">= 2"]]
         let world = try World(top: [.init("requires", ["app": ">=3.2 <5"]), .init("checks", checks)])
         try world.must("moult init --product org.example.test --app 3.4.0; moult apply -q rel/test-1.0.0.json")
@@ -71,7 +71,7 @@ import Testing
                 """)
     }
 
-    @Test func inPlaceNothingIsCopied() throws {
+    @Test func `in place nothing is copied`() throws {
         let maker = try ReleaseMaker(in: world.scratch.path("app"))
         _ = try maker.make("1.0.0", sequence: 1, [.reference("food", "CREATE TABLE food(name);", inPlace: true)])
         try world.install()
@@ -90,7 +90,7 @@ import Testing
                 """))
     }
 
-    @Test func detailsAreForWhoAsks() throws {
+    @Test func `details are for who asks`() throws {
         try world.install(world.first)
         let plain = try text("moult plan rel/test-2.0.0.json").split(separator: "\n")
         let verbose = try text("moult plan -v rel/test-2.0.0.json").split(separator: "\n")
@@ -102,14 +102,14 @@ import Testing
             ])
     }
 
-    @Test func nothingToDo() throws {
+    @Test func `nothing to do`() throws {
         try world.install(world.first)
         #expect(try world.run("moult plan rel/test-1.0.0.json") == (0, "nothing to do: 1.0.0 is installed\n", ""))
         #expect(try world.run("moult plan -q rel/test-1.0.0.json") == (0, "", ""))
         #expect(try world.run("moult plan -q rel/test-2.0.0.json") == (2, "", ""))
     }
 
-    @Test func asJSONItSaysTheSame() throws {
+    @Test func `as JSON it says the same`() throws {
         try world.install(world.first)
         let text = try text("moult plan -v rel/test-2.0.0.json")
         let run = try world.run("moult plan --json rel/test-2.0.0.json")
@@ -131,7 +131,7 @@ import Testing
     }
 
     /// Names, bytes, modes, times of change: of the store and of the release.
-    @Test func nothingIsChanged() throws {
+    @Test func `nothing is changed`() throws {
         try world.install(world.first)
         let (store, releases) = (try world.tree, try Tree(world.scratch.path("rel")))
         for line in ["plan rel/test-2.0.0.json", "plan --json rel/test-2.0.0.json", "plan -o p rel/test-2.0.0.json"] {
@@ -141,7 +141,7 @@ import Testing
         #expect(try Tree(world.scratch.path("rel")) == releases)
     }
 
-    @Test func isSavedWhereToldAndNowhereElse() throws {
+    @Test func `is saved where told and nowhere else`() throws {
         try world.install()
         let text = try text("moult plan --out p rel/test-1.0.0.json --app 3.4.0")
         #expect(text.hasSuffix("\napply with: moult apply --plan p\n"))
@@ -153,7 +153,7 @@ import Testing
     }
 
     @Test(arguments: ["/dev/stdout", "rel/test-1.0.0.json", "rel/test-1.0.0.tar.zst"])
-    func isSavedOverNothingElse(_ file: String) throws {
+    func `is saved over nothing else`(_ file: String) throws {
         try world.install()
         let releases = try Tree(world.scratch.path("rel"))
         let run = try world.run("moult plan --out \(file) rel/test-1.0.0.json")
@@ -171,7 +171,7 @@ import Testing
         ("moult plan -o none/p rel/test-1.0.0.json", "none/p"), ("moult history --html none/h.html", "none/h.html"),
         ("moult keygen --no-password none/k", "none/k.key"),
     ])
-    func aDirectoryThatIsMissingIsNamed(_ line: String, path: String) throws {
+    func `a directory that is missing is named`(_ line: String, path: String) throws {
         try world.install()
         let run = try world.run(line)
         #expect(run.status == 1)
@@ -181,7 +181,7 @@ import Testing
         )
     }
 
-    @Test func colourOnlyUnderlinesTheSigns() throws {
+    @Test func `colour only underlines the signs`() throws {
         try world.install(world.first)
         let plain = try text("moult plan rel/test-2.0.0.json")
         #expect(!plain.contains("\u{1B}"))
@@ -191,7 +191,7 @@ import Testing
     }
 
     /// On a terminal what is too long goes on under its beginning.
-    @Test func linesAreWrappedUnderTheirText() throws {
+    @Test func `lines are wrapped under their text`() throws {
         try world.install(world.first)
         let orchestrator = try Orchestrator(root: world.store, steps: .builtIn)
         let plan = try orchestrator.plan(UpdateRequest(manifest: world.scratch.path(world.second)))

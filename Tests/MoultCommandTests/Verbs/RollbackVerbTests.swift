@@ -10,7 +10,7 @@ import Testing
         try world.install(world.first, world.second)
     }
 
-    @Test func goesBackAndHolds() throws {
+    @Test func `goes back and holds`() throws {
         let run = try world.run("moult rollback --reason 'names are missing'")
         #expect(run.status == 0)
         let (one, two) = (try world.generation(world.first), try world.generation(world.second))
@@ -46,7 +46,7 @@ import Testing
         #expect(try world.must("moult apply -q rel/test-2.0.0.json") == "")
     }
 
-    @Test func aDryRunIsAPlan() throws {
+    @Test func `a dry run is a plan`() throws {
         let tree = try world.tree
         let run = try world.run("moult rollback --dry-run --to 1.0.0 --reason 'no rye'")
         #expect(run.status == 2)
@@ -58,14 +58,14 @@ import Testing
         #expect(json["hold"]?["release"]?.string == "2.0.0")
     }
 
-    @Test func quietAndJSON() throws {
+    @Test func `quiet and JSON`() throws {
         let events = try world.json("moult rollback --json")
         #expect(events.last?["hold"]?["release"]?.string == "2.0.0")
         #expect(events.last?["version"]?.string == "1.0.0")
         #expect(try world.run("moult rollback -q --to 2.0.0 --force") == (0, "", ""))
     }
 
-    @Test func holdsAreASet() throws {
+    @Test func `holds are a set`() throws {
         #expect(
             try world.must("moult hold --reason holidays") == """
                 every release is on hold: holidays

@@ -8,7 +8,7 @@ import Testing
         try world.install(world.first)
     }
 
-    @Test func rowsStandUnderEachOther() throws {
+    @Test func `rows stand under each other`() throws {
         #expect(
             try world.must(
                 #"moult sql "SELECT rowid AS id, name, NULL AS no, x'00ff' AS bytes FROM food.food ORDER BY id""#)
@@ -20,7 +20,7 @@ import Testing
                     """)
     }
 
-    @Test func asJSONValuesKeepTheirTypes() throws {
+    @Test func `as JSON values keep their types`() throws {
         #expect(
             try world.must(
                 #"moult sql --json "SELECT 1 AS i, 2.5 AS r, 'a' AS t, NULL AS n, x'00ff' AS b; SELECT 2 WHERE 0""#)
@@ -28,7 +28,7 @@ import Testing
                 + #"{"format":1,"columns":["2"],"rows":[]}"# + "\n")
     }
 
-    @Test func statementsComeFromStdinToo() throws {
+    @Test func `statements come from stdin too`() throws {
         #expect(try world.must("echo 'SELECT count(*) AS n FROM food.food' | moult sql") == "n\n2\n")
         #expect(try world.run("moult sql < /dev/null").status == 64)
         #expect(try world.run("printf '\\377' | moult sql").status == 64)
@@ -41,13 +41,13 @@ import Testing
         "PRAGMA query_only = 0; PRAGMA journal_mode = WAL", "SELECT 1; UPDATE note SET text = 'x'",
         "PRAGMA query_only = 0; PRAGMA user_version = 7", "REINDEX", "ANALYZE",
     ])
-    func nothingIsWrittenUnlessToldTo(_ sql: String) throws {
+    func `nothing is written unless told to`(_ sql: String) throws {
         let tree = try world.tree
         _ = try world.run("moult sql \"\(sql)\"")
         #expect(try world.tree == tree)
     }
 
-    @Test func writingIsRefusedInWords() throws {
+    @Test func `writing is refused in words`() throws {
         #expect(
             try world.run("moult sql \"INSERT INTO note VALUES ('x')\"") == (
                 3, "",
@@ -59,7 +59,7 @@ import Testing
             ))
     }
 
-    @Test func theUsersDatabaseCanBeWritten() throws {
+    @Test func `the users database can be written`() throws {
         #expect(try world.must("moult sql --write \"INSERT INTO note VALUES ('a'), ('b')\"") == "2 rows changed\n")
         #expect(try world.must("moult sql 'SELECT count(*) AS n FROM note'") == "n\n2\n")
         #expect(
@@ -73,14 +73,14 @@ import Testing
             ))
     }
 
-    @Test func mistakesAreSaidAboutTheStatement() throws {
+    @Test func `mistakes are said about the statement`() throws {
         #expect(
             try world.run("moult sql 'SELECT 1 AS one; SELECT * FROM fod;'") == (
                 1, "one\n  1\n", "moult: error: cannot run \"SELECT * FROM fod;\": no such table: fod\n"
             ))
     }
 
-    @Test func whatSteersATerminalIsShownAsItIs() throws {
+    @Test func `what steers a terminal is shown as it is`() throws {
         #expect(try world.must("moult sql \"SELECT char(27) || '[2J' || char(10) AS x\"") == "x\n\\u{1B}[2J\\n\n")
     }
 }

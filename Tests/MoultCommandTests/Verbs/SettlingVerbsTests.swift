@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    @Test func looksTellOfIt() throws {
+    @Test func `looks tell of it`() throws {
         try crashAfterTheFlip()
         let tree = try Tree(world.scratch.path("crashed"))
         let status = try world.must("moult status --store crashed")
@@ -54,7 +54,7 @@ import Testing
         #expect(try Tree(world.scratch.path("crashed")) == tree)
     }
 
-    @Test func whoIsAtWorkIsNamed() throws {
+    @Test func `who is at work is named`() throws {
         try crashAfterTheFlip()
         let layout = try StoreLayout(root: world.scratch.path("crashed"))
         let lock = try #require(try FileLock.take(layout.lock, .exclusive))
@@ -64,7 +64,7 @@ import Testing
         withExtendedLifetime(lock) {}
     }
 
-    @Test func recoverFinishes() throws {
+    @Test func `recover finishes`() throws {
         try crashAfterTheFlip()
         #expect(
             try world.must("moult recover --store crashed")
@@ -77,7 +77,7 @@ import Testing
                 " update 1.0.0 -> 2.0.0 finished after an interruption: "))
     }
 
-    @Test func recoverGoesBackIfTold() throws {
+    @Test func `recover goes back if told`() throws {
         try crashAfterTheFlip()
         let json = try #require(try world.json("moult recover --undo --json --store crashed").first)
         #expect(json["settled"]?.array?.compactMap { $0["ending"]?.string } == ["undone"])
@@ -85,7 +85,7 @@ import Testing
         #expect(try world.must("moult verify --store crashed").hasSuffix("all sound\n"))
     }
 
-    @Test func applySettlesFirstAndSaysSo() throws {
+    @Test func `apply settles first and says so`() throws {
         try crashAfterTheFlip()
         #expect(
             try world.must("moult apply rel/test-2.0.0.json --store crashed") == """
@@ -95,7 +95,7 @@ import Testing
                 """)
     }
 
-    @Test func beforeTheDecisionNothingHadChanged() throws {
+    @Test func `before the decision nothing had changed`() throws {
         try crash {
             guard case .phase(.prepare, .attach) = $0 else { return false }
             return true

@@ -23,7 +23,7 @@ import Testing
 
     private func status() throws -> JSON { try #require(try world.json("moult status --json").first) }
 
-    @Test func whatIsNewerIsKnownFromTheLastLookAtTheFeed() throws {
+    @Test func `what is newer is known from the last look at the feed`() throws {
         try follow()
         #expect(try world.must("moult status").contains("\n  known    serial 1 of "))
         #expect(try status()["known"]?["newest"] == nil)
@@ -47,7 +47,7 @@ import Testing
         #expect(try status()["known"]?["newest"] == nil)
     }
 
-    @Test func whatWasWithdrawnIsCritical() throws {
+    @Test func `what was withdrawn is critical`() throws {
         try follow()
         try world.must("moult publish -q public --withdraw 1.0.0 --reason 'wrong totals' --key k.key; moult check -q")
         #expect(
@@ -60,7 +60,7 @@ import Testing
     }
 
     /// The way back is named where there is one.
-    @Test func whatWasWithdrawnIsLeftByARollback() throws {
+    @Test func `what was withdrawn is left by a rollback`() throws {
         let way = "\ngo back with: moult rollback\n"
         try follow()
         try world.must("moult publish -q public --withdraw 1.0.0 --reason 'wrong totals' --key k.key; moult check -q")
@@ -74,7 +74,7 @@ import Testing
     }
 
     /// The feed's own end is how long its publisher lets a store go without asking.
-    @Test func aFeedThatIsOverIsToldAndNotBelieved() throws {
+    @Test func `a feed that is over is told and not believed`() throws {
         try follow()
         #expect(try status()["known"]?["expired"]?.bool == false)
         // What is kept was proven when it came; here it becomes old.
@@ -98,7 +98,7 @@ import Testing
         #expect(try status()["known"] == nil)
     }
 
-    @Test func theLastFailureHasItsReasonAndItsRemedy() throws {
+    @Test func `the last failure has its reason and its remedy`() throws {
         _ = try world.maker.make(
             "3.0.0", sequence: 3, World.databases(["rye"]),
             top: [.init("checks", [["on": "food", "sql": "SELECT count(*) FROM food", "expect": "> 100"]])])
@@ -122,7 +122,7 @@ import Testing
         #expect(try world.run("moult status --nagios").status == 0)
     }
 
-    @Test func whoLagsIsNamed() throws {
+    @Test func `who lags is named`() throws {
         try world.install(world.first)
         let lease = try Store(at: world.store).lease()
         try world.must("moult apply -q rel/test-2.0.0.json")
@@ -140,7 +140,7 @@ import Testing
         withExtendedLifetime(lease) {}
     }
 
-    @Test func consumersAreListed() throws {
+    @Test func `consumers are listed`() throws {
         try world.install(world.first)
         try world.must(
             """
@@ -154,7 +154,7 @@ import Testing
 
     // MARK: monitors
 
-    @Test func aCheckSaysOneLineWithItsExitStatus() throws {
+    @Test func `a check says one line with its exit status`() throws {
         #expect(
             try world.run("moult status --nagios --store nowhere") == (
                 3,
@@ -188,7 +188,7 @@ import Testing
     }
 
     /// The metrics are the status's own numbers, in lines of the form that the textfile collector reads.
-    @Test func metricsAreTheSameNumbers() throws {
+    @Test func `metrics are the same numbers`() throws {
         try follow()
         try world.must("moult publish -q public rel/test-2.0.0.json --key k.key; moult apply -q; rm store/user.db")
         let status = try status()
@@ -234,7 +234,7 @@ import Testing
             value("info", ",product=\"org.example.test\",version=\"2.0.0\",generation=\"\(generation)\"") == 1)
     }
 
-    @Test func labelsAreQuoted() throws {
+    @Test func `labels are quoted`() throws {
         try world.must(#"moult init -q 'a"b\c' --product org.example.test"#)
         #expect(
             try world.must(#"moult status --prometheus --store 'a"b\c'"#).contains(
@@ -242,7 +242,7 @@ import Testing
     }
 
     @Test(arguments: ["--json --nagios", "--json --prometheus", "--prometheus --nagios"])
-    func formsExcludeEachOther(_ forms: String) throws {
+    func `forms exclude each other`(_ forms: String) throws {
         try world.install(world.first)
         let run = try world.run("moult status \(forms)")
         #expect(run.status == 64)

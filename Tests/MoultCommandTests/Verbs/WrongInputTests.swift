@@ -263,7 +263,7 @@ import Testing
         #expect(run.err == "moult: error: \(message)\n")
     }
 
-    @Test(arguments: cases) func isRefused(_ wrong: Case) throws {
+    @Test(arguments: cases) func `is refused`(_ wrong: Case) throws {
         let world = try World()
         try world.install(world.first)
         try world.must(Self.tools + wrong.prepare)
@@ -307,7 +307,7 @@ import Testing
                   Check owner and mode of the file and of the directories above it.
                 """),
         ])
-    func withoutPermission(_ wrong: Case) throws {
+    func `without permission`(_ wrong: Case) throws {
         let world = try World()
         try world.install(world.first)
         try world.must(
@@ -322,7 +322,7 @@ import Testing
         arguments: [
             "status", "history", "verify --deep", "plan rel/test-1.0.0.json", "sql 'SELECT * FROM food.food'", "attach",
         ])
-    func lookingNeedsNoPermissionToWrite(_ line: String) throws {
+    func `looking needs no permission to write`(_ line: String) throws {
         let world = try World()
         try world.install(world.first)
         try world.must("chmod 755 .; mkdir bin; cp \(Scratch.built)/moult bin; chmod 755 bin bin/moult")

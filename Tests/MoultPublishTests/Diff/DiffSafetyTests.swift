@@ -41,7 +41,7 @@ import Testing
         return path
     }
 
-    @Test(arguments: State.allCases, State.allCases) func changesNothing(_ one: State, _ two: State) throws {
+    @Test(arguments: State.allCases, State.allCases) func `changes nothing`(_ one: State, _ two: State) throws {
         let old = try make(one, "old.db", rows)
         let new = try make(two, "new.db", "\(rows); DELETE FROM t WHERE id = 7; UPDATE t SET a = 'x' WHERE id = 9")
         let before = try Tree(scratch.path)
@@ -59,7 +59,7 @@ import Testing
         #expect(try Tree(scratch.path) == before)
     }
 
-    @Test func aFileComparedWithItselfIsTheSame() throws {
+    @Test func `a file compared with itself is the same`() throws {
         let path = try scratch.database("one.db", rows)
         try Shell.must(["cp", path, scratch.path("copy.db")])
         #expect(try DatabaseComparison("x", old: path, new: path).diff().isSameFile)
@@ -67,7 +67,7 @@ import Testing
     }
 
     /// Whatever bytes are broken: the comparison ends, and says nothing wrong about the sound side.
-    @Test(arguments: 1...60) func endsForDamagedFiles(_ seed: UInt64) throws {
+    @Test(arguments: 1...60) func `ends for damaged files`(_ seed: UInt64) throws {
         let old = try scratch.database("old.db", rows)
         try Shell.must(["cp", old, scratch.path("new.db")])
         let new = scratch.path("new.db")
@@ -92,7 +92,7 @@ import Testing
     }
 
     /// A root that is its own child; one that has the schema for a child; one that has a child twice.
-    @Test(arguments: [1, 2, 3]) func endsForCircles(_ kind: Int) throws {
+    @Test(arguments: [1, 2, 3]) func `ends for circles`(_ kind: Int) throws {
         let old = try scratch.database("old.db", "PRAGMA page_size = 512; \(rows)")
         try Shell.must(["cp", old, scratch.path("new.db")])
         let new = scratch.path("new.db")
@@ -114,7 +114,7 @@ import Testing
     }
 
     /// Made with the sqlite3 shell, which has functions that write files.
-    @Test func aHostileSchemaReachesNothing() throws {
+    @Test func `a hostile schema reaches nothing`() throws {
         let stolen = scratch.path("stolen")
         for (name, row) in [("old.db", ""), ("new.db", "INSERT INTO t (a) VALUES (1);")] {
             try Shell.must(
@@ -131,7 +131,7 @@ import Testing
         #expect(try Files.facts(stolen) == nil)
     }
 
-    @Test func stopsWhenItIsToldTo() throws {
+    @Test func `stops when it is told to`() throws {
         struct Stop: Error {}
         let (old, new) = try scratch.pair(rows, new: "INSERT INTO t VALUES (9999, '')")
         var options = DiffOptions()
@@ -139,7 +139,7 @@ import Testing
         #expect(throws: Stop.self) { try DatabaseComparison("x", old: old, new: new, options: options).diff() }
     }
 
-    @Test func aHotJournalIsSaid() throws {
+    @Test func `a hot journal is said`() throws {
         let old = try scratch.database("old.db", rows)
         try Shell.must([
             "python3", "-c",

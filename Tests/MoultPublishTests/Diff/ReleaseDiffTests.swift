@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test func databasesOfTheSameNameBelongTogether() throws {
+    @Test func `databases of the same name belong together`() throws {
         let old = try maker.make(
             "1.0.0", sequence: 1, [database("a", rows: 5), database("gone", rows: 1), database("same", rows: 3)])
         let new = try maker.make(
@@ -47,7 +47,7 @@ import Testing
         #expect(!one.differs)
     }
 
-    @Test func aDatabaseIsComparedWithThatOfTheSameFileName() throws {
+    @Test func `a database is compared with that of the same file name`() throws {
         let release = try maker.make("1.0.0", sequence: 1, [database("a", rows: 5), database("b", rows: 1)])
         let alone = scratch.path("b.db")
         try Shell.must(["sqlite3", alone], input: "CREATE TABLE t (id INTEGER PRIMARY KEY);")
@@ -63,7 +63,7 @@ import Testing
         #expect(error?.outcome == .usage)
     }
 
-    @Test func whatIsNotHereIsUnknownAndCounts() throws {
+    @Test func `what is not here is unknown and counts`() throws {
         let old = try maker.make("1.0.0", sequence: 1, [database("a", rows: 5)])
         let new = try maker.make("2.0.0", sequence: 2, [database("a", rows: 6)])
         try Files.remove(scratch.path("releases/test-2.0.0.tar.zst"))
@@ -73,7 +73,7 @@ import Testing
         #expect(diff.notes.count == 1)
     }
 
-    @Test func theJSONHasWhatTheTextHas() throws {
+    @Test func `the JSON has what the text has`() throws {
         let old = try scratch.database("old.db", "CREATE TABLE t (id INTEGER PRIMARY KEY, a, b)")
         let new = try scratch.database(
             "new.db",

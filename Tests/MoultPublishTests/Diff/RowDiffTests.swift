@@ -121,7 +121,7 @@ import Testing
             added: 1, removed: 1, changed: 0, method: .content),
     ]
 
-    @Test(arguments: cases, [false, true]) func findsWhatChanged(_ sample: Case, isWAL: Bool) throws {
+    @Test(arguments: cases, [false, true]) func `finds what changed`(_ sample: Case, isWAL: Bool) throws {
         // In WAL mode the records cannot be read from the file, and SQLite reads every row.
         let mode = isWAL ? "PRAGMA journal_mode = WAL;" : ""
         let scratch = try Scratch()
@@ -135,7 +135,7 @@ import Testing
         #expect(diff.tables.map(\.name) == ["t"])
     }
 
-    @Test func oneEncodingBecameAnother() throws {
+    @Test func `one encoding became another`() throws {
         let scratch = try Scratch()
         let rows = "CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT); INSERT INTO t VALUES (1, 'ä'), (2, 'b')"
         let old = try scratch.database("old.db", "PRAGMA encoding = 'UTF-16be'; \(rows)")
@@ -145,7 +145,7 @@ import Testing
         #expect(diff.tables.map(\.changed) == [1])
     }
 
-    @Test func tablesThatOneSideHasAreCounted() throws {
+    @Test func `tables that one side has are counted`() throws {
         let scratch = try Scratch()
         let (old, new) = try scratch.pair(
             "CREATE TABLE same (a)", old: "CREATE TABLE gone (a); INSERT INTO gone VALUES (1), (2)",
@@ -157,7 +157,7 @@ import Testing
         #expect(tables.map(\.removed) == [0, 2, 0])
     }
 
-    @Test func aTableOfAnUnknownModuleIsNamed() throws {
+    @Test func `a table of an unknown module is named`() throws {
         let scratch = try Scratch()
         let both = """
             CREATE TABLE t (a); PRAGMA writable_schema = 1;

@@ -20,7 +20,7 @@ import Testing
         CREATE VIRTUAL TABLE words USING fts5(word); INSERT INTO words VALUES ('a');
         """
 
-    @Test func tellsWhatIsInADatabase() throws {
+    @Test func `tells what is in a database`() throws {
         let path = try scratch.database("food.db", sql)
         let found = try #require(try Inspection(Subject.open(path)).databases.first?.found)
         #expect((found.identity.applicationID, found.identity.userVersion) == (7, -3))
@@ -36,7 +36,7 @@ import Testing
         #expect(!found.isWAL)
     }
 
-    @Test func aWALBesideItIsReadAndLeftAlone() throws {
+    @Test func `a WAL beside it is read and left alone`() throws {
         let path = scratch.path("food.db")
         try Shell.must([
             "python3", "-c",
@@ -55,7 +55,7 @@ import Testing
         #expect(try Tree(scratch.path) == before)
     }
 
-    @Test func aFileThatIsCutIsRefused() throws {
+    @Test func `a file that is cut is refused`() throws {
         let path = try scratch.database("food.db", sql)
         let file = try Descriptor(path, .write)
         try file.truncate(to: 5000)
@@ -63,7 +63,7 @@ import Testing
         #expect(throws: MoultError.self) { try Inspection(Subject.open(path)) }
     }
 
-    @Test func aLastPageThatIsCutIsAFinding() throws {
+    @Test func `a last page that is cut is a finding`() throws {
         let path = try scratch.database("food.db", sql)
         #expect(try Inspection(Subject.open(path)).isSound)
         let file = try Descriptor(path, .write)
@@ -79,7 +79,7 @@ import Testing
             ])
     }
 
-    @Test func namesThatAreNotThereAreSaid() throws {
+    @Test func `names that are not there are said`() throws {
         let path = try scratch.database("food.db", sql)
         let error = #expect(throws: MoultError.self) { try Inspection(Subject.open(path), only: ["fod.db"]) }
         #expect(error?.description.contains("Did you mean \"food.db\"") == true, "\(error?.description ?? "")")

@@ -22,7 +22,7 @@ import Testing
     )
     private let user = ReleaseMaker.Source.user("user", "CREATE TABLE note (text);")
 
-    @Test(arguments: ReleaseMaker.Format.allCases) func aReleaseIsUnpackedFromEveryFormat(
+    @Test(arguments: ReleaseMaker.Format.allCases) func `a release is unpacked from every format`(
         _ format: ReleaseMaker.Format
     ) throws {
         let manifest = try maker.make("1.0.0", sequence: 1, [food, user], format: format)
@@ -36,7 +36,7 @@ import Testing
         #expect(try Tree(scratch.path("releases")) == before)
     }
 
-    @Test func aBundleIsReadByTheManifestBesideIt() throws {
+    @Test func `a bundle is read by the manifest beside it`() throws {
         try maker.make("1.0.0", sequence: 1, [food])
         let subject = try Subject.open(scratch.path("releases/test-1.0.0.tar.zst"))
         #expect(subject.kind == .bundle)
@@ -44,7 +44,7 @@ import Testing
         #expect(try Inspection(subject).databases.map(\.name) == ["food"])
     }
 
-    @Test func aBundleOfOthersWithoutManifestIsRefused() throws {
+    @Test func `a bundle of others without manifest is refused`() throws {
         try maker.make("1.0.0", sequence: 1, [food])
         try Files.remove(scratch.path("releases/test-1.0.0.json"))
         let error = #expect(throws: MoultError.self) {
@@ -53,7 +53,7 @@ import Testing
         #expect(error?.why?.hasPrefix("its manifest does not lie beside it") == true)
     }
 
-    @Test func aDatabaseInPlaceIsLookedForBesideTheManifest() throws {
+    @Test func `a database in place is looked for beside the manifest`() throws {
         var inPlace = food
         inPlace.inPlace = true
         let manifest = try maker.make("1.0.0", sequence: 1, [inPlace])
@@ -64,7 +64,7 @@ import Testing
         #expect(changed.databases.first?.found?.findings.count == 1)
     }
 
-    @Test func aMissingBundleIsNotedAndTheRestIsTold() throws {
+    @Test func `a missing bundle is noted and the rest is told`() throws {
         let manifest = try maker.make("1.0.0", sequence: 1, [food])
         try Files.remove(scratch.path("releases/test-1.0.0.tar.zst"))
         let inspection = try Inspection(Subject.open(manifest))
@@ -72,7 +72,7 @@ import Testing
         #expect(inspection.databases.map { $0.found == nil } == [true])
     }
 
-    @Test func aBundleThatIsNotTheSealedOneIsRefused() throws {
+    @Test func `a bundle that is not the sealed one is refused`() throws {
         let manifest = try maker.make("1.0.0", sequence: 1, [food])
         try maker.make("2.0.0", sequence: 2, [food, user])
         try Files.rename(scratch.path("releases/test-2.0.0.tar.zst"), to: scratch.path("releases/test-1.0.0.tar.zst"))
@@ -82,13 +82,13 @@ import Testing
     @Test(arguments: [
         ("empty.db", "", "it is empty"), ("note.txt", "hello", "it does not begin like a SQLite database"),
         ("x.json", "{ \"manifest\": 1 }", nil), ("x.tar.zst", "no archive", "its manifest does not lie beside it"),
-    ]) func whatIsNoneOfThemIsRefused(_ name: String, _ content: String, why: String?) throws {
+    ]) func `what is none of them is refused`(_ name: String, _ content: String, why: String?) throws {
         let error = #expect(throws: MoultError.self) { try Subject.open(scratch.file(name, content)) }
         if let why { #expect(error?.why?.hasPrefix(why) == true, "\(error?.why ?? "")") }
         #expect(error?.what.contains(name) == true)
     }
 
-    @Test func aDraftIsNamedSo() throws {
+    @Test func `a draft is named so`() throws {
         let draft = try scratch.file(
             "x.json",
             #"{ "manifest": 1, "product": "org.x", "version": "1.0.0", "databases": { "a": { "kind": "cache" } } }"#)
@@ -97,7 +97,7 @@ import Testing
         #expect(error?.now == "moult pack \(draft) -o releases/")
     }
 
-    @Test func whatWasUnpackedIsGoneWithTheSubject() throws {
+    @Test func `what was unpacked is gone with the subject`() throws {
         let manifest = try maker.make("1.0.0", sequence: 1, [food])
         var subject: Subject? = try Subject.open(manifest)
         let path = try #require(subject?.parts.first?.path)

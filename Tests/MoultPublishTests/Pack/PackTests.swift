@@ -49,7 +49,7 @@ import Testing
     }
 
     /// A release that names a commit must be what was committed.
-    @Test func aDirtyTreeIsRefusedUnlessTold() throws {
+    @Test func `a dirty tree is refused unless told`() throws {
         let directory = scratch.path("in")
         _ = try make(directory)
         let draft = try draft(
@@ -74,7 +74,7 @@ import Testing
         #expect(try Files.facts(Packer(options).pack(draft: draft).manifest) != nil)
     }
 
-    @Test func theSameInputsGiveTheSameBytes() throws {
+    @Test func `the same inputs give the same bytes`() throws {
         let one = try pack(make(scratch.path("one")), to: scratch.path("out-one"))
         let before = umask(0o077)
         defer { umask(before) }
@@ -94,7 +94,7 @@ import Testing
     }
 
     @Test(arguments: ["tar.zst", "tar.gz", "tar.xz", "zip"])
-    func everybodyCanOpenTheBundle(_ ending: String) throws {
+    func `everybody can open the bundle`(_ ending: String) throws {
         let report = try pack(
             make(scratch.path("in")), to: scratch.path("out"), format: ArchiveKind(fileName: "x.\(ending)"))
         let open = try scratch.directory("open")
@@ -103,7 +103,7 @@ import Testing
     }
 
     /// A higher level packs the same content smaller.
-    @Test func theLevelIsThatOfTheOption() throws {
+    @Test func `the level is that of the option`() throws {
         let path = try make(scratch.path("in"))
         try Shell.must(
             ["sh", "-c", "seq 1 200000 | awk '{ print $1 \"|food \" $1 % 977 }' > food.csv"], in: scratch.path("in"))
@@ -121,7 +121,7 @@ import Testing
         #expect(try scratch.bytes("digest-1") == scratch.bytes("digest-19"))
     }
 
-    @Test func framesAreInTheManifest() throws {
+    @Test func `frames are in the manifest`() throws {
         let report = try pack(make(scratch.path("in")), to: scratch.path("out"))
         let manifest = try Manifest(
             parsing: try #require(try Files.read(report.manifest, limit: 1 << 20)), as: .sealed, source: "m")
@@ -134,7 +134,7 @@ import Testing
         #expect(manifest.database("food")?.identity.schema?.hasPrefix("sha256:") == true)
     }
 
-    @Test func aVersionThatWasPublishedMustNotChange() throws {
+    @Test func `a version that was published must not change`() throws {
         let path = try make(scratch.path("in"))
         _ = try pack(path, to: scratch.path("out"))
         try Shell.must(["sqlite3", scratch.path("in/user.db"), "CREATE TABLE more(x)"])
@@ -143,7 +143,7 @@ import Testing
         #expect(error?.why == "a version that was published must not change")
     }
 
-    @Test func aReleaseWithANameReplacesTheOneBefore() throws {
+    @Test func `a release with a name replaces the one before`() throws {
         let directory = try scratch.directory("in")
         for name in ["food", "user"] {
             try Shell.must(["sqlite3", "\(directory)/\(name).db", "CREATE TABLE t(id)"])
@@ -162,7 +162,7 @@ import Testing
         #expect(error?.outcome == .usage)
     }
 
-    @Test func aRefusedReleaseLeavesTheDatabasesOfThePublishedOne() throws {
+    @Test func `a refused release leaves the databases of the published one`() throws {
         let directory = try scratch.directory("in")
         let path = try draft(in: directory, #""food": { "kind": "reference", "place": "in-place" }"#)
         try Shell.must(["sqlite3", "\(directory)/food.db", "CREATE TABLE t(id)"])
@@ -173,7 +173,7 @@ import Testing
         #expect(try scratch.bytes("out/food.db") == published)
     }
 
-    @Test func theManifestNamesTheSQLiteThatWroteIt() throws {
+    @Test func `the manifest names the SQLite that wrote it`() throws {
         let report = try pack(make(scratch.path("in")), to: scratch.path("out"))
         let manifest = try Manifest(
             parsing: try #require(try Files.read(report.manifest, limit: 1 << 20)), as: .sealed, source: "m")
@@ -182,7 +182,7 @@ import Testing
         #expect(manifest.sqlite == (try Shell.must(["python3", "-c", library]).trimmed))
     }
 
-    @Test func aDatabaseInUseIsTakenInAsItIsCommitted() throws {
+    @Test func `a database in use is taken in as it is committed`() throws {
         let directory = try scratch.directory("in")
         try Shell.must([
             "python3", "-c",
@@ -208,7 +208,7 @@ import Testing
         #expect(try Tree(directory).lines.dropFirst() == before.lines.dropFirst())
     }
 
-    @Test func whatIsNotSoundIsRefusedWithTheFinding() throws {
+    @Test func `what is not sound is refused with the finding`() throws {
         let directory = try scratch.directory("in")
         try Shell.must([
             "sqlite3", "\(directory)/food.db",
@@ -224,7 +224,7 @@ import Testing
     }
 
     /// The page of an index is overwritten: the file opens, and its tables can be read.
-    @Test func aDamagedDatabaseIsRefusedAndLeftAsItIs() throws {
+    @Test func `a damaged database is refused and left as it is`() throws {
         let directory = try scratch.directory("in")
         let database = "\(directory)/food.db"
         try Shell.must([

@@ -33,7 +33,7 @@ import Testing
         return (Set(lists[0].array?.compactMap(\.string) ?? []), lists[1].array?.compactMap(\.string) ?? [])
     }
 
-    @Test func namesAndValuesAreNeverMarkup() throws {
+    @Test func `names and values are never markup`() throws {
         let old = """
             CREATE TABLE "<script>" (id INTEGER PRIMARY KEY, "a<b>&""'" TEXT);
             INSERT INTO "<script>" VALUES (1, 'x'), (2, 'gone');
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test func itNeedsNothingBesidesItself() throws {
+    @Test func `it needs nothing besides itself`() throws {
         let page = try page("CREATE TABLE t (a)", "CREATE TABLE t (a, b); INSERT INTO t VALUES (1, 2)")
         for outside in ["http://", "https://", "src=", "href=", "url(", "@import", "<script"] {
             #expect(!page.contains(outside), "\(outside)")
@@ -58,7 +58,7 @@ import Testing
         #expect(page.contains("default-src 'none'"))
     }
 
-    @Test func theNumbersAreThoseOfTheComparison() throws {
+    @Test func `the numbers are those of the comparison`() throws {
         func rows(_ count: Int, from first: Int, _ note: String) -> String {
             """
             CREATE TABLE food (id INTEGER PRIMARY KEY, note TEXT);
@@ -77,7 +77,7 @@ import Testing
         #expect(texts.filter { $0 == ", 3 of them here" }.count == 3)
     }
 
-    @Test func theMapHasASquareForEachPage() throws {
+    @Test func `the map has a square for each page`() throws {
         let old = """
             CREATE TABLE t (id INTEGER PRIMARY KEY, note TEXT);
             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100)
@@ -90,7 +90,7 @@ import Testing
         #expect(page.contains("2 of \(pages) pages changed"), "\(page)")
     }
 
-    @Test func whatIsTheSameSaysSo() throws {
+    @Test func `what is the same says so`() throws {
         let texts = try parsed(page("CREATE TABLE t (a)", "CREATE TABLE t (a)")).texts
         #expect(texts.contains("the same file, byte for byte"))
     }

@@ -15,7 +15,7 @@ struct GuardTests {
     ]
 
     @Test(arguments: changes, Probed.Way.allCases)
-    func nothingOutsideIsChanged(call: String, way: Probed.Way) throws {
+    func `nothing outside is changed`(call: String, way: Probed.Way) throws {
         let free = try Probed()
         #expect(try free.ask(call, nil) == "\(call): done")
 
@@ -38,7 +38,7 @@ struct GuardTests {
     ]
 
     @Test(arguments: calls, [Probed.Way.spawned, .alone])
-    func callIsDenied(call: String, way: Probed.Way) throws {
+    func `call is denied`(call: String, way: Probed.Way) throws {
         // Root alone could do most of them without the guard, so only then this shows that it is the guard who denies.
         if geteuid() == 0 { #expect(try Probed().ask(call, nil) != "\(call): Operation not permitted") }
         let guarded = try Probed()
@@ -48,12 +48,12 @@ struct GuardTests {
     }
 
     @Test(arguments: ["exec", "fork", "kill", "tgkill"])
-    func whoConfinesItselfIsAlone(call: String) throws {
+    func `who confines itself is alone`(call: String) throws {
         #expect(try Probed().ask(call, .alone) == "\(call): Operation not permitted")
     }
 
     @Test(arguments: Probed.Way.allCases)
-    func restWorks(way: Probed.Way) throws {
+    func `rest works`(way: Probed.Way) throws {
         var calls = ["scratch.create", "scratch.truncate", "scratch.unlink", "thread", "tgkill.self", "limits.read"]
         if way != .reads { calls += ["read", "list", "null"] }
         if way == .spawned { calls += ["scratch.mkdir", "kill.self"] }
@@ -63,12 +63,12 @@ struct GuardTests {
     }
 
     @Test(arguments: ["read", "list", "memory"])
-    func readsOnlyWhatIsNamed(call: String) throws {
+    func `reads only what is named`(call: String) throws {
         #expect(try Probed().ask(call, .reads) == "\(call): Permission denied")
     }
 
     @Test
-    func otherProcessesMemoryIsNotRead() throws {
+    func `other processes memory is not read`() throws {
         let answer = try Probed().ask("memory", .spawned)
         #expect(["memory: Permission denied", "memory: Operation not permitted"].contains(answer))
     }

@@ -19,14 +19,14 @@ struct GuardedProgramTests {
     }
 
     @Test
-    func shellWorks() throws {
+    func `shell works`() throws {
         let result = try run("pwd; echo $GREETING; cat; ls / > /dev/null; echo x > file; cat < file | tr x y; exit 3")
         #expect(result.text == "\(scratch.path)/work\nhello\ngiven\ny")
         #expect(result.ending == .exited(3))
     }
 
     @Test
-    func noDescriptorIsInherited() throws {
+    func `no descriptor is inherited`() throws {
         let open = try Descriptor("/etc/passwd", .read)
         let result = try run("ls -l /proc/self/fd | grep -c passwd")
         #expect(result.text == "0")
@@ -34,13 +34,13 @@ struct GuardedProgramTests {
     }
 
     @Test
-    func pythonHasNoNetwork() throws {
+    func `Python has no network`() throws {
         let result = try Guard().run(["python3", "-c", "import socket; socket.create_connection(('127.0.0.1', 9))"])
         #expect(result.complaint.hasSuffix("PermissionError: [Errno 1] Operation not permitted"))
     }
 
     @Test
-    func memoryIsLimited() throws {
+    func `memory is limited`() throws {
         let words = ["python3", "-c", "print(len(bytearray(600 << 20)))"]
         #expect(try Guard().run(words).text == "629145600")
         let result = try Guard(limits: .init(memory: 300 << 20)).run(words)
@@ -48,24 +48,24 @@ struct GuardedProgramTests {
     }
 
     @Test
-    func processorTimeIsLimited() throws {
+    func `processor time is limited`() throws {
         #expect(try run("while :; do :; done", .init(processor: 1)).ending == .signalled(SIGXCPU))
     }
 
     @Test
-    func fileSizeIsLimited() throws {
+    func `file size is limited`() throws {
         let result = try run("head -c 1000000 /dev/zero > file", .init(fileSize: 65536))
         #expect(!result.succeeded)
         #expect(try Files.facts(scratch.path("work/file"))?.size == 65536)
     }
 
     @Test
-    func itEndsInTime() throws {
+    func `it ends in time`() throws {
         #expect(try run("sleep 1000", within: .milliseconds(200)).ending == .timedOut)
     }
 
     @Test
-    func whatCannotBeginSaysWhy() throws {
+    func `what cannot begin says why`() throws {
         func error(_ words: [String], in directory: String? = nil, writing: [String] = []) throws -> String? {
             try #require(throws: MoultError.self) { try Guard(writing: writing).run(words, in: directory) }.description
         }
@@ -78,7 +78,7 @@ struct GuardedProgramTests {
 
     /// The tests have threads, and a confined thread beside free ones would confine nothing.
     @Test
-    func onlyWhoHasOneThreadConfinesItself() throws {
+    func `only who has one thread confines itself`() throws {
         let error = try #require(throws: MoultError.self) { try Guard().confineThisProcess() }
         #expect(error.description == "cannot confine this process: it has other threads already")
     }

@@ -3,7 +3,7 @@ import StepKit
 import Testing
 
 @Suite struct ManifestReadingTests {
-    @Test func readsASealedManifest() throws {
+    @Test func `reads a sealed manifest`() throws {
         let manifest = try Manifest(parsing: Array(Sample.sealedText.utf8), as: .sealed, source: "m.json")
         #expect(manifest.product == "org.example.dailyvalue")
         #expect(manifest.version == Version(2, 1, 0, prerelease: ["rc", "1"], build: ["5"]))
@@ -35,7 +35,7 @@ import Testing
         #expect(manifest.database("maps")?.place == .inPlace)
     }
 
-    @Test func aDraftNeedsLittle() throws {
+    @Test func `a draft needs little`() throws {
         let text = """
             { "manifest": 1, "product": "org.example.app", "version": "1.0.0", "databases": { "food": { "kind": "shared" } } }
             """
@@ -48,7 +48,7 @@ import Testing
         #expect(food.identity == Database.Identity())
     }
 
-    @Test func aDraftSaysWhereDatabasesComeFrom() throws {
+    @Test func `a draft says where databases come from`() throws {
         let manifest = try Manifest(parsing: Array(Sample.draftText.utf8), as: .draft, source: "m.json")
         #expect(manifest.database("maps")?.source == .file("resources/maps.db"))
         #expect(
@@ -57,7 +57,7 @@ import Testing
         #expect(manifest.database("user")?.migrations.map(\.size) == [0, 80])
     }
 
-    @Test func warnsOfWhatASealedManifestHasMore() throws {
+    @Test func `warns of what a sealed manifest has more`() throws {
         let document = try Sample.sealed().edited([
             .set("/overlays", []), .set("/databases/food/tint", 1), .set("/checks/0/every", "day"),
             .set("/requires/glibc", "2"), .set("/databases/user/migrations/1/note", .null),
@@ -73,7 +73,7 @@ import Testing
         #expect(try same == Manifest(parsing: Array(Sample.sealedText.utf8), as: .sealed, source: "m.json"))
     }
 
-    @Test func aCriticalFieldThatIsKnownOrNotThereIsNoTrouble() throws {
+    @Test func `a critical field that is known or not there is no trouble`() throws {
         let document = try Sample.sealed().edited([
             .set("/critical", ["budget", "overlays"]), .set("/databases/food/tint", 1),
         ])
@@ -81,7 +81,7 @@ import Testing
         #expect(manifest.critical == ["budget", "overlays"])
     }
 
-    @Test func theFirstUserDatabaseNeedsNoNameToBeAttached() {
+    @Test func `the first user database needs no name to be attached`() {
         let text = """
             { "manifest": 1, "product": "org.example.app", "version": "1.0.0", "databases": {
                 "main": { "kind": "user" }, "food": { "kind": "reference", "attach": { "as": "user" } } } }
@@ -89,7 +89,7 @@ import Testing
         #expect(refusal(Array(text.utf8), as: .draft) == nil)
     }
 
-    @Test func everythingInPlaceNeedsNoBundle() throws {
+    @Test func `everything in place needs no bundle`() throws {
         let edits = ["food", "pantry", "user", "thumbs"].map { Edit.remove("/databases/\($0)") }
         let document = try Sample.sealed().edited(
             edits + [.remove("/bundle"), .remove("/patches"), .remove("/checks"), .remove("/budget")])

@@ -15,13 +15,13 @@ func refusal(_ bytes: [UInt8], as form: Manifest.Form) -> String? {
 }
 
 @Suite struct ManifestRefusalTests {
-    @Test func theSamplesAreRight() throws {
+    @Test func `the samples are right`() throws {
         #expect(try refusal(Sample.draft(), as: .draft) == nil)
         #expect(try refusal(Sample.sealed(), as: .sealed) == nil)
     }
 
     @Test(arguments: wrongDrafts + wrongSealed)
-    func saysWhereAndWhatAndTheFix(_ wrong: WrongManifest) throws {
+    func `says where and what and the fix`(_ wrong: WrongManifest) throws {
         #expect(try refusal(wrong.document(), as: wrong.form) == "m.json: \(wrong.says)")
     }
 
@@ -51,11 +51,11 @@ func refusal(_ bytes: [UInt8], as form: Manifest.Form) -> String? {
             ),
             ("{} {}", "line 1, column 4: there is more text after the end of the JSON value"),
         ], [Manifest.Form.draft, .sealed])
-    func saysWhereItIsNotJSON(_ wrong: (text: String, why: String), _ form: Manifest.Form) {
+    func `says where it is not JSON`(_ wrong: (text: String, why: String), _ form: Manifest.Form) {
         #expect(refusal(Array(wrong.text.utf8), as: form) == "m.json is not valid JSON: \(wrong.why)")
     }
 
-    @Test func onlyDraftsMayHaveCommentsAndTrailingCommas() {
+    @Test func `only drafts may have comments and trailing commas`() {
         let comment = Array("{ // what\n}".utf8)
         let comma = Array("{\"manifest\": 1,}".utf8)
         #expect(
@@ -67,7 +67,7 @@ func refusal(_ bytes: [UInt8], as form: Manifest.Form) -> String? {
         #expect(refusal(comma, as: .draft) == "m.json: product is missing")
     }
 
-    @Test func bytesThatAreNotUTF8() {
+    @Test func `bytes that are not UTF-8`() {
         let latin1 = Array("{\"product\": \"caf".utf8) + [0xE9] + Array("\"}".utf8)
         #expect(
             refusal(latin1, as: .sealed)
@@ -78,7 +78,7 @@ func refusal(_ bytes: [UInt8], as form: Manifest.Form) -> String? {
                 == "m.json is not valid JSON: line 1, column 1: a value should stand here, found byte 255")
     }
 
-    @Test func theLargestManifestIsOneMebibyte() throws {
+    @Test func `the largest manifest is one mebibyte`() throws {
         let bytes = Array(try Sample.sealed().pretty.utf8)
         let spaces = [UInt8](repeating: 0x20, count: 1 << 20 - bytes.count)
         #expect(refusal(bytes + spaces, as: .sealed) == nil)
@@ -88,7 +88,7 @@ func refusal(_ bytes: [UInt8], as form: Manifest.Form) -> String? {
     }
 
     /// Sums over sizes are made without looking for overflow: no manifest can bring one about.
-    @Test func theLargestSizesAddUp() throws {
+    @Test func `the largest sizes add up`() throws {
         let largest = 1 << 48
         #expect(try refusal(Sample.draft().edited([.set("/databases/food/size", .size(largest))]), as: .draft) == nil)
         let shortest = "{\"member\":\"1\",\"size\":\(largest)},"

@@ -4,18 +4,18 @@ import Testing
 
 @Suite struct ManifestWritingTests {
     /// The sample has every field (`theSamplesLeaveNoFieldOut`) in the order of writing, so nothing is lost or moved.
-    @Test func writesEveryFieldInItsOrder() throws {
+    @Test func `writes every field in its order`() throws {
         let manifest = try Manifest(parsing: Array(Sample.sealedText.utf8), as: .sealed, source: "m.json")
         #expect(try manifest.sealedJSON().pretty == Sample.sealed().pretty)
     }
 
-    @Test func readsBackEqual() throws {
+    @Test func `reads back equal`() throws {
         let manifest = try Manifest(parsing: Array(Sample.sealedText.utf8), as: .sealed, source: "m.json")
         let bytes = Array(manifest.sealedJSON().pretty.utf8)
         #expect(try Manifest(parsing: bytes, as: .sealed, source: "m.json") == manifest)
     }
 
-    @Test func leavesOutWhatIsSoAnyway() throws {
+    @Test func `leaves out what is so anyway`() throws {
         let text = """
             {
               "manifest": 1,
@@ -39,7 +39,7 @@ import Testing
     }
 
     /// What is spelt out in the manifest, although it would be so anyway, makes no difference.
-    @Test func takesDefaultsForWhatTheyAre() throws {
+    @Test func `takes defaults for what they are`() throws {
         let edits: [Edit] = [
             .set("/requires", [:]), .set("/patches", []), .set("/checks", []), .set("/budget", [:]), .set("/steps", []),
             .set("/critical", []), .set("/databases/food/path", "food-2.db"), .set("/databases/food/verify", "quick"),
@@ -57,7 +57,7 @@ import Testing
     }
 
     /// As `pack` does it: a draft gets its sizes and digests, and what only drafts have is gone.
-    @Test func sealsADraft() throws {
+    @Test func `seals a draft`() throws {
         var manifest = try Manifest(parsing: Array(Sample.draftText.utf8), as: .draft, source: "m.json")
         for index in manifest.databases.indices {
             manifest.databases[index].size = 4096
@@ -77,7 +77,7 @@ import Testing
     }
 
     /// Names with a meaning for SQL or JSON come back as they went in.
-    @Test func keepsStrangeTexts() throws {
+    @Test func `keeps strange texts`() throws {
         let strange = "a \"b\" \\ \n \u{1} é 😀 ' ; --"
         let document = try Sample.sealed().edited([
             .set("/budget", [:]), .set("/checks/0/sql", .string(strange)), .set("/checks/0/expect", .string(strange)),

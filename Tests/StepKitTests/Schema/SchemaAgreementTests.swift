@@ -7,13 +7,13 @@ import Testing
 /// One after the other, because they compute for seconds and others wait for the same threads.
 @Suite(.serialized) struct SchemaAgreementTests {
     @Test(arguments: DocumentForm.allCases)
-    func bothTakeTheSample(_ form: DocumentForm) throws {
+    func `both take the sample`(_ form: DocumentForm) throws {
         #expect(try form.refusal(form.sample()) == nil)
         #expect(try SchemaValidator(form.schema()).accepts(form.sample()))
     }
 
     @Test(arguments: [DocumentForm.draft, .sealed])
-    func bothRefuseWhatIsWrong(_ form: DocumentForm) throws {
+    func `both refuse what is wrong`(_ form: DocumentForm) throws {
         let validator = SchemaValidator(try form.schema())
         for wrong in wrongDrafts + wrongSealed where (wrong.form == .draft) == (form == .draft) {
             // What the schema takes all the same must be what no schema can express.
@@ -22,13 +22,13 @@ import Testing
         }
     }
 
-    @Test func everyRuleBeyondTheSchemasIsInTheTable() {
+    @Test func `every rule beyond the schemas is in the table`() {
         let shown = (wrongDrafts + wrongSealed).compactMap(\.beyond)
         #expect(BeyondSchema.allCases.filter { !shown.contains($0) } == [])
     }
 
     @Test(arguments: DocumentForm.allCases)
-    func bothSayTheSameOfEveryMutant(_ form: DocumentForm) throws {
+    func `both say the same of every mutant`(_ form: DocumentForm) throws {
         let validator = SchemaValidator(try form.schema())
         for mutant in try form.mutants() {
             let refusal = form.refusal(mutant.document)
@@ -43,7 +43,7 @@ import Testing
 
     /// A schema that has forgotten a field says something else than the parser, so none of these tests is blind to it.
     @Test(arguments: DocumentForm.allCases)
-    func everyFieldOfTheSchemaIsNeeded(_ form: DocumentForm) throws {
+    func `every field of the schema is needed`(_ form: DocumentForm) throws {
         let schema = try form.schema()
         let verdicts = try [form.sample()].map { ($0, "") } + form.mutants().map { ($0.document, $0.edit.path) }
         for field in schema.fields() {

@@ -6,7 +6,7 @@ import Testing
 @Suite struct SchemaFieldsTests {
     /// The parser's own list, as it tells whoever writes a field that resembles none.
     @Test(arguments: [DocumentForm.draft, .settings])
-    func theParserAsksForTheFieldsOfTheSchema(_ form: DocumentForm) throws {
+    func `the parser asks for the fields of the schema`(_ form: DocumentForm) throws {
         let schema = try form.schema()
         let sample = try form.sample()
         var places = 0
@@ -21,7 +21,7 @@ import Testing
     }
 
     /// Sealing takes out what only drafts have, and adds nothing that a draft may not have already.
-    @Test func bothFormsOfAManifestHaveTheSameFields() throws {
+    @Test func `both forms of a manifest have the same fields`() throws {
         let draft = try DocumentForm.draft.schema()
         let sealed = try DocumentForm.sealed.schema()
         let sample = try Sample.sealed()
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func bothFormsOfAManifestSayTheSameOfAField() throws {
+    @Test func `both forms of a manifest say the same of a field`() throws {
         let draft = try Dictionary(grouping: DocumentForm.draft.schema().fields(), by: \.place)
         for field in try DocumentForm.sealed.schema().fields() {
             // In a draft a migration may also be just a path.
@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test(arguments: DocumentForm.allCases)
-    func everyFieldIsExplained(_ form: DocumentForm) throws {
+    func `every field is explained`(_ form: DocumentForm) throws {
         let schema = try form.schema()
         let validator = SchemaValidator(schema)
         #expect(schema.fields().count >= 10)
@@ -58,7 +58,7 @@ import Testing
 
     /// The tests of this room compare with the samples, so these must have everything, and nothing as it is anyway.
     @Test(arguments: DocumentForm.allCases)
-    func theSamplesLeaveNoFieldOut(_ form: DocumentForm) throws {
+    func `the samples leave no field out`(_ form: DocumentForm) throws {
         let sample = try form.sample()
         let used = Set(sample.paths.compactMap { $0.split(separator: "/").last.map { String($0) } })
         for field in try form.schema().fields() {

@@ -43,7 +43,7 @@ import Testing
         #"{ "minItems": 1 }"#, #"{ "properties": { "a": { "Type": "string" } } }"#,
         #"{ "anyOf": [{ "else": {} }] }"#, #"{ "$defs": { "a": { "contains": {} } } }"#,
     ])
-    func refusesKeywordsThatItDoesNotKnow(_ schema: String) {
+    func `refuses keywords that it does not know`(_ schema: String) {
         #expect(throws: Schema.Fault.self) { try Schema(JSON(parsing: schema, source: "schema")) }
     }
 }

@@ -64,14 +64,14 @@ import Testing
     ]
 
     @Test(arguments: changes)
-    func comesBackEqual(_ change: Change, _ line: String) throws {
+    func `comes back equal`(_ change: Change, _ line: String) throws {
         let effect = Effect(step: "acme.reindex", phase: .copy, database: "food", change)
         #expect(effect.json["change"]?.line == line)
         let text = effect.json.line
         #expect(try Effect(json: JSON(parsing: text, source: "journal"), source: "journal") == effect)
     }
 
-    @Test func theTableHasEveryChange() {
+    @Test func `the table has every change`() {
         #expect(Set(Self.changes.map { Self.number($0.0) }) == Set(1...22))
     }
 
@@ -104,13 +104,13 @@ import Testing
     }
 
     @Test(arguments: Phase.allCases)
-    func everyPhaseComesBack(_ phase: Phase) throws {
+    func `every phase comes back`(_ phase: Phase) throws {
         let effect = Effect(step: "s", phase: phase, .keep(why: "w"))
         #expect(try Effect(json: effect.json, source: "journal") == effect)
         #expect(effect.json["database"] == nil)
     }
 
-    @Test func phasesComeInTheirOrder() {
+    @Test func `phases come in their order`() {
         #expect(Phase.allCases.sorted() == [.check, .delete, .copy, .attach, .verify])
     }
 

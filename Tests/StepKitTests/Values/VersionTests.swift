@@ -14,7 +14,7 @@ import Testing
         // A number after the '-' may have any length, and zeros may lead what only stands after the '+'.
         "1.0.0-20261120100000123456789", "1.0.0+001", "999999999999999999.0.0",
     ])
-    func readsAndWrites(_ text: String) { #expect(Version(text)?.description == text) }
+    func `reads and writes`(_ text: String) { #expect(Version(text)?.description == text) }
 
     @Test(arguments: [
         "1", "1.2", "1.2.3-0123", "1.2.3-0123.0123", "1.1.2+.123", "+invalid", "-invalid", "-invalid+invalid",
@@ -32,7 +32,7 @@ import Testing
     ])
     func refuses(_ text: String) { #expect(Version(text) == nil) }
 
-    @Test func takesAPart() throws {
+    @Test func `takes a part`() throws {
         let version = try #require(Version("2.1.0-rc.1+exp.sha-5"))
         #expect(version == Version(2, 1, 0, prerelease: ["rc", "1"], build: ["exp", "sha-5"]))
     }
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test func buildDoesNotCount() throws {
+    @Test func `build does not count`() throws {
         let plain = try #require(Version("1.0.0-rc.1"))
         let built = try #require(Version("1.0.0-rc.1+5"))
         #expect(plain.ranksWith(built) && !plain.precedes(built) && !built.precedes(plain))
