@@ -64,18 +64,18 @@ final class Authorizer {
         }
     }
 
-    /// Sets the authorizer; the connection must keep the fence.
+    /// Sets the authorizer; the connection must keep the authorizer.
     func stand(on database: OpaquePointer) -> Int32 {
         sqlite3_set_authorizer(
             database,
             { context, action, first, second, _, _ in
                 guard let context else { return SQLITE_DENY }
-                let fence = Unmanaged<Authorizer>.fromOpaque(context).takeUnretainedValue()
+                let authorizer = Unmanaged<Authorizer>.fromOpaque(context).takeUnretainedValue()
                 let first = first.map { String(cString: $0) } ?? ""
                 let second = second.map { String(cString: $0) }
-                if fence.permits(action, first, second) { return SQLITE_OK }
+                if authorizer.permits(action, first, second) { return SQLITE_OK }
                 // What comes after the first is its consequence.
-                if fence.denied == nil { fence.denied = Authorizer.name(action, first, second) }
+                if authorizer.denied == nil { authorizer.denied = Authorizer.name(action, first, second) }
                 return SQLITE_DENY
             }, Unmanaged.passUnretained(self).toOpaque())
     }

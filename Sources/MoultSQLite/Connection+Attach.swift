@@ -4,8 +4,8 @@ import MoultBasics
 extension Connection {
     /// Attaches a file, which by a URI is opened with this access and by none but `.readWriteCreate` created.
     package func attach(_ other: String, as name: String, access: Access) throws {
-        fence?.isAttaching = true
-        defer { fence?.isAttaching = false }
+        authorizer?.isAttaching = true
+        defer { authorizer?.isAttaching = false }
         let doing = "attach \(other) as \(name) to \(path)"
         if ["main", "temp"].contains(name.lowercased()) {
             throw MoultError(
@@ -32,8 +32,8 @@ extension Connection {
 
     /// Lets go of an attached file; fails inside a transaction or while a statement runs on it.
     package func detach(_ name: String) throws {
-        fence?.isAttaching = true
-        defer { fence?.isAttaching = false }
+        authorizer?.isAttaching = true
+        defer { authorizer?.isAttaching = false }
         try withStatement("DETACH ?1") { statement in
             try statement.bind([.text(name)])
             try statement.run()

@@ -48,12 +48,12 @@ extension Connection {
     package func lowerScriptGuard() throws {
         try install(nil)
         try check(sqlite3_set_authorizer(try handle, nil, nil), doing: "guard \(path)")
-        fence = nil
+        authorizer = nil
     }
 
-    private func raise(_ fence: Authorizer) throws {
-        try check(fence.stand(on: handle), doing: "guard \(path)")
-        self.fence = fence
+    private func raise(_ authorizer: Authorizer) throws {
+        try check(authorizer.stand(on: handle), doing: "guard \(path)")
+        self.authorizer = authorizer
     }
 
     /// Far above what honest schemas need, and far below what exhausts a machine.

@@ -91,7 +91,7 @@ extension Connection {
         guard !sql.utf8.contains(0) else {
             throw MoultError(.databaseRequest, what: "cannot run a statement on \(path)", why: "it has a NUL character")
         }
-        fence?.denied = nil
+        authorizer?.denied = nil
         var rest = sql
         while true {
             var text = rest

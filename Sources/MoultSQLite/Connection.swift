@@ -15,7 +15,7 @@ package final class Connection {
     /// The progress handler's state while a deadline runs.
     var watch: DeadlineWatch?
     /// What a guarded connection may do.
-    var fence: Authorizer?
+    var authorizer: Authorizer?
     /// The VFS of this connection, if it is not the system's own.
     var surroundings: SandboxVFS?
     /// What listens to the statements as they are prepared.
@@ -115,10 +115,10 @@ package final class Connection {
             return watch.error(on: path, cause: error)
         }
         var thrown = MoultError(error, doing: doing)
-        if let denied = fence?.denied {
+        if let denied = authorizer?.denied {
             thrown.code = .guarded
             thrown.outcome = .refused
-            thrown.why = fence?.reason(denied)
+            thrown.why = authorizer?.reason(denied)
         }
         return thrown
     }

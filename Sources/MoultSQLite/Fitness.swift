@@ -43,9 +43,10 @@ package enum Fitness: Sendable {
         do {
             let found = try NonInvasiveReader.into(path, deadline: deadline) {
                 connection -> (fault: String?, notChecked: [String]) in
-                // In WAL mode the file is whole only after a checkpoint.
+                // With a WAL the file alone need not be whole.
                 let header = try connection.header()
-                if !header.isWAL { try header.requireSize(connection.fileSize(), path: path) }
+                let hasWAL = try header.isWAL && (Sidecars.of(path).wal?.facts.size ?? 0) > 0
+                if !hasWAL { try header.requireSize(connection.fileSize(), path: path) }
                 if let fault = try judge(connection) { return (fault, []) }
                 guard isWhole || pages == .quick else { return (nil, []) }
                 let soundness = try connection.soundness(full: isWhole)

@@ -3,6 +3,8 @@ package import MoultBasics
 extension MoultError.Code {
     /// There is no store at the path, or it cannot be used.
     package static let store = Self(800)
+    /// A user other than root, or than the one who runs the command, can change the store or its settings.
+    package static let custody = Self(804)
     /// The settings of a store cannot be understood.
     package static let settings = Self(801)
     /// Another process has the store's lock.

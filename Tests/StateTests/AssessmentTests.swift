@@ -76,6 +76,18 @@ import Testing
         #expect(try store.moult(["verify", "--deep"]).status == 1)
     }
 
+    @Test func `a file in WAL mode that lost its last page is found at a glance`() throws {
+        try Shell.must([
+            "sqlite3", path("diary"),
+            "PRAGMA journal_mode=WAL; WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) INSERT INTO note SELECT 'note ' || i FROM n",
+        ])
+        #expect(try Files.facts(path("diary") + "-wal") == nil)
+        #expect(try !line("diary", of: store.moult(["status"]).output).contains("✗"))
+        try Shell.must(["truncate", "-s", "-4096", path("diary")])
+        #expect(try line("diary", of: store.moult(["status"]).output).contains("✗"))
+        #expect(try store.moult(["apply", releases.manifest(2)]).status == 3)
+    }
+
     @Test func `a tick is for what was read and has not changed since`() throws {
         try store.must("apply", releases.manifest(2))
         #expect(try line("app", of: store.moult(["status"]).output).contains("✓"))

@@ -29,6 +29,23 @@ package struct Doctor {
         package var isAdvice = false
     }
 
+    /// What keeps root from using a store at all, so that nothing in it is looked at; nil if nothing does.
+    package static func custody(of layout: StoreLayout) throws -> [Finding]? {
+        let custody = Custody(layout)
+        do { try custody.prove() } catch let error as MoultError where error.code == .custody {
+            var findings: [Finding] = []
+            // What lies in a directory of another user is that user's anyway.
+            for fault in try custody.faults() where !findings.contains(where: { fault.path.hasPrefix("\($0.path)/") }) {
+                findings.append(
+                    Finding(
+                        kind: "custody", path: fault.path, what: "it \(fault.why)",
+                        why: "root does not use a store that other users can change", mend: custody.advice(fault)))
+            }
+            return findings
+        }
+        return nil
+    }
+
     package func examine() throws -> [Finding] {
         var findings: [Finding] = []
         for check in [unfinished, pointer, unreadable, links, settingsFile, strangers, unused, fileSystems, version] {

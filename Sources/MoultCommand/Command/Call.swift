@@ -1,5 +1,6 @@
 package import MoultBasics
 package import MoultEngine
+internal import MoultStore
 
 /// One call of a verb: what was asked, and the ways to answer.
 package struct Call: Sendable {
@@ -37,7 +38,14 @@ package struct Call: Sendable {
     package var storeWords: [String] { line.storeWords }
 
     /// The directory of the store that is meant.
-    package func store() throws(MoultError) -> String {
+    package func store() throws -> String {
+        let store = try namedStore()
+        try Custody(StoreLayout(root: store)).prove()
+        return store
+    }
+
+    /// The same directory, before it is known who can change it.
+    func namedStore() throws(MoultError) -> String {
         try StoreLocation.find(option: value(.store), environment: environment)
     }
 

@@ -28,9 +28,9 @@ enum DoctorVerb {
         run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
-        let store = try call.snapshot()
-        let findings = try Doctor(store).examine()
-        call.output.print(DoctorReport(root: store.layout.root, findings: findings))
+        let layout = try StoreLayout(root: call.namedStore())
+        let findings = try Doctor.custody(of: layout) ?? Doctor(StoreSnapshot(layout)).examine()
+        call.output.print(DoctorReport(root: layout.root, findings: findings))
         return findings.allSatisfy(\.isAdvice) ? .done : .failure(.failed)
     }
 }

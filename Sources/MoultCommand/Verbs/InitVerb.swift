@@ -58,6 +58,7 @@ enum InitVerb {
             _ = try Location(url)
             return FeedSettings(url: url.contains("://") ? url : try Files.absolute(url))
         }
+        try Custody(StoreLayout(root: store)).prove()
         try Orchestrator.create(at: store, settings)
         call.output.print(
             InitReport(store: store, settings: settings, isFoundWithoutBeingNamed: try isDefault(store, call)))

@@ -63,10 +63,7 @@ enum StepsVerb {
     private static func all(_ call: Call) throws -> [Listed] {
         let own = call.steps.listed.map { Listed(step: $0.step, phase: $0.phase, settings: nil) }
         let root: String
-        do { root = try call.store() } catch let error {
-            if error.code == .noStore { return own }
-            throw error
-        }
+        do { root = try call.store() } catch let error as MoultError where error.code == .noStore { return own }
         let settings = try Settings.read(StoreLayout(root: root)).steps
         return own.map { listed in
             var listed = listed

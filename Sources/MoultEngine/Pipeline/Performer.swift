@@ -45,7 +45,7 @@ package final class Performer: Changes, @unchecked Sendable {
         switch effect.change {
         case .confirm, .retire, .seal, .keepTemplate, .linkInPlace, .restore, .keep, .postpone, .attach, .prove: break
         case .unlink(let path): try unlink(path)
-        case .installGeneration(let generation): try seat(generation)
+        case .installGeneration(let generation): try install(generation)
         case .switchCurrent(let to, _): try point(to)
         case .link(let path, let member): try link(path, member)
         case .create(let path, _): try create(path)
@@ -99,7 +99,7 @@ package final class Performer: Changes, @unchecked Sendable {
 
     // MARK: the generation
 
-    private func seat(_ generation: String) throws {
+    private func install(_ generation: String) throws {
         let place = layout.generation(generation)
         let staged = transaction.generation
         try Files.ensureDirectory(layout.generations)

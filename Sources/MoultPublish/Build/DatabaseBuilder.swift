@@ -22,15 +22,15 @@ package struct DatabaseBuilder {
         defer { workshop.remove() }
 
         let warnings = WarningLimiter(options.warn)
-        let surroundings = try SandboxVFS(
+        let sandbox = try SandboxVFS(
             directory: rule.root, writable: workshop.directory, clock: clock, mayRead: rule.allows)
-        let connection = try Connection(path: workshop.draft, access: .readWriteCreate, in: surroundings)
+        let connection = try Connection(path: workshop.draft, access: .readWriteCreate, in: sandbox)
         let stopper = try options.shouldStop.map { try Stopper(connection.interrupter, when: $0) }
         defer { stopper?.end() }
         let substitution = Substitution(
             defines: options.defines, environment: options.environment, directory: rule.root)
         let runner = try ScriptRunner(
-            connection: connection, surroundings: surroundings, rule: rule, substitution: substitution,
+            connection: connection, sandbox: sandbox, rule: rule, substitution: substitution,
             options: options, warnings: warnings)
         try prepare(connection)
         try runner.acceptDoubleQuotes(false)

@@ -102,7 +102,7 @@ extension ScriptRunner {
         if case .unauthorized = error.resultCode {
             return "Attach a file by its plain name, and load no extensions: a build reads what lies beside its script."
         }
-        guard case .cannotOpen = error.resultCode, let refused = surroundings.refused else { return nil }
+        guard case .cannotOpen = error.resultCode, let refused = sandbox.refused else { return nil }
         return
             "\(refused) is not in the directory of the script, \(rule.root): move it there, or build with --allow-outside."
     }

@@ -5,14 +5,14 @@ internal import MoultSQLite
 /// Runs a script on the database that is being built.
 final class ScriptRunner {
     let connection: Connection
-    let surroundings: SandboxVFS
+    let sandbox: SandboxVFS
     let rule: PathRule
     let substitution: Substitution
     let options: BuildOptions
     let warnings: WarningLimiter
     var settings = ScriptSettings()
     /// Every file that was read, attached databases included.
-    var inputs: Set<String> { read.union(surroundings.opened) }
+    var inputs: Set<String> { read.union(sandbox.opened) }
     /// Scripts, and the files they import.
     private var read: Set<String> = []
     private(set) var imports: [BuildReport.Import] = []
@@ -30,10 +30,10 @@ final class ScriptRunner {
     private static let deepest = 25
 
     init(
-        connection: Connection, surroundings: SandboxVFS, rule: PathRule, substitution: Substitution,
+        connection: Connection, sandbox: SandboxVFS, rule: PathRule, substitution: Substitution,
         options: BuildOptions, warnings: WarningLimiter
     ) throws {
-        (self.connection, self.surroundings, self.rule) = (connection, surroundings, rule)
+        (self.connection, self.sandbox, self.rule) = (connection, sandbox, rule)
         (self.substitution, self.options, self.warnings) = (substitution, options, warnings)
         try connection.watchUses { [weak self] use in
             switch use {
@@ -107,8 +107,8 @@ final class ScriptRunner {
     /// Runs the body, and says so if what it does depends on more than the inputs.
     func observing<R>(_ place: Place, _ sql: String, _ body: () throws -> R) throws -> R {
         functions = []
-        surroundings.refused = nil
-        let before = surroundings.clockReads
+        sandbox.refused = nil
+        let before = sandbox.clockReads
         let result = try body()
         func warn(_ what: String, _ advice: String) {
             unrepeatable.append("\(place): \(what)")
@@ -117,7 +117,7 @@ final class ScriptRunner {
         for name in functions.intersection(["random", "randomblob"]).sorted() {
             warn("\(name)() gives other values each time", "compute them before the build")
         }
-        if surroundings.clockReads > before, surroundings.clock == nil {
+        if sandbox.clockReads > before, sandbox.clock == nil {
             warn("the statement asks for the time of day", "set SOURCE_DATE_EPOCH, or write the date down")
         }
         let words = sql.lowercased()

@@ -10,7 +10,7 @@ extension Connection {
     /// returned, the connection cannot write.
     func readingWithStandIns<R>(_ body: () throws -> R) throws -> R {
         // A guarded connection cannot write at all, and may not change the setting.
-        let setsQueryOnly = fence == nil
+        let setsQueryOnly = authorizer == nil
         let wasQueryOnly = setsQueryOnly ? try int("PRAGMA query_only") : 0
         if setsQueryOnly { try execute("PRAGMA query_only = 1") }
         var names: [String] = []

@@ -1,0 +1,109 @@
+import Glibc
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// Root runs no program that another user names, and follows nothing that another user can change.
+@Suite(.serialized, .enabled(if: geteuid() == 0)) struct CustodyTests {
+    private let scratch: Scratch
+    private let path: String
+    private let manifest: String
+    private var trace: String { scratch.path("trace") }
+
+    init() throws {
+        scratch = try Scratch()
+        manifest = try ReleaseMaker(in: scratch.path("rel")).make(
+            "1.0.0", sequence: 1, [.reference("food", "CREATE TABLE food(x)"), .user("diary", "CREATE TABLE note(t)")])
+        path = scratch.path("store")
+        try Shell.must(["chmod", "755", scratch.path])
+        try Shell.must([BuiltMoult.path(), "init", path, "--product", "org.example.test"])
+        // Writing this file is what an attacker wants.
+        let settings = try #require(try Files.read("\(path)/moult.json", limit: 4096))
+        let reload = #""consumers":[{"name":"x","command":{"reload":["touch","\#(trace)"]}}],"#
+        let text = "{" + reload + String(decoding: settings, as: UTF8.self).dropFirst()
+        try Files.replace("\(path)/moult.json", with: Array(text.utf8), mode: 0o644)
+    }
+
+    private func moult(_ words: [String], store: String? = nil, as user: UInt32 = 0) throws -> Shell.Ended {
+        let prefix = user == 0 ? [] : ["setpriv", "--reuid=\(user)", "--regid=\(user)", "--clear-groups"]
+        return try Shell.run(prefix + [BuiltMoult.path()] + words + ["--store", store ?? path])
+    }
+
+    private func isRefused(_ culprit: String, store: String? = nil) throws {
+        for words in [["apply", manifest], ["status"], ["plan", manifest], ["clean"], ["recover"], ["sql", "SELECT 1"]] {
+            let ended = try moult(words, store: store)
+            #expect(ended.status == 3, "\(words): \(ended)")
+            #expect(ended.errors.contains("root does not use the store"), "\(words): \(ended)")
+            #expect(ended.errors.contains(culprit), "\(words): \(ended)")
+        }
+        let doctor = try moult(["doctor"], store: store)
+        #expect(doctor.status == 1)
+        #expect(doctor.output.contains(culprit), "\(doctor)")
+        #expect(try Files.facts(trace) == nil)
+    }
+
+    @Test func `a store of root alone is used`() throws {
+        #expect(try moult(["apply", manifest]).status == 0)
+        #expect(try Files.facts(trace) != nil)
+    }
+
+    @Test(arguments: ["", "/moult.json", "/.moult", "/.moult/generations", "/.moult/history.jsonl"])
+    func `a part of the store that belongs to another user keeps root away`(_ part: String) throws {
+        #expect(try moult(["apply", manifest]).status == 0)
+        try Files.remove(trace)
+        try Shell.must(["chown", "65534", path + part])
+        try isRefused("\(path + part) belongs to user nobody")
+    }
+
+    @Test(arguments: [("", "775", "chmod +t"), ("/moult.json", "664", "chmod go-w"), ("/.moult", "777", "chmod go-w")])
+    func `a part that other users can write keeps root away until its mode is changed`(
+        _ part: String, _ mode: String, _ command: String
+    ) throws {
+        #expect(try moult(["apply", manifest]).status == 0)
+        try Files.remove(trace)
+        try Shell.must(["chmod", mode, path + part])
+        try isRefused("\(command) \(path + part)")
+        try Shell.must(command.split(separator: " ").map(String.init) + [path + part])
+        #expect(try moult(["status"]).status == 0)
+        #expect(try moult(["doctor"]).status == 0)
+    }
+
+    @Test func `a directory or a link above the store that another user can change keeps root away`() throws {
+        let home = try scratch.directory("home")
+        try Shell.must(["cp", "-a", path, "\(home)/store"])
+        try Shell.must(["chown", "65534", home])
+        try isRefused("\(home) belongs to user nobody", store: "\(home)/store")
+        let link = scratch.path("link")
+        try Files.symlink(to: path, at: link)
+        #expect(try moult(["verify", "--store", link]).status != 3)
+        try Shell.must(["chown", "-h", "65534", link])
+        try isRefused("\(link) belongs to user nobody", store: link)
+    }
+
+    @Test func `root may list a store of another user as trusted`() throws {
+        try Shell.must(["chown", "-R", "65534", path])
+        let ended = try moult(["apply", manifest])
+        let list = "/etc/moult/trusted-stores"
+        let command = try #require(ended.errors.split(separator: "write there: ").last).split(separator: "\n")[0]
+        let before = try Files.read(list, limit: 1 << 20)
+        try Shell.must(["sh", "-c", String(command)])
+        defer {
+            if let before { try? Files.replace(list, with: before, mode: 0o644) } else { try? Files.remove(list) }
+        }
+        #expect(try moult(["apply", manifest]).status == 0)
+        #expect(try Files.facts(trace) != nil)
+    }
+
+    @Test func `settings that another user can write name no programs to anybody`() throws {
+        try Shell.must(["chown", "-R", "65534:65534", path])
+        #expect(try moult(["plan", manifest], as: 65534).status == 2)
+        try Shell.must(["chmod", "666", "\(path)/moult.json"])
+        let ended = try moult(["apply", manifest], as: 65534)
+        #expect(ended.status == 3)
+        #expect(ended.errors.contains("Change that: chmod go-w \(path)/moult.json"), "\(ended)")
+        try Shell.must(["chown", "65533", "\(path)/moult.json"])
+        #expect(try moult(["status"], as: 65534).status == 3)
+        #expect(try Files.facts(trace) == nil)
+    }
+}
