@@ -59,9 +59,12 @@ extension JSON {
             case "\n": text += "\\n"
             case "\r": text += "\\r"
             case "\t": text += "\\t"
-            case _ where scalar.value < 0x20 || scalar.value == 0x7f:
-                let hex = String(scalar.value, radix: 16)
-                text += "\\u" + String(repeating: "0", count: 4 - hex.count) + hex
+            case _ where isInvisible(scalar):
+                // The values are other people's, and some readers are terminals.
+                for unit in String(scalar).utf16 {
+                    let hex = String(unit, radix: 16)
+                    text += "\\u" + String(repeating: "0", count: 4 - hex.count) + hex
+                }
             default: text.unicodeScalars.append(scalar)
             }
         }

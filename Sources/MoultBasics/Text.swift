@@ -25,6 +25,20 @@ package func shellLine(_ words: [String]) -> String {
     .joined(separator: " ")
 }
 
+/// Whether a character has no shape of its own: it steers a terminal, reorders or joins others, or hides what stands for
+/// something else.
+func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar.value {
+    // C0 and C1 controls.
+    case 0..<0x20, 0x7F..<0xA0: true
+    // Soft hyphen, marks and overrides of direction, zero-width characters, separators of lines, invisible operators.
+    case 0xAD, 0x34F, 0x61C, 0x180E, 0x200B...0x200F, 0x2028...0x202E, 0x2060...0x206F, 0xFEFF, 0xFFF9...0xFFFB: true
+    // Letters that fill a place without a mark, and tags.
+    case 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0, 0x1D173...0x1D17A, 0xE0000...0xE0FFF: true
+    default: false
+    }
+}
+
 /// The text with every character that could steer a terminal or reorder the line written out: names from archives,
 /// manifests and file systems are other people's.
 package func visible(_ text: String) -> String {
@@ -34,9 +48,7 @@ package func visible(_ text: String) -> String {
         switch scalar.value {
         case 0x0A: result += "\\n"
         case 0x09: result += "\\t"
-        // C0 and C1 controls, line separators, bidirectional marks and overrides.
-        case 0..<0x20, 0x7F..<0xA0, 0x200E...0x200F, 0x2028...0x202E, 0x2066...0x2069:
-            result += "\\u{\(String(scalar.value, radix: 16, uppercase: true))}"
+        case _ where isInvisible(scalar): result += "\\u{\(String(scalar.value, radix: 16, uppercase: true))}"
         default: result.unicodeScalars.append(scalar)
         }
     }

@@ -20,7 +20,7 @@ package enum Permission {
     package var advice: String? {
         if let command { return Self.allow + shellLine(command) }
         guard let obstacle, let owner = Self.owner(of: obstacle.path) else { return nil }
-        return "Run the command as the owner of \(obstacle.path), user \(owner)."
+        return "Run the command as user \(Files.userName(owner)), who owns \(obstacle.path)."
     }
 
     /// Throws unless this user may read the file, with advice for what is wanted.
@@ -66,4 +66,17 @@ package enum Permission {
     private static func facts(_ path: String) -> FileFacts? { (try? Syscall.stat(path)).map { FileFacts($0) } }
 
     private static func owner(of path: String) -> UInt32? { facts(path)?.owner }
+}
+
+extension Files {
+    /// The name of a user; `#` and the number if `/etc/passwd` has none.
+    package static func userName(_ id: UInt32) -> String {
+        // Only words depend on it.
+        let bytes = (try? read("/etc/passwd", limit: 1 << 24)) ?? []
+        for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") {
+            let fields = line.split(separator: ":", omittingEmptySubsequences: false)
+            if fields.count > 2, fields[2] == "\(id)" { return String(fields[0]) }
+        }
+        return "#\(id)"
+    }
 }

@@ -21,6 +21,7 @@ package enum Limit: Int32, Sendable, CaseIterable {
 package enum Switch: Int32, Sendable {
     case foreignKeys = 1002
     case triggers = 1003
+    case fts3Tokenizer = 1004
     case loadExtension = 1005
     case noCheckpointOnClose = 1006
     case triggerEQP = 1008

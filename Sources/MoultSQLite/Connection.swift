@@ -63,6 +63,8 @@ package final class Connection {
         }
         database = handle
         interrupter = Interrupter(handle)
+        // With it, SQL could make SQLite call any address.
+        try set(.fts3Tokenizer, false)
     }
 
     deinit {

@@ -43,6 +43,30 @@ package enum Ed25519 {
         return result == 1
     }
 
+    /// Whether a public key is a point of small order, or not written in the one way that RFC 8032 allows. Signatures by a
+    /// point of small order are valid for messages that nobody signed.
+    static func isWeak(publicKey: [UInt8]) -> Bool {
+        guard publicKey.count == publicKeySize else { return true }
+        // The last bit is the sign of x; the others are y, and little-endian.
+        var y = publicKey
+        y[31] &= 0x7f
+        let prime = [0xed] + [UInt8](repeating: 0xff, count: 30) + [0x7f]
+        if !y.reversed().lexicographicallyPrecedes(prime.reversed()) { return true }
+        let minusOne = [0xec] + [UInt8](repeating: 0xff, count: 30) + [0x7f]
+        let zero = [UInt8](repeating: 0, count: 32)
+        let one = [1] + [UInt8](repeating: 0, count: 31)
+        // y of the points of order 8, and its negative.
+        let eighth: [UInt8] = [
+            0x26, 0xe8, 0x95, 0x8f, 0xc2, 0xb2, 0x27, 0xb0, 0x45, 0xc3, 0xf4, 0x89, 0xf2, 0xef, 0x98, 0xf0,
+            0xd5, 0xdf, 0xac, 0x05, 0xd3, 0xc6, 0x33, 0x39, 0xb1, 0x38, 0x02, 0x88, 0x6d, 0x53, 0xfc, 0x05,
+        ]
+        let otherEighth: [UInt8] = [
+            0xc7, 0x17, 0x6a, 0x70, 0x3d, 0x4d, 0xd8, 0x4f, 0xba, 0x3c, 0x0b, 0x76, 0x0d, 0x10, 0x67, 0x0f,
+            0x2a, 0x20, 0x53, 0xfa, 0x2c, 0x39, 0xcc, 0xc6, 0x4e, 0xc7, 0xfd, 0x77, 0x92, 0xac, 0x03, 0x7a,
+        ]
+        return [zero, one, minusOne, eighth, otherEighth].contains(y)
+    }
+
     private struct Key: ~Copyable {
         let handle: OpaquePointer
 

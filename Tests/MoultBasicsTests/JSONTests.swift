@@ -1,4 +1,4 @@
-import MoultBasics
+@testable import MoultBasics
 import Testing
 
 @Suite struct JSONTests {
@@ -9,6 +9,19 @@ import Testing
     ])
     func readsAndWrites(_ text: String, _ line: String) throws {
         #expect(try JSON(parsing: text, source: "t").line == line)
+    }
+
+    /// C1 controls, direction, zero width, tags: a terminal must not follow them, and nobody sees them.
+    @Test(
+        arguments: [0x1B, 0x9B, 0xAD, 0x61C, 0x200B, 0x200F, 0x202E, 0x2060, 0x2069, 0xFEFF, 0x3164, 0xE0041]
+            as [UInt32])
+    func `what cannot be seen is written as an escape`(_ value: UInt32) throws {
+        let scalar = try #require(Unicode.Scalar(value))
+        let text = "a\(Character(scalar))b"
+        let line = JSON.string(text).line
+        #expect(line.utf8.allSatisfy { (0x20..<0x7F).contains($0) }, "\(line)")
+        #expect(try JSON(parsing: line, source: "t").string == text)
+        #expect(visible(text) == "a\\u{\(String(value, radix: 16, uppercase: true))}b")
     }
 
     @Test(arguments: [

@@ -18,6 +18,27 @@ import Testing
         #expect(try substitution.apply(to: text, at: place) == result)
     }
 
+    /// A repository's configuration may name programs that git starts for a look at it.
+    @Test func `a look at a repository runs none of its programs`() throws {
+        let (scratch, git) = try repository()
+        let trace = scratch.path("trace")
+        let program = scratch.path("program")
+        try Files.writeNew(Array("#!/bin/sh\ntouch '\(trace)'\ncat\n".utf8), to: program, mode: 0o755)
+        for setting in [
+            "core.fsmonitor", "filter.evil.clean", "filter.evil.smudge", "diff.external", "core.sshCommand",
+        ] {
+            _ = try git("config", setting, program)
+        }
+        try scratch.file(".gitattributes", "* filter=evil diff=evil\n")
+        _ = try git("config", "diff.evil.textconv", program)
+        try Shell.must(["touch", "-d", "2001-01-01", scratch.path("data/s.sql")])
+        #expect(try Revision(of: scratch.path).isDirty == false)
+        #expect(try Files.facts(trace) == nil)
+        try scratch.file("data/s.sql", "SELECT 1;\n")
+        #expect(try Revision(of: scratch.path).isDirty)
+        #expect(try Files.facts(trace) == nil)
+    }
+
     @Test func `names the line`() {
         let error = #expect(throws: MoultError.self) {
             try substitution.apply(to: "${n}\n\n  ${N}\n", at: Place(file: "draft.json", line: 5))

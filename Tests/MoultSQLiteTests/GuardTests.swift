@@ -60,6 +60,17 @@ import Testing
         #expect(error?.why == "the guard allows reading only, and this needs \(what)")
     }
 
+    /// It would let SQL choose an address that SQLite calls, also where no guard stands: in build scripts.
+    @Test func `no connection registers tokenizers by address`() throws {
+        let connection = try Connection.inMemory()
+        for sql in ["SELECT hex(fts3_tokenizer('simple'))", "SELECT fts3_tokenizer('evil', x'0010ADDE00000000')"] {
+            let error = #expect(throws: MoultError.self) { _ = try connection.query(sql) }
+            #expect(error?.why?.contains("fts3tokenize disabled") == true, "\(String(describing: error))")
+        }
+        try connection.execute("CREATE VIRTUAL TABLE f USING fts3(x, tokenize=porter); INSERT INTO f VALUES('teas')")
+        #expect(try connection.int("SELECT count(*) FROM f WHERE f MATCH 'tea'") == 1)
+    }
+
     /// A view that looks like data, and calls what its maker wants.
     @Test func `a view calls no unsafe function`() throws {
         let sql = "CREATE VIEW food AS SELECT rtreedepth(x'0003') AS depth"

@@ -56,6 +56,43 @@ import Testing
         #expect(try verify(lines, by: [other, key.publicKey]).key == key.publicKey)
     }
 
+    private static func python(_ expression: String) throws -> String {
+        String(try Shell.must(["python3", "-c", "import base64; print(\(expression).decode())"]).dropLast())
+    }
+
+    /// With this key everyone could make valid signatures: of all points only ten have such a small order.
+    @Test(
+        arguments: [
+            "0000000000000000000000000000000000000000000000000000000000000000",
+            "0100000000000000000000000000000000000000000000000000000000000000",
+            "0100000000000000000000000000000000000000000000000000000000000080",
+            "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+            "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85",
+            "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+            "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+            "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+            "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+            "ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
+        ])
+    func `a key that needs no secret is refused`(_ hex: String) throws {
+        let line = try Self.python("base64.b64encode(b'Ed' + bytes(8) + bytes.fromhex('\(hex)'))")
+        let error = try #require(throws: MoultError.self) { try PublicKey(base64: line, named: "key") }
+        #expect(error.why == "no secret key belongs to it")
+    }
+
+    /// Two signatures by one key must not meet a threshold of two.
+    @Test func `one key under two ids is one key`() throws {
+        let line = key.publicKey.base64
+        let second = try Self.python(
+            "(lambda k: base64.b64encode(k[:2] + bytes(8) + k[10:]))(base64.b64decode('\(line)'))")
+        let text = #"{"threshold": 2, "trusted": [{"key": "\#(line)"}, {"key": "\#(second)"}]}"#
+        let fields = try Fields(JSON(parsing: text, source: "keys")) { place, why, _ in
+            MoultError(.settings, what: "\(place) \(why)")
+        }
+        let error = try #require(throws: MoultError.self) { try TrustedKeys(fields) }
+        #expect(error.what == "trusted[1] is the same key as \(key.publicKey.id)")
+    }
+
     @Test func `a changed file is noticed`() throws {
         let signature = try key.sign(text, trustedComment: "")
         for changed in [text + [0], Array(text.dropLast()), [], Array(text.reversed())] {

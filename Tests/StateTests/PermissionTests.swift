@@ -73,7 +73,7 @@ import Testing
             "import sqlite3, sys; c = sqlite3.connect(sys.argv[1], isolation_level=None); c.execute('BEGIN EXCLUSIVE'); print('ready', flush=True); sys.stdin.read()",
             "\(path)/diary.db")
         #expect(program.line() == "ready")
-        let ended = try Shell.run([moult, "verify", "--store", path])
+        let ended = try run(["verify"])
         #expect(ended.status == 75, "\(ended)")
         #expect(ended.output.contains("not checked: "))
         #expect(ended.output.contains("1 could not be done"))

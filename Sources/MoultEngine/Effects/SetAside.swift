@@ -134,7 +134,9 @@ package final class SetAside: WritableEffect {
     ///
     /// What SQLite would discard may be all that is left of rows, and a damaged file is kept exactly as it is, for salvage.
     static func isReadable(_ place: String) throws -> Bool {
+        guard Files.isReadable(place) else { return false }
         let sidecars = try Sidecars.of(place)
+        guard sidecars.paths.allSatisfy(Files.isReadable) else { return false }
         do {
             guard try sidecars.hasValidJournal(of: place), try sidecars.hasValidWAL() else { return false }
             let tables = try NonInvasiveReader.into(place) { connection -> Set<String>? in

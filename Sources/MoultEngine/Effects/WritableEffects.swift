@@ -105,8 +105,9 @@ final class WritableEffects {
     }
 
     private func isWAL(_ place: String) throws -> Bool {
+        // What this user may not read is set aside as it is.
         do { return try Connection.header(ofFileAt: place).isWAL } catch let error as MoultError
-            where error.code == .databaseCorrupt
+            where error.code == .databaseCorrupt || !Files.isReadable(place)
         { return false }
     }
 

@@ -25,8 +25,10 @@ final class RecordingView: StoreView, @unchecked Sendable {
 
     func look(_ path: String) throws -> Found {
         let found = try Found(at: layout.file(path))
-        // Without permission to read a file, nobody can say what an update would do to it.
-        if case .file = found { try Sidecars.proveReadable(layout.file(path)) }
+        // Who owns a file needs a chmod to read it, and no other way around it. Files of others may be set aside unread.
+        if case .file = found, Permission.write(layout.file(path)).command != nil {
+            try Sidecars.proveReadable(layout.file(path))
+        }
         note(Plan.Fact(path: layout.file(path), field: "kind", value: found.description))
         return found
     }

@@ -13,15 +13,19 @@ package struct Revision: Equatable, Sendable {
     /// Some file that git knows differs from what is committed.
     package let isDirty: Bool
 
+    /// A repository's own configuration may name programs: one that watches files, hooks, and those that fetch missing
+    /// objects. None of them may run, and none of the commands below runs filters.
+    private static let command = ["git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]
+    /// A look at the repository must not write its index, and messages are quoted as they are.
+    private static let environment = ["GIT_OPTIONAL_LOCKS": "0", "GIT_ALLOW_PROTOCOL": "none", "LC_ALL": "C"]
+
     /// Asks git about the repository that the directory belongs to.
     package init(of directory: String) throws {
-        func git(_ arguments: String...) throws -> String {
+        func git(_ arguments: String..., in place: String? = nil) throws -> String {
             let result: Subprocess.Result
             do {
-                // A look at the repository must not write its index, and messages are quoted as they are.
                 result = try Subprocess.run(
-                    ["git"] + arguments, in: directory,
-                    environment: ["GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"], limit: 64 << 20)
+                    Self.command + arguments, in: place ?? directory, environment: Self.environment, limit: 64 << 20)
             } catch {
                 throw MoultError(
                     .repository, what: "cannot ask git about \(directory)", why: "\(error)",
@@ -34,7 +38,17 @@ package struct Revision: Equatable, Sendable {
             }
             return result.text
         }
-        isDirty = !(try git("status", "--porcelain", "--untracked-files=no")).isEmpty
+        let top = try git("rev-parse", "--show-toplevel")
+        isDirty =
+            try !git("diff-index", "--cached", "--name-only", "--no-renames", "HEAD").isEmpty
+            || git("diff-files", "-z", "--raw", "--no-abbrev", "--ignore-submodules", in: top)
+                .split(separator: "\0").pairs
+                .contains { facts, path in
+                    // :100644 100644 <of the index> <zeros> M
+                    let words = facts.split(separator: " ")
+                    guard words.count == 5, words[4] == "M", words[0].dropFirst() == words[1] else { return true }
+                    return try git("hash-object", "--no-filters", "--", String(path), in: top) != words[2]
+                }
         let mark = isDirty ? "-dirty" : ""
         hash = try git("rev-parse", "--verify", "HEAD") + mark
         let described = try git("describe", "--tags", "--always")
@@ -42,5 +56,12 @@ package struct Revision: Equatable, Sendable {
         describe = (isTagOfVersion ? String(described.dropFirst()) : described) + mark
         let isShallow = try git("rev-parse", "--is-shallow-repository") == "true"
         count = isShallow ? nil : Int(try git("rev-list", "--count", "HEAD"))
+    }
+}
+
+extension Array {
+    /// The first and the second element, the third and the fourth, and so on.
+    fileprivate var pairs: [(Element, Element)] {
+        stride(from: 0, to: count - 1, by: 2).map { (self[$0], self[$0 + 1]) }
     }
 }

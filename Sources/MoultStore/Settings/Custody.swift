@@ -39,7 +39,7 @@ package struct Custody {
             .custody, .refused, what: "\(fault.path) \(fault.why)",
             why: "it names programs that moult runs, or keys that it trusts",
             now: fault.remedy.map { "Change that: \(shellLine($0))" }
-                ?? "Run the command as user \(Self.name(of: fault.owner ?? 0)).")
+                ?? "Run the command as user \(Files.userName(fault.owner ?? 0)).")
     }
 
     /// What a user other than root can change, from the root directory on down.
@@ -62,7 +62,7 @@ package struct Custody {
     /// The ways out: another user, another mode, or root's word.
     package func advice(_ fault: Fault) -> String {
         let first =
-            if let user = fault.owner.map(Self.name(of:)) {
+            if let user = fault.owner.map(Files.userName) {
                 "Run the command as user \(user), for instance with sudo -u \(user)."
             } else { "Change that: \(shellLine(fault.remedy ?? ["chmod", "go-w", fault.path]))." }
         return "\(first) If you trust every user who can write there: mkdir -p "
@@ -109,7 +109,7 @@ package struct Custody {
     private static func fault(_ path: String, _ facts: FileFacts, allowsSticky: Bool) -> Fault? {
         if facts.owner != 0 {
             return Fault(
-                path: path, why: "belongs to user \(name(of: facts.owner))", remedy: nil, owner: facts.owner)
+                path: path, why: "belongs to user \(Files.userName(facts.owner))", remedy: nil, owner: facts.owner)
         }
         let isSticky = facts.kind == .directory && facts.mode & 0o1000 != 0
         guard facts.kind != .link, facts.mode & 0o022 != 0, !(allowsSticky && isSticky) else { return nil }
@@ -125,7 +125,7 @@ package struct Custody {
         guard let facts = try Files.factsThroughLinks(path) else { return nil }
         guard facts.owner == 0 || facts.owner == geteuid() else {
             return Fault(
-                path: path, why: "belongs to user \(name(of: facts.owner))", remedy: nil, owner: facts.owner)
+                path: path, why: "belongs to user \(Files.userName(facts.owner))", remedy: nil, owner: facts.owner)
         }
         let others: UInt32 = facts.group == getegid() ? 0o002 : 0o022
         if facts.mode & others == 0 { return nil }
@@ -155,16 +155,5 @@ package struct Custody {
         let lines = String(decoding: try Files.read(list, limit: 1 << 20) ?? [], as: UTF8.self).split(separator: "\n")
         let paths = [layout.root, try Files.resolved(layout.root)]
         return lines.contains { line in paths.contains { $0 == line } }
-    }
-
-    /// The name of a user; its number if `/etc/passwd` has none.
-    private static func name(of user: UInt32) -> String {
-        // Only words depend on it.
-        let bytes = (try? Files.read("/etc/passwd", limit: 1 << 24)) ?? []
-        for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") {
-            let fields = line.split(separator: ":", omittingEmptySubsequences: false)
-            if fields.count > 2, fields[2] == "\(user)" { return String(fields[0]) }
-        }
-        return "#\(user)"
     }
 }

@@ -27,7 +27,10 @@ package struct PublicKey: Hashable, Sendable {
     private init(line: Int, of text: MinisignText) throws {
         let bytes = try text.bytes(line: line, count: 2 + KeyID.size + Ed25519.publicKeySize)
         guard bytes.starts(with: "Ed".utf8) else { throw text.error("its algorithm is not Ed25519") }
-        self.init(id: KeyID(bytes[2..<10]), bytes: Array(bytes[10...]))
+        let key = Array(bytes[10...])
+        // Everyone can make signatures that such a key accepts.
+        if Ed25519.isWeak(publicKey: key) { throw text.error("no secret key belongs to it") }
+        self.init(id: KeyID(bytes[2..<10]), bytes: key)
     }
 
     /// The key on one line of 56 characters.

@@ -22,23 +22,24 @@ extension TrustedKeys {
     package func prove(
         _ bytes: [UInt8], named name: String, at now: Timestamp = .now, find: (String) throws -> [UInt8]?
     ) throws -> [KeyID] {
-        var signers: [KeyID] = []
+        // A key counts once, whatever id its signatures have.
+        var signers: [PublicKey] = []
         var fault: MoultError?
         for place in signatureNames(of: name) {
             guard let file = try find(place) else { continue }
             do {
                 let signer = try signer(of: bytes, named: name, signature: Signature(file: file, named: place), now)
-                if !signers.contains(signer) { signers.append(signer) }
+                if !signers.contains(where: { $0.bytes == signer.bytes }) { signers.append(signer) }
             } catch let error as MoultError { fault = fault ?? error }
-            if signers.count >= threshold { return signers }
+            if signers.count >= threshold { return signers.map(\.id) }
         }
         // One that is wrong says more than those that are missing.
-        throw fault ?? unsigned(name, signers)
+        throw fault ?? unsigned(name, signers.map(\.id))
     }
 
     private func signer(
         of bytes: [UInt8], named name: String, signature: Signature, _ now: Timestamp
-    ) throws -> KeyID {
+    ) throws -> PublicKey {
         let signer = try signature.verify(bytes, named: name, by: entries.map(\.key)).key
         if let until = entries.first(where: { $0.key == signer })?.notAfter, until < now {
             throw MoultError(
@@ -46,7 +47,7 @@ extension TrustedKeys {
                 why: "key \(signer.id) was trusted until \(until)",
                 now: "Ask the publisher for a file that is signed by the present key.")
         }
-        return signer.id
+        return signer
     }
 
     private func unsigned(_ name: String, _ signers: [KeyID]) -> MoultError {

@@ -29,8 +29,10 @@ package struct TrustedKeys: Sendable, Equatable {
         guard entries.count >= threshold else {
             throw fields.fail("trusted", "must be \(threshold) keys or more, as the threshold says")
         }
-        for (index, entry) in entries.enumerated() where entries[..<index].contains(where: { $0.key == entry.key }) {
-            throw fields.fail("trusted[\(index)]", "is there already: \(entry.key.id)")
+        // The id is only a name: the same key under another one would count twice.
+        for (index, entry) in entries.enumerated() {
+            guard let same = entries[..<index].first(where: { $0.key.bytes == entry.key.bytes }) else { continue }
+            throw fields.fail("trusted[\(index)]", "is the same key as \(same.key.id)")
         }
     }
 

@@ -298,13 +298,13 @@ import Testing
                 "init", "moult init other --product a.b", 1,
                 """
                 cannot create the directory {dir}/other: Permission denied
-                  Check owner and mode of the file and of the directories above it.
+                  Run the command as user root, who owns {dir}.
                 """),
             Case(
                 "locked away", "chmod 700 store", "moult status", 1,
                 """
                 cannot open {dir}/store/moult.json: Permission denied
-                  Check owner and mode of the file and of the directories above it.
+                  Run the command as user root, who owns {dir}/store.
                 """),
         ])
     func `without permission`(_ wrong: Case) throws {
