@@ -87,7 +87,7 @@ import Testing
             "(lambda k: base64.b64encode(k[:2] + bytes(8) + k[10:]))(base64.b64decode('\(line)'))")
         let text = #"{"threshold": 2, "trusted": [{"key": "\#(line)"}, {"key": "\#(second)"}]}"#
         let fields = try Fields(JSON(parsing: text, source: "keys")) { place, why, _ in
-            MoultError(.settings, what: "\(place) \(why)")
+            MoultError(.unsigned, what: "\(place) \(why)")
         }
         let error = try #require(throws: MoultError.self) { try TrustedKeys(fields) }
         #expect(error.what == "trusted[1] is the same key as \(key.publicKey.id)")
