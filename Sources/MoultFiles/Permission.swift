@@ -79,4 +79,15 @@ extension Files {
         }
         return "#\(id)"
     }
+
+    /// The owner of a file that the kernel lets nobody else open for creation, not even root: in a sticky directory that
+    /// others may write to (`fs.protected_regular`). SQLite opens a `-wal` and a `-shm` in that way.
+    package static func protectedOwner(_ path: String) throws -> UInt32? {
+        guard let file = try factsThroughLinks(path), file.kind == .file, file.owner != geteuid(),
+            let directory = try factsThroughLinks(directory(of: path)), directory.mode & 0o1000 != 0,
+            directory.owner != file.owner, directory.mode & 0o022 != 0
+        else { return nil }
+        let level = String(decoding: try read("/proc/sys/fs/protected_regular", limit: 64) ?? [], as: UTF8.self)
+        return (Int(level.trimmed) ?? 0) >= (directory.mode & 0o002 != 0 ? 1 : 2) ? file.owner : nil
+    }
 }

@@ -44,6 +44,7 @@ final class WritableEffects {
         // transaction says that something was begun.
         let effects = try effects().filter { try !isDone($0.effect) }
         if !effects.isEmpty { try transaction.journal.sync() }
+        for effect in effects { try proveOpenable(effect.effect.drainedPath.map(place) ?? effect.place) }
         isHeld = true
         for effect in effects where !(effect is SetAside) {
             let path = effect.effect.drainedPath.map(place) ?? effect.place
@@ -70,6 +71,16 @@ final class WritableEffects {
                 for effect in effects.reversed() where effect is LiveReplacement { try effect.release() }
             }
         }
+    }
+
+    /// Some directories do not let root use the files that SQLite keeps beside a database of another user.
+    private func proveOpenable(_ path: String) throws {
+        guard let owner = try Files.protectedOwner(path), try isWAL(path) || !Sidecars.of(path).isEmpty else { return }
+        let (user, directory) = (Files.userName(owner), Files.directory(of: path))
+        throw MoultError(
+            .inUse, .refused, what: "\(path) cannot be updated by this user: it belongs to user \(user)",
+            why: "\(directory) is sticky, and there the kernel lets only \(user) open the -wal (fs.protected_regular)",
+            now: "Nothing was changed. Let \(user) run the command: then the store must belong to \(user), too.")
     }
 
     private func proveFree(_ effect: any WritableEffect) throws {
