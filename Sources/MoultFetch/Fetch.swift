@@ -77,7 +77,10 @@ enum Fetch {
         // Passwords come from the user's own file, and go to the host that they are for.
         try curl.set(CURLOPT_NETRC, Int(CURL_NETRC_OPTIONAL.rawValue))
         try curl.set(CURLOPT_CONNECTTIMEOUT, max(1, request.patience))
-        try curl.set(CURLOPT_LOW_SPEED_LIMIT, 1)
+        // Less than this, and a server could keep the command for months. A limit of the operator's own may be lower.
+        let slowest = 1024
+        try curl.set(
+            CURLOPT_LOW_SPEED_LIMIT, request.bandwidth > 0 ? max(1, min(slowest, request.bandwidth / 2)) : slowest)
         try curl.set(CURLOPT_LOW_SPEED_TIME, max(1, request.patience))
         try curl.set(CURLOPT_MAX_RECV_SPEED_LARGE, offset: request.bandwidth)
         // libcurl reads a hundred blocks before it looks at the time.

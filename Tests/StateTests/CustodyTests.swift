@@ -99,6 +99,20 @@ import Testing
         #expect(try Files.facts(trace) != nil)
     }
 
+    /// Whoever can read a file can lock it, and keep every update away.
+    @Test func `a user who may only read cannot take the lock of the store`() throws {
+        #expect(try moult(["apply", manifest]).status == 0)
+        // As an older version made it.
+        try Shell.must(["chmod", "644", "\(path)/.moult/lock"])
+        #expect(try moult(["clean"]).status == 0)
+        let ended = try Shell.run([
+            "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "flock", "-n", "\(path)/.moult/lock", "true",
+        ])
+        #expect(ended.status != 0)
+        #expect(ended.errors.contains("Permission denied"))
+        #expect(try moult(["status"], as: 65534).status == 0)
+    }
+
     @Test func `settings that another user can write name no programs to anybody`() throws {
         try Shell.must(["chown", "-R", "65534:65534", path])
         #expect(try moult(["plan", manifest], as: 65534).status == 2)

@@ -82,6 +82,16 @@ import Testing
         #expect(try installed == "2.0.0\n")
     }
 
+    /// A server that has a page for every question must not keep the command.
+    @Test func `a server with a list of keys for every number is asked for few of them`() throws {
+        let proxy = try FaultyProxy(before: server)
+        for number in 1...60 { try scratch.file("public/keys-\(number).json", "<html>Welcome</html>\n") }
+        try follow(proxy.url("feed.json"))
+        try must("moult apply -q")
+        #expect(try installed == "1.0.0\n")
+        #expect(try proxy.requests().count { $0.path.hasPrefix("/keys-") && $0.path.hasSuffix(".json") } <= 16)
+    }
+
     /// Other bytes of the same size under the name of a bundle or patch, as a failing disk leaves them.
     @Test func `a wrong download is fetched again`() throws {
         let proxy = try FaultyProxy(before: server)

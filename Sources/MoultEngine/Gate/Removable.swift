@@ -13,7 +13,18 @@ package struct Removable {
 
     private init(_ path: String) { self.path = path }
 
-    func remove() throws { try Files.removeTree(path) }
+    /// Removes all of it; the record of a set last, so that a crash leaves no content without one.
+    func remove() throws {
+        if try Files.facts(path)?.kind == .directory {
+            for name in try Files.list(path) where name != QuarantineRecord.fileName {
+                try Files.removeTree("\(path)/\(name)")
+            }
+        }
+        try Files.removeTree(path)
+    }
+
+    /// Stands in a decision for the inode of a staged file that recovery makes again: whatever lies there is no old content.
+    static let stagedAgain: UInt64 = 0
 
     /// Removes a set in quarantine: out of sight in one step, so that a crash leaves no half of it.
     package func removeSet() throws {
@@ -105,7 +116,7 @@ package struct Removable {
         let waiting = transaction.waiting(path)
         guard let facts = try Files.facts(waiting) else { return }
         if state.expendable[path] != nil { return }
-        guard let decided = state.decided else { return }
+        guard let decided = state.decided, decided["waiting/\(path)"] != stagedAgain else { return }
         let isStaged =
             try state.isCopied
             ? isStagedContent(path, transaction, state.plan) : decided["waiting/\(path)"] == facts.inode

@@ -147,16 +147,25 @@ package struct CrashRecovery {
             plan: applier.context, staging: transaction.directory, stagedGeneration: transaction.generation,
             progress: { _ in }, warn: { _ in })
         var staged: [String] = []
+        var again: [Effect] = []
         for effect in applier.plan.effects {
             guard case .replace(let path, _, _, _, _, _, _) = effect.change, try !applier.performer.isDone(effect)
             else { continue }
             staged.append(path)
+            again.append(effect)
             // With what a crash in the middle of a write left beside it: SQLite would play that into the new copy.
             for suffix in ["-journal", "-wal", "-shm", ""] {
                 try Removable(staged: path, suffix: suffix, transaction, state)?.remove()
             }
-            try steps.named(effect.step)?.prepare([effect], context)
         }
+        if !staged.isEmpty {
+            // A crash from here on leaves a file that is not the recorded one, and yet no old content.
+            var inodes = state.decided ?? [:]
+            for path in staged { inodes["waiting/\(path)"] = Removable.stagedAgain }
+            try transaction.journal.decide(
+                inodes: inodes, digests: state.digests, expendable: state.expendable, isCopied: state.isCopied)
+        }
+        for effect in again { try steps.named(effect.step)?.prepare([effect], context) }
         try applier.performer.hold()
         if staged.isEmpty { return }
         // What was staged again has other inodes, and its old content another proof.

@@ -13,6 +13,8 @@ package struct KeyChain {
 
     /// More than any publisher changes keys, and an end for a server that always has another list.
     private static let most = 256
+    /// Lists in a row that none of our keys signed: some servers answer any question with a page.
+    private static let mostStrange = 16
 
     /// What the store has; a list that the pinned keys do not lead to any more counts no longer.
     package init(pinned: TrustedKeys, product: String, in layout: StoreLayout) throws {
@@ -32,8 +34,10 @@ package struct KeyChain {
 
     /// Goes on with the lists that lie beside a feed.
     package mutating func advance(now: Timestamp, find: (String, _ limit: Int) throws -> [UInt8]?) throws {
-        var next = serial + 1
-        while next <= Self.most, let bytes = try find(KeyList.fileName(next), KeyList.largest) {
+        var (next, strange) = (serial + 1, 0)
+        while next <= Self.most, strange < Self.mostStrange,
+            let bytes = try find(KeyList.fileName(next), KeyList.largest)
+        {
             let name = KeyList.fileName(next)
             var proofs: [(String, [UInt8])] = []
             let isProven = try proves(bytes, name, at: now) { place in
@@ -45,6 +49,9 @@ package struct KeyChain {
             if isProven {
                 try adopt(bytes, name)
                 new += [(name, bytes)] + proofs.map { (name: $0, bytes: $1) }
+                strange = 0
+            } else {
+                strange += 1
             }
             next += 1
         }
