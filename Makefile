@@ -122,7 +122,7 @@ fuzz: deps
 			-artifact_prefix=.build/fuzz/$$reader- .build/fuzz/found/$$reader Fuzz/corpus/$$reader || exit; done
 
 # The built command struck at every system call that changes a disk, in minutes; SAMPLE=50 tries about so many points a flow.
-# The matrix goes to docs/proof.md. Power cuts need root, loop devices and mkfs.xfs; what is skipped is said.
+# The table goes to docs/proof.md; what is not run keeps its row. Power cuts need root, loop devices and mkfs.xfs; what is skipped is said.
 proof: test-deps proof-deps release
 	scripts/proof/run .build/release/moult $(if $(SAMPLE),--sample $(SAMPLE),--results .build/proof.json --page docs/proof.md)
 
