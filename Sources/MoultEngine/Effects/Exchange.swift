@@ -125,12 +125,14 @@ final class Exchange: WritableEffect {
     private func takeBack() throws {
         guard try isDone(), try Files.facts(waiting) != nil else { return }
         let isUntouched = try isUntouched()
-        let new = DrainedFile(place)
-        try new.hold(read: { _ in })
+        // Before the lease, which ends when anybody opens the file: a set from before a crash is compared with it. What is
+        // in a WAL still will be in the file that has its second name now.
         if !isUntouched {
             displacement?.proveUndone()
             try displacement?.keepFile()
         }
+        let new = DrainedFile(place)
+        try new.hold(read: { _ in })
         try Files.exchange(waiting, place)
         guard try new.isHeld() else {
             try Files.exchange(waiting, place)
