@@ -1,5 +1,6 @@
-@testable import MoultBasics
 import Testing
+
+@testable import MoultBasics
 
 @Suite struct JSONTests {
     @Test(arguments: [
