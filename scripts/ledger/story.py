@@ -108,6 +108,9 @@ def story(seed, number, families=FAMILIES):
             command, at = update(rng, drafts, at)
             ops.append({"op": "meanwhile", "at": int(rng.choice([rng.randint(1, 40), rng.randint(1, 120)])), "cmd": command,
                         "write": {"db": rng.choice(shared or writable), "seed": rng.randrange(10**6)}})
+            # The moment between the lock that is given back and the lease that is taken.
+            if rng.random() < 0.3:
+                ops[-1].update(at=rng.choice([1, 1, 2]), call="lease")
         elif kind == "quarantine":
             ops.append({"op": "quarantine", "what": rng.choice(["list", "export", "export", "export", "restore", "table", "remove"]), "pick": rng.randrange(1000)})
         elif kind == "saved":

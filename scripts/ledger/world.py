@@ -594,9 +594,10 @@ class World:
         if not path or self.open or self.options.strike is None:
             return False
         report, program = os.path.join(self.directory, "strike"), self.beside(path, op["write"]["seed"])
-        before = [self.options.strike, "-o", report, "-a", "run", "-n", str(op["at"]), "-x", program, "--"]
+        moment = ["-n", str(op["at"]), *(["-c", op["call"]] if "call" in op else [])]
+        before = [self.options.strike, "-o", report, "-a", "run", *moment, "-x", program, "--"]
         outcomes = list(getattr(self.oracle, inner["op"])(self.state, inner))
-        ended = self.moult(*self.words(inner), before=before, note=f"$STRIKE -o $W/report -a run -n {op['at']} -x '{self.shell([program])}' -- ")
+        ended = self.moult(*self.words(inner), before=before, note=f"$STRIKE -o $W/report -a run {' '.join(moment)} -x '{self.shell([program])}' -- ")
         with open(report) as found:
             facts = dict(word.split("=") for word in found.read().split())
         ended.status = int(facts["ending"])
