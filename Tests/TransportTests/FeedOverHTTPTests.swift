@@ -85,7 +85,9 @@ import Testing
     /// A server that has a page for every question must not keep the command.
     @Test func `a server with a list of keys for every number is asked for few of them`() throws {
         let proxy = try FaultyProxy(before: server)
-        for number in 1...60 { try scratch.file("public/keys-\(number).json", "<html>Welcome</html>\n") }
+        for number in 1...60 {
+            try Files.writeNew(Array("<html>".utf8), to: scratch.path("public/keys-\(number).json"))
+        }
         try follow(proxy.url("feed.json"))
         try must("moult apply -q")
         #expect(try installed == "1.0.0\n")
