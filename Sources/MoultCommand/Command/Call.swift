@@ -1,6 +1,7 @@
 package import MoultBasics
 package import MoultEngine
 internal import MoultStore
+internal import Synchronization
 
 /// One call of a verb: what was asked, and the ways to answer.
 package struct Call: Sendable {
@@ -40,9 +41,16 @@ package struct Call: Sendable {
     /// The directory of the store that is meant.
     package func store() throws -> String {
         let store = try namedStore()
-        try Custody(StoreLayout(root: store)).prove()
+        // Once: a process that has confined itself since cannot look again.
+        if Self.proven.withLock({ $0 != store }) {
+            try Custody(StoreLayout(root: store)).prove()
+            Self.proven.withLock { $0 = store }
+        }
         return store
     }
+
+    /// The store of which this process knows who can change it.
+    private static let proven = Mutex<String?>(nil)
 
     /// The same directory, before it is known who can change it.
     func namedStore() throws(MoultError) -> String {

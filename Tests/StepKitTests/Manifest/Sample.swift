@@ -178,8 +178,8 @@ enum Sample {
             "trusted": [
               { "id": "1807060504030201", "key": "RWQBAgMEBQYHGA8QERITFBUWFxgZGhscHR4fICEiIyQlJicoKSorLC0u",
                 "notAfter": "2027-11-20T10:00:00Z" },
-              { "key": "RWQBAgMEBQYHCQ8QERITFBUWFxgZGhscHR4fICEiIyQlJicoKSorLC0u" },
-              { "key": "RWQBAgMEBQYHCg8QERITFBUWFxgZGhscHR4fICEiIyQlJicoKSorLC0u" },
+              { "key": "RWQBAgMEBQYHCQ8QERITFBUWFxgZGhscHR4fICEiIyQlJicoKSorLEAu" },
+              { "key": "RWQBAgMEBQYHCg8QERITFBUWFxgZGhscHR4fICEiIyQlJicoKSorLEEu" },
             ],
           },
         }
