@@ -22,6 +22,14 @@ package final class StoreSnapshot {
 
     package var settings: Settings { get throws { try once(\.settingsRead) { try Settings.read(layout) } } }
 
+    /// Throws if another user could have written settings that name programs or keys: for whatever uses those. Whoever only
+    /// looks may look.
+    package func proveSettings() throws {
+        let settings = try settings
+        if settings.steps.isEmpty, settings.consumers.isEmpty, settings.keys == nil { return }
+        try Custody(layout).proveSettings()
+    }
+
     /// The releases that must not be installed.
     package var holds: Holds { get throws { try once(\.holdsRead) { try Holds.read(layout, settings) } } }
 

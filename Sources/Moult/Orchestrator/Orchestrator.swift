@@ -32,7 +32,10 @@ package struct Orchestrator: Sendable {
     }
 
     /// All steps that this store has.
-    func steps(_ store: StoreSnapshot) throws -> StepSet { try ownSteps.adding(store.settings.steps) }
+    func steps(_ store: StoreSnapshot) throws -> StepSet {
+        try store.proveSettings()
+        return try ownSteps.adding(store.settings.steps)
+    }
 
     /// What an update came to.
     package struct Result: Sendable {

@@ -77,7 +77,9 @@ enum StepsVerb {
 
     private static func trust(_ call: Call, _ name: String) throws {
         let orchestrator = try call.orchestrator()
-        guard let settings = try Settings.read(call.layout()).steps.first(where: { $0.name == name }),
+        let store = try call.snapshot()
+        try store.proveSettings()
+        guard let settings = try store.settings.steps.first(where: { $0.name == name }),
             let path = settings.executable
         else {
             throw MoultError(
