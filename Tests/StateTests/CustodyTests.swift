@@ -85,6 +85,18 @@ import Testing
         try isRefused("\(link) belongs to user nobody", store: link)
     }
 
+    @Test(arguments: ["moult.json", ".moult"])
+    func `a part of the store behind a link of root counts where it is`(_ part: String) throws {
+        #expect(try moult(["apply", manifest]).status == 0)
+        try Files.remove(trace)
+        let home = try scratch.directory("home")
+        try Shell.must(["mv", "\(path)/\(part)", "\(home)/part"])
+        try Files.symlink(to: "\(home)/part", at: "\(path)/\(part)")
+        #expect(try moult(["status"]).status == 0)
+        try Shell.must(["chown", "65534", home])
+        try isRefused("\(home) belongs to user nobody")
+    }
+
     @Test func `root may list a store of another user as trusted`() throws {
         try Shell.must(["chown", "-R", "65534", path])
         let ended = try moult(["apply", manifest])

@@ -125,8 +125,8 @@ final class Exchange: WritableEffect {
     private func takeBack() throws {
         guard try isDone(), try Files.facts(waiting) != nil else { return }
         let isUntouched = try isUntouched()
-        // Before the lease, which ends when anybody opens the file: a set from before a crash is compared with it. What is
-        // in a WAL still will be in the file that has its second name now.
+        // Before the lease, because comparing the file with a set from before a crash opens it, and that ends a lease. The
+        // set gets a second name of the same file, so it has what draining writes from the WAL to the file.
         if !isUntouched {
             displacement?.proveUndone()
             try displacement?.keepFile()

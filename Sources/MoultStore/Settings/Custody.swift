@@ -44,17 +44,18 @@ package struct Custody {
 
     /// What a user other than root can change, from the root directory on down.
     package func faults() throws -> [Fault] {
-        var faults = try Self.faults(ofPath: layout.root)
-        for path in [layout.settings, layout.hidden] {
+        var parts = [layout.settings, layout.hidden]
+        if try Files.factsThroughLinks(layout.hidden)?.kind == .directory {
+            parts += try Files.list(layout.hidden).map { "\(layout.hidden)/\($0)" }
+        }
+        var faults: [Fault] = []
+        // Both may be links, and then the directories count in which they end.
+        for fault in try Self.faults(ofPath: layout.settings) + Self.faults(ofPath: layout.hidden)
+        where !parts.contains(fault.path) && !faults.contains(fault) { faults.append(fault) }
+        // Whoever can add a file to these is dangerous, so sticky is not enough.
+        for path in parts {
             guard let facts = try Files.facts(path) else { continue }
             if let fault = Self.fault(path, facts, allowsSticky: false) { faults.append(fault) }
-        }
-        if try Files.facts(layout.hidden)?.kind == .directory {
-            for name in try Files.list(layout.hidden) {
-                let path = "\(layout.hidden)/\(name)"
-                guard let facts = try Files.facts(path) else { continue }
-                if let fault = Self.fault(path, facts, allowsSticky: false) { faults.append(fault) }
-            }
         }
         return faults
     }
