@@ -50,6 +50,7 @@ lint:
 	scripts/check-guarantees
 	scripts/check-gate
 	scripts/codes
+	scripts/fields
 
 # The documentation of the public API, as archives that any web server serves; a warning, or a symbol without a sentence, fails.
 docs: build
@@ -63,7 +64,7 @@ test: test-deps lint
 
 # The rest: what builds other packages, power cuts, and the command as it is installed, struck at its system calls and
 # told random stories. `make test` is expected to have passed.
-HEAVY := ^ExampleTests.(BuildDatabaseTests|ExampleAppTests|OwnStepTests)|^ModelTests|CopiedRecoveryTests|every command works on every copy|^ProofTests|FaultTests|killed|kill |what is made is the new file
+HEAVY := ^ExampleTests.(BuildDatabaseTests|ExampleAppTests|OwnStepTests)|^ModelTests|CopiedRecoveryTests|every command works on every copy|^ProofTests|FaultTests|killed|kill |what is made is the new file|survives crashes|counts past four gibibytes
 test-all: test-deps proof-deps release
 	swift build --build-tests $(SWIFT_FLAGS)
 	swift build --package-path Examples --scratch-path .build/examples
@@ -174,7 +175,7 @@ FETCH ?= .build/fetch/release/moult-fetch
 install: release
 	@$(MAKE) --no-print-directory put
 
-# The command, its completions, manual pages and units of systemd, readable by everybody whatever the umask is.
+# The command, its completions, manual pages, JSON Schemas and units of systemd, readable by everybody whatever the umask is.
 put:
 	install -D -m 755 $(MOULT) $(DESTDIR)$(PREFIX)/bin/moult
 	mkdir -p $(DESTDIR)$(PREFIX)/libexec/moult && ln -sf ../../bin/moult $(DESTDIR)$(PREFIX)/libexec/moult/moult
@@ -184,6 +185,7 @@ put:
 	umask 022 && $(MOULT) completions zsh > $(SHARE)/zsh/site-functions/_moult
 	umask 022 && $(MOULT) completions fish > $(SHARE)/fish/vendor_completions.d/moult.fish
 	umask 022 && $(MOULT) completions man -q $(SHARE)/man
+	install -D -m 644 -t $(SHARE)/moult/schema manifests/schema/*.json
 	umask 022 && mkdir -p $(UNITS) && for unit in service timer; do \
 		sed 's|/usr/bin/|$(PREFIX)/bin/|' packaging/systemd/moult@.$$unit > $(UNITS)/moult@.$$unit || exit; done
 

@@ -124,20 +124,6 @@ extension Effect {
         }
     }
 
-    /// The effect without counts of rows, which change while an app writes.
-    package var withoutRows: Effect {
-        var effect = self
-        switch change {
-        case .replace(let path, let member, let size, let way, let why, let reason, _):
-            effect.change = .replace(
-                path: path, member: member, size: size, way: way, why: why, reason: reason, rows: [])
-        case .migrate(let path, let members, let from, let to, _):
-            effect.change = .migrate(path: path, members: members, from: from, to: to, rows: [])
-        default: break
-        }
-        return effect
-    }
-
     /// Whether only its step knows how to do it.
     public var isCustom: Bool { if case .custom = change { true } else { false } }
 

@@ -86,18 +86,20 @@ public struct RowFate: Sendable, Equatable {
 }
 
 /// Counts by table, in the order in which the tables were met.
-package struct RowFates: Sendable {
-    package private(set) var all: [RowFate] = []
+public struct RowFates: Sendable {
+    /// The counts of each table.
+    public private(set) var all: [RowFate] = []
 
-    package init() {}
+    /// No tables yet.
+    public init() {}
 
     /// Changes the counts of a table; names are compared as SQLite compares them.
-    package mutating func add(_ table: String, _ change: (inout RowFate) -> Void) {
+    public mutating func add(_ table: String, _ change: (inout RowFate) -> Void) {
         let index = all.firstIndex { $0.table.lowercased() == table.lowercased() } ?? all.endIndex
         if index == all.endIndex { all.append(RowFate(table: table)) }
         change(&all[index])
     }
 
     /// Whether rows stay behind that are only in the old content.
-    package var keepsAny: Bool { all.contains { $0.kept > 0 } }
+    public var keepsAny: Bool { all.contains { $0.kept > 0 } }
 }

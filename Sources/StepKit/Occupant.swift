@@ -31,8 +31,8 @@ extension PlanContext {
         case .nothing:
             guard let before, before.holdsAppData, database.holdsAppData else { return .nothing }
             return .missing(before)
+        case .sealedLink: return .generationLink
         case .link(let target):
-            if target.hasPrefix(".moult/") || target.contains("/.moult/") { return .generationLink }
             if let before, before.holdsAppData, before.kind != database.kind, !database.kind.isMigrated {
                 return .claimed(before)
             }
@@ -106,7 +106,7 @@ extension PlanContext {
     }
 
     /// The refusal of a user's database that lacks what the release's app will ask for.
-    package func schemaMisfit(_ lack: String, at place: String) -> MoultError {
+    public func schemaMisfit(_ lack: String, at place: String) -> MoultError {
         MoultError(
             .userDatabase, .refused,
             what: "the user database \(place) does not fit release \(release.version): \(lack)",
@@ -132,7 +132,7 @@ extension Database {
 
 extension Manifest {
     /// The refusal of migrations that do not lead to what the release's template is.
-    package func migrationMisfit(_ why: String, of database: Database) -> MoultError {
+    public func migrationMisfit(_ why: String, of database: Database) -> MoultError {
         MoultError(
             .userDatabase, .refused,
             what: "the migrations of \(database.name) do not lead to the database of release \(version)", why: why,
@@ -142,7 +142,7 @@ extension Manifest {
 
 extension MoultError {
     /// The refusal of a release that would leave rows behind which the installed one preserves.
-    package static func unpreserved(_ database: Database, _ release: Version, _ table: String, _ rows: Int)
+    public static func unpreserved(_ database: Database, _ release: Version, _ table: String, _ rows: Int)
         -> MoultError
     {
         MoultError(
@@ -156,13 +156,13 @@ extension MoultError {
 
 extension MoultError.Code {
     /// A file or link at the path of a database is not the release's to replace.
-    package static let occupied = Self(610)
+    public static let occupied = Self(610)
     /// A file lies beside a read-only database that some versions of SQLite would read with it.
-    package static let straySidecar = Self(611)
+    public static let straySidecar = Self(611)
     /// A writable database cannot be made where it belongs.
-    package static let userDatabase = Self(520)
+    public static let userDatabase = Self(520)
     /// A database with data of the app or the user is missing.
-    package static let missingData = Self(521)
+    public static let missingData = Self(521)
     /// Rows that a release preserves do not fit into it, or another release gives them up.
-    package static let preserve = Self(630)
+    public static let preserve = Self(630)
 }

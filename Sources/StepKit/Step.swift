@@ -93,16 +93,15 @@ public struct PlanContext: Sendable {
     /// The store, to look at.
     public let store: any StoreView
     /// The file whose content a reset puts in place of the shipped one.
-    package var restoring: String?
-    /// The table whose rows alone come back from that file, the set that it is from, and the generations that shipped rows
-    /// of that table.
-    package var restoringTable: RestoredTable?
+    public package(set) var restoring: String?
+    /// The table whose rows alone come back from that file.
+    public package(set) var restoringTable: RestoredTable?
     /// Whether the programs that have a database open will be told to let go before it changes.
-    package var isReleased: @Sendable (_ database: String) -> Bool = { _ in false }
+    public package(set) var isReleased: @Sendable (_ database: String) -> Bool = { _ in false }
     /// What was planned before this step was asked, by it and by others.
     public var planned: [Effect] = []
     /// Tells what the plan shall say of how a step was kept from changing anything.
-    package var note: @Sendable (_ step: String, _ text: String) -> Void = { _, _ in }
+    public package(set) var note: @Sendable (_ step: String, _ text: String) -> Void = { _, _ in }
 
     /// A context for planning; tests of steps make one themselves.
     public init(
@@ -123,10 +122,13 @@ public struct PlanContext: Sendable {
 }
 
 /// A table whose rows come back from a set in quarantine.
-package struct RestoredTable: Sendable, Equatable {
-    package let table: String
-    package let set: String
-    package let generations: [String]
+public struct RestoredTable: Sendable, Equatable {
+    /// The table.
+    public let table: String
+    /// The set that the file belongs to.
+    public let set: String
+    /// The generations that shipped rows of the table.
+    public let generations: [String]
 
     package init(table: String, set: String, generations: [String]) {
         (self.table, self.set, self.generations) = (table, set, generations)
@@ -216,6 +218,10 @@ public protocol StoreView: Sendable {
     func marker(_ path: String) throws -> String?
     /// Whether a file is at a path, or where a link at it leads.
     func leads(_ path: String) throws -> Bool
+    /// What is at the place of a generation: a directory if it is kept.
+    func look(forGeneration generation: String) throws -> Found
+    /// Whether a path is the stable link to a sealed database.
+    func isLinked(_ path: String, to member: String) throws -> Bool
     /// Where a sealed file of a generation lies.
     func path(ofMember member: String, in generation: String) -> String
     /// Whether a kept generation's files are the very ones that were sealed; throws what is wrong with them.
@@ -228,7 +234,9 @@ public enum Found: Sendable, Equatable {
     case nothing
     /// A regular file.
     case file(size: Int)
-    /// A symbolic link, and what it points at.
+    /// A symbolic link of moult's to a sealed database, and what it points at.
+    case sealedLink(to: String)
+    /// Any other symbolic link, and what it points at.
     case link(to: String)
     /// A directory.
     case directory

@@ -46,7 +46,7 @@ public struct VersionRange: Sendable, Equatable, CustomStringConvertible {
     }
 
     /// Whether a version lies within the bounds of the range, also as a pre-release that no term names.
-    package func spans(_ version: Version) -> Bool {
+    public func spans(_ version: Version) -> Bool {
         alternatives.contains { bounds in bounds.allSatisfy { Self.holds($0, version) } }
     }
 

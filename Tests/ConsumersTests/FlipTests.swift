@@ -7,7 +7,7 @@ import Testing
 /// Readers without a lease, who open a sealed set by its path while it is switched over and over.
 @Suite struct FlipTests {
     /// How often: MOULT_FLIPS=2000 is what is promised, and takes minutes in a debug build.
-    static let count = getenv("MOULT_FLIPS").flatMap { Int(String(cString: $0)) } ?? 300
+    static let count = getenv("MOULT_FLIPS").flatMap { Int(String(cString: $0)) } ?? 100
 
     private static let python = """
         import select, sqlite3, sys

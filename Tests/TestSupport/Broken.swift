@@ -34,6 +34,7 @@ package enum Broken: String, CaseIterable, Sendable {
                     if os.fork() == 0:
                         c = sqlite3.connect(name, isolation_level=None)
                         c.execute("pragma journal_mode=" + mode)
+                        c.execute("pragma synchronous=off")
                         c.execute("create table other(x)")
                         c.executemany("insert into other values(?)", [("y" * 500,)] * 500)
                         c.execute("pragma cache_size=1")

@@ -73,7 +73,7 @@ public struct CopyStep: Step {
         switch try context.store.look(path) {
         case .nothing: throw context.missing(database, at: path)
         case .directory, .other: throw context.obstacle(at: path, database)
-        case .link: try ReplacementWay.proveLink(database, context)
+        case .link, .sealedLink: try ReplacementWay.proveLink(database, context)
         case .file: break
         }
         return [
@@ -109,8 +109,7 @@ public struct CopyStep: Step {
 
     private func links(_ context: PlanContext) throws -> [Effect] {
         try context.release.databases.filter(\.kind.isSealed).compactMap { database in
-            let wanted = Found.link(to: ".moult/current/\(database.member)")
-            if try context.store.look(database.path) == wanted { return nil }
+            if try context.store.isLinked(database.path, to: database.member) { return nil }
             return effect(.copy, database.name, .link(path: database.path, member: database.member))
         }
     }
@@ -167,7 +166,7 @@ enum Source {
     case staged
 
     init(context: PlanContext) throws {
-        guard try context.store.look(".moult/generations/\(context.generation)") == .directory else {
+        guard try context.store.look(forGeneration: context.generation) == .directory else {
             self = .staged
             return
         }
@@ -181,12 +180,11 @@ enum Source {
             intact = false
         }
         // The same release in another directory of the app: what it uses in place lies there now.
-        let kept = context.store.path(".moult/generations/\(context.generation)")
         let isElsewhere =
             try context.purpose == .update
             && context.release.databases.contains { database in
-                guard database.place == .inPlace, context.resources != kept else { return false }
                 let link = context.store.path(ofMember: database.member, in: context.generation)
+                guard database.place == .inPlace, context.resources != Files.directory(of: link) else { return false }
                 return try Files.target(ofLink: link) != "\(context.resources)/\(database.member)"
             }
         self = !intact || isElsewhere ? .staged : context.generation == context.installedGeneration ? .installed : .kept

@@ -18,7 +18,7 @@ struct CacheFitness {
                 now: "Publish the release again: moult pack writes it.")
         }
         let path = context.store.path(context.path(of: database))
-        if case .link(let target) = try context.store.look(path), target.hasPrefix(".moult/") {
+        if case .sealedLink = try context.store.look(path) {
             // The link of a sealed database that the release turns into a cache goes by itself.
             return nil
         }

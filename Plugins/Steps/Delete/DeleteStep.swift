@@ -122,7 +122,7 @@ public struct DeleteStep: Step {
         var effects: [Effect] = []
         for database in installed.databases where database.kind.isSealed {
             effects.append(effect(.delete, database.name, .retire(generation: generation)))
-            if !kept.contains(database.path), case .link = try context.store.look(database.path) {
+            if !kept.contains(database.path), case .sealedLink = try context.store.look(database.path) {
                 effects.append(effect(.delete, database.name, .unlink(path: database.path)))
             }
         }
@@ -163,7 +163,7 @@ public struct DeleteStep: Step {
                     + "again: \(shellLine(["mv", new, old]))"
             }
             throw missing
-        case .link(let target):
+        case .link(let target), .sealedLink(let target):
             throw MoultError(
                 .occupied, .refused,
                 what: "\(context.store.path(from)) cannot move to \(database.path)",
@@ -204,7 +204,7 @@ public struct DeleteStep: Step {
         var number = 1
         while true {
             let name = number == 1 ? "0+adopted" : "0+adopted.\(number)"
-            if try context.store.look(".moult/generations/\(name)") == .nothing { return name }
+            if try context.store.look(forGeneration: name) == .nothing { return name }
             number += 1
         }
     }

@@ -158,6 +158,8 @@ extension StepTestBench {
 private struct TrialView: StoreView {
     let root: String
     func look(_ path: String) throws -> Found { .nothing }
+    func look(forGeneration generation: String) -> Found { .nothing }
+    func isLinked(_ path: String, to member: String) -> Bool { false }
     func path(ofMember member: String, in generation: String) -> String {
         "\(root)/.moult/generations/\(generation)/\(member)"
     }

@@ -193,7 +193,7 @@ package struct Orchestrator: Sendable {
     private func settler(_ store: StoreSnapshot, mayRelease: Bool = true) throws -> CrashRecovery {
         CrashRecovery(
             layout: layout, steps: try steps(store), tell: watcher.tell, consumers: try allConsumers(store),
-            forceAfter: consumers.forceAfter, mayRelease: mayRelease)
+            forceAfter: consumers.forceAfter, mayRelease: mayRelease, patience: try store.settings.waitForApps)
     }
 
     private func allConsumers(_ store: StoreSnapshot) throws -> [Consumer] {
@@ -239,7 +239,8 @@ package struct Orchestrator: Sendable {
         }
         try announce(plan)
         for warning in plan.warnings { watcher.tell(.warning(warning)) }
-        let transaction = Transaction(layout: layout, id: plan.id)
+        var transaction = Transaction(layout: layout, id: plan.id)
+        transaction.patience = try made.store.settings.waitForApps
         // What was there before is not this update's to clean away.
         guard Transaction.isID(plan.id), try Files.facts(transaction.directory) == nil else {
             throw MoultError(

@@ -32,7 +32,7 @@ struct JournalModeRestore {
                 // A file that is set aside without being drained is left exactly as it was.
                 if let reason = effect.setsAside, !wal.contains(path) || isInstalled && reason != .restored { continue }
                 // A file that became a generation, or a link to one, is not the app's any more.
-                guard try Files.target(ofLink: layout.file(path))?.hasPrefix(".moult/") != true else { continue }
+                guard try Files.target(ofLink: layout.file(path)).map(StoreLayout.isSealed) != true else { continue }
                 let wasWAL = wal.contains(path) || effect.drainedPath.map(wal.contains) == true
                 try JournalModeRestore(path: layout.file(path), wasWAL: wasWAL).restore()
             }

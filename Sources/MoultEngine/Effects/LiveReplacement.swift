@@ -31,15 +31,16 @@ final class LiveReplacement: WritableEffect {
 
     /// How long other processes may be kept waiting at once, in milliseconds: less than the busy timeout of most apps.
     private static let turn: Int32 = 1_000
-    /// How long the last steps wait for readers.
-    private static let patience: Duration = .seconds(10)
+    /// Seconds for which the last steps wait for readers.
+    private let patience: Int
 
     init(
         _ effect: Effect, place: String, waiting: String, transfer: ContentTransfer, displacement: Displacement,
-        adopt: @escaping (Connection) throws -> Void = { _ in }, isDone: @escaping () throws -> Bool
+        patience: Int, adopt: @escaping (Connection) throws -> Void = { _ in }, isDone: @escaping () throws -> Bool
     ) {
         (self.effect, self.place, self.waiting) = (effect, place, waiting)
         (self.transfer, self.displacement, self.adopt, self.isDone) = (transfer, displacement, adopt, isDone)
+        self.patience = patience
     }
 
     /// The name of the old content's schema version.
@@ -185,7 +186,7 @@ final class LiveReplacement: WritableEffect {
         try wait(.milliseconds(Int(Self.turn)), step)
     }
 
-    private func waitForReaders(_ step: () throws -> Backup.Progress) throws { try wait(Self.patience, step) }
+    private func waitForReaders(_ step: () throws -> Backup.Progress) throws { try wait(.seconds(patience), step) }
 
     private func wait(_ patience: Duration, _ step: () throws -> Backup.Progress) throws {
         let deadline = ContinuousClock.now + patience

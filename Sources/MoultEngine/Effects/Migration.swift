@@ -18,15 +18,15 @@ final class Migration: WritableEffect {
     /// Whether a `-wal` lay beside it, which a connection that only rolls back must leave.
     private var hadWAL = false
 
-    /// How long to wait for another process to end its transaction, in milliseconds.
-    private static let patience: Int32 = 5_000
+    /// How many seconds to wait for another process to end its transaction.
+    private let patience: Int
 
     init(
-        _ effect: Effect, place: String, migrations: Migrations, target: Int, copy: String,
+        _ effect: Effect, place: String, migrations: Migrations, target: Int, copy: String, patience: Int,
         displacement: Displacement
     ) {
         (self.effect, self.place, self.migrations) = (effect, place, migrations)
-        (self.target, self.copy, self.displacement) = (target, copy, displacement)
+        (self.target, self.copy, self.patience, self.displacement) = (target, copy, patience, displacement)
     }
 
     /// Whether the database has come as far, which is how recovery tells done from not done.
@@ -43,7 +43,7 @@ final class Migration: WritableEffect {
     /// Runs the migrations and keeps the transaction open. If they change or drop values, the database as it was is kept.
     func hold() throws {
         hadWAL = try Sidecars.of(place).wal != nil
-        let connection = try Connection(path: place, access: .readWrite, busyTimeout: Self.patience)
+        let connection = try Connection(path: place, access: .readWrite, busyTimeout: Int32(clamping: patience * 1000))
         self.connection = connection
         try Files.ensureDirectory(Files.directory(of: copy), mode: 0o700)
         try Files.remove(copy)

@@ -21,16 +21,17 @@ final class RowRestore: WritableEffect {
     /// Whether a `-wal` lay beside the database, which a connection that only rolls back must leave.
     private var hadWAL = false
 
-    /// How long to wait for another process to end its transaction, in milliseconds.
-    private static let patience: Int32 = 5_000
+    /// How many seconds to wait for another process to end its transaction.
+    private let patience: Int
 
-    init(_ effect: Effect, place: String, table: String, source: String, shipped: [String]) {
+    init(_ effect: Effect, place: String, table: String, source: String, shipped: [String], patience: Int) {
         (self.effect, self.place, self.table, self.source, self.shipped) = (effect, place, table, source, shipped)
+        self.patience = patience
     }
 
     func hold() throws {
         hadWAL = try Sidecars.of(place).wal != nil
-        let connection = try Connection(path: place, access: .readWrite, busyTimeout: Self.patience)
+        let connection = try Connection(path: place, access: .readWrite, busyTimeout: Int32(clamping: patience * 1000))
         self.connection = connection
         do {
             try connection.execute("BEGIN IMMEDIATE")

@@ -33,9 +33,6 @@ final class WritableEffects {
         (self.installed, self.release) = (installed, release)
     }
 
-    /// How long to try to hold all databases at once.
-    private static let patience: Duration = .seconds(10)
-
     // MARK: the stages
 
     /// Takes hold of every database; before the decision, or when an update is recovered.
@@ -62,7 +59,7 @@ final class WritableEffects {
     }
 
     private func acquire(_ effects: [any WritableEffect]) throws {
-        let deadline = ContinuousClock.now + Self.patience
+        let deadline = ContinuousClock.now + .seconds(transaction.patience)
         while true {
             do { return try effects.forEach { try $0.acquire() } } catch let error as MoultError
                 where error.outcome == .busy && ContinuousClock.now < deadline
@@ -297,7 +294,7 @@ final class WritableEffects {
                 LiveReplacement(
                     effect, place: place(path), waiting: transaction.waiting(path),
                     transfer: try transfer(effect, path), displacement: try displacement(effect, place(path)),
-                    adopt: { try adoption?.copy($0) },
+                    patience: transaction.patience, adopt: { try adoption?.copy($0) },
                     isDone: { [unowned self] in try isReplaced(effect, path) }))
         }
         var all: [any WritableEffect] = try plan.effects.compactMap { try migration($0) }
@@ -347,7 +344,8 @@ final class WritableEffects {
         migrations.mayShrink = { [release] in release.mayShrink(database.name, table: $0, from: $1, to: $2) }
         return Migration(
             effect, place: place(path), migrations: migrations, target: target,
-            copy: "\(transaction.directory)/held/\(path)", displacement: try displacement(effect, place(path)))
+            copy: "\(transaction.directory)/held/\(path)", patience: transaction.patience,
+            displacement: try displacement(effect, place(path)))
     }
 
     private func rowRestore(_ effect: Effect) -> RowRestore? {
@@ -356,7 +354,7 @@ final class WritableEffects {
         else { return nil }
         return RowRestore(
             effect, place: place(path), table: table, source: Staging.restoredRows(in: transaction.directory),
-            shipped: generations.map { "\(transaction.layout.generation($0))/\(member)" })
+            shipped: generations.map { "\(transaction.layout.generation($0))/\(member)" }, patience: transaction.patience)
     }
 
     private func setAside(_ effect: Effect) throws -> SetAside? {

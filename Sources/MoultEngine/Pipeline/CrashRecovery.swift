@@ -12,13 +12,15 @@ package struct CrashRecovery {
     let forceAfter: Int?
     /// Whether consumers may be told to let go, where that is needed to finish an update.
     let mayRelease: Bool
+    /// Seconds for which programs are waited for that have a database locked.
+    let patience: Int
 
     package init(
         layout: StoreLayout, steps: StepSet, tell: @escaping @Sendable (Event) -> Void, consumers: [Consumer],
-        forceAfter: Int?, mayRelease: Bool
+        forceAfter: Int?, mayRelease: Bool, patience: Int
     ) {
         (self.layout, self.steps, self.tell) = (layout, steps, tell)
-        (self.consumers, self.forceAfter, self.mayRelease) = (consumers, forceAfter, mayRelease)
+        (self.consumers, self.forceAfter, self.mayRelease, self.patience) = (consumers, forceAfter, mayRelease, patience)
     }
 
     /// After so many crashes in a row somebody must look: settling itself may be what crashes.
@@ -58,6 +60,8 @@ package struct CrashRecovery {
         for trash in try Transaction.all(layout) where trash.isTrash { try trash.remove() }
         try sweep()
         let results = try Transaction.unfinished(layout).map { transaction in
+            var transaction = transaction
+            transaction.patience = patience
             let result = try settle(transaction, patiently: patiently, back: back)
             tell(.settled(result))
             return result

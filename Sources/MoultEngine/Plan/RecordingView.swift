@@ -47,6 +47,12 @@ final class RecordingView: StoreView, @unchecked Sendable {
 
     func leads(_ path: String) throws -> Bool { try Files.factsThroughLinks(layout.file(path)) != nil }
 
+    func look(forGeneration generation: String) throws -> Found { try look(layout.generation(generation)) }
+
+    func isLinked(_ path: String, to member: String) throws -> Bool {
+        try look(path) == .sealedLink(to: StoreLayout.link(to: member))
+    }
+
     func path(ofMember member: String, in generation: String) -> String { "\(layout.generation(generation))/\(member)" }
 
     func proveSeal(of generation: String) throws {
@@ -68,7 +74,9 @@ extension Found {
         switch facts.kind {
         case .file: self = .file(size: facts.size)
         case .directory: self = .directory
-        case .link: self = .link(to: try Files.target(ofLink: path) ?? "")
+        case .link:
+            let target = try Files.target(ofLink: path) ?? ""
+            self = StoreLayout.isSealed(target) ? .sealedLink(to: target) : .link(to: target)
         case .other: self = .other
         }
     }
@@ -78,7 +86,7 @@ extension Found {
         switch self {
         case .nothing: "nothing"
         case .file: "file"
-        case .link(let target): "link to \(target)"
+        case .sealedLink(let target), .link(let target): "link to \(target)"
         case .directory: "directory"
         case .other: "special file"
         }

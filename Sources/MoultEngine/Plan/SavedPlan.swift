@@ -48,3 +48,19 @@ extension History.Entry {
     /// Whether it was written before a plan was made, whatever the clock has done since: what is older has nothing of it.
     func isLongBefore(_ plan: Plan) -> Bool { time.seconds < plan.created.seconds - 24 * 3600 }
 }
+
+extension Effect {
+    /// The effect without counts of rows, which change while an app writes.
+    fileprivate var withoutRows: Effect {
+        var effect = self
+        switch change {
+        case .replace(let path, let member, let size, let way, let why, let reason, _):
+            effect.change = .replace(
+                path: path, member: member, size: size, way: way, why: why, reason: reason, rows: [])
+        case .migrate(let path, let members, let from, let to, _):
+            effect.change = .migrate(path: path, members: members, from: from, to: to, rows: [])
+        default: break
+        }
+        return effect
+    }
+}

@@ -30,6 +30,9 @@ package struct Settings: Sendable, Equatable {
     package var steps: [StepSettings] = []
     /// Seconds for which a finished update waits for readers to leave the generation before.
     package var waitForReaders = 0
+    /// Seconds for which an update waits for programs that have a database locked.
+    package var waitForApps = usualWaitForApps
+    package static let usualWaitForApps = 10
 
     package init(product: String, app: Version? = nil, follow: Policy.Follow = .newer) {
         (self.product, self.app, self.follow) = (product, app, follow)
@@ -85,6 +88,8 @@ package struct Settings: Sendable, Equatable {
         }
         consumers = try Consumer.read(fields)
         waitForReaders = try fields.optionalCount("waitForReaders") ?? waitForReaders
+        waitForApps = try fields.optionalCount("waitForApps") ?? waitForApps
+        if waitForApps > 600 { throw fields.fail("waitForApps", "must be at most 600 seconds") }
         steps = try StepSettings.read(fields)
         try fields.refuseUnknown()
     }

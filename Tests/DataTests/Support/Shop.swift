@@ -21,6 +21,8 @@ struct Shop {
         store = "\(directory ?? scratch.path)/store"
         try Files.ensureDirectory(scratch.path("releases"))
         try Shell.must([Self.command(), "init", "-q", store, "--product", "local.shop"])
+        // Many tests hold a lock until the command gives up.
+        try Shell.must(["sed", "-i", "1a \"waitForApps\": 1,", "\(store)/moult.json"])
     }
 
     // MARK: Releases

@@ -1,0 +1,45 @@
+import Moult
+import MoultEngine
+import StepKit
+import TestSupport
+import Testing
+
+/// The core treats a built-in step as it treats one of another package: by the public protocol, and nothing else.
+@Suite struct OutsideStepsTests {
+    /// A step of another package that does what a built-in one does. The core cannot see which one it is.
+    private struct Outside: Step {
+        let inner: any Step
+        var name: String { inner.name }
+        var summary: String { inner.summary }
+        func plan(_ context: PlanContext) throws -> [Effect] { try inner.plan(context) }
+        func examine(_ effects: [Effect], _ context: PrepareContext) throws { try inner.examine(effects, context) }
+        func prepare(_ effects: [Effect], _ context: PrepareContext) throws { try inner.prepare(effects, context) }
+        func apply(_ effect: Effect, _ context: ApplyContext) throws { try inner.apply(effect, context) }
+        func undo(_ effect: Effect, _ context: ApplyContext) throws { try inner.undo(effect, context) }
+        func clean(_ ending: Ending, _ context: ApplyContext) throws { try inner.clean(ending, context) }
+    }
+
+    private func outside() throws -> StepSet {
+        func step(_ phase: Phase) throws -> any Step { Outside(inner: try #require(StepSet.builtIn.builtIn(phase))) }
+        return StepSet(
+            check: try step(.check), delete: try step(.delete), copy: try step(.copy), attach: try step(.attach),
+            verify: try step(.verify))
+    }
+
+    @Test func `steps of another package can do all that the built-in ones do`() throws {
+        let world = try World(installed: false)
+        let orchestrator = try Orchestrator(root: world.store, steps: outside())
+        _ = try orchestrator.update(UpdateRequest(manifest: world.first))
+        let store = Store(at: world.store)
+        let connection = try store.connect()
+        try connection.execute("INSERT INTO note VALUES('mine')")
+        try connection.close()
+        _ = try orchestrator.update(UpdateRequest(manifest: world.second))
+        #expect(try store.isCurrent(world.second))
+        let after = try store.connect()
+        #expect(try after.rows("SELECT text FROM note") == [["mine"]])
+        try after.close()
+        _ = try orchestrator.rollback(to: nil, reason: "")
+        #expect(try store.isCurrent(world.first))
+    }
+}
