@@ -36,7 +36,8 @@ public final class StoreConnection {
                     _ = try connection.int("PRAGMA schema_version")
                     return connection
                 }
-            } ?? Connection.inMemory()
+            }
+            ?? Connection.inMemory(encoding: databases.first.map { try Connection.header(ofFileAt: $0.path) }?.encoding)
         for (database, schema, path) in databases where schema != "main" {
             // Sealed files have no sidecars and never change: only so they can be read without locks.
             try Self.loading(database, path) {

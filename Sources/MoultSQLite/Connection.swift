@@ -39,10 +39,12 @@ package final class Connection {
             why: kind == .directory ? "it is a directory" : "it is no regular file")
     }
 
-    /// Opens a new, empty database that lives in memory.
-    package static func inMemory() throws -> Connection {
+    /// Opens a new, empty database that lives in memory. Only databases of the same encoding can be attached to it.
+    package static func inMemory(encoding: DatabaseHeader.TextEncoding? = nil) throws -> Connection {
         // What is attached to it waits for others' locks like any other database.
-        try Connection(uri: "file::memory:", path: ":memory:", busyTimeout: 5000, serialized: false)
+        let connection = try Connection(uri: "file::memory:", path: ":memory:", busyTimeout: 5000, serialized: false)
+        if let encoding, encoding != .utf8 { try connection.execute("PRAGMA encoding = '\(encoding)'") }
+        return connection
     }
 
     init(uri: String, path: String, busyTimeout: Int32, serialized: Bool) throws {

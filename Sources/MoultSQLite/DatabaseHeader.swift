@@ -6,10 +6,19 @@ import MoultBasics
 package struct DatabaseHeader: Equatable, Sendable {
     package static let byteCount = 100
 
-    package enum TextEncoding: UInt32, Sendable {
+    package enum TextEncoding: UInt32, Sendable, CustomStringConvertible {
         case utf8 = 1
         case utf16LittleEndian = 2
         case utf16BigEndian = 3
+
+        /// As `PRAGMA encoding` has it.
+        package var description: String {
+            switch self {
+            case .utf8: "UTF-8"
+            case .utf16LittleEndian: "UTF-16le"
+            case .utf16BigEndian: "UTF-16be"
+            }
+        }
     }
 
     package var pageSize: Int

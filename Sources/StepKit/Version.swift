@@ -17,6 +17,9 @@ public struct Version: Sendable, Hashable, CustomStringConvertible {
         (self.prerelease, self.build) = (prerelease, build)
     }
 
+    /// The version as a part of a file's name, where `+` has no place: `2.1.0_5`.
+    public var inFileNames: String { description.replacing("+", with: "_") }
+
     /// Reads `2.1.0`, `2.1.0-rc.1`, `2.1.0+5`; nil for anything that SemVer does not allow, and for a major, minor or
     /// patch of more than 18 digits.
     public init?(_ text: String) { self.init(text.utf8[...]) }

@@ -50,6 +50,12 @@ public struct VersionRange: Sendable, Equatable, CustomStringConvertible {
         alternatives.contains { bounds in bounds.allSatisfy { Self.holds($0, version) } }
     }
 
+    /// A version that is in the range; nil if none is.
+    public var example: Version? {
+        let lowest = alternatives.flatMap { $0.filter { $0.relation == .atLeast }.map(\.version) } + [Version(0, 0, 0)]
+        return lowest.first(where: contains)
+    }
+
     private static func holds(_ bound: Bound, _ version: Version) -> Bool {
         switch bound.relation {
         case .atLeast: !version.precedes(bound.version)

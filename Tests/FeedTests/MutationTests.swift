@@ -1,25 +1,14 @@
 import MoultBasics
 import MoultTrust
 import StepKit
+import TestSupport
 import Testing
 
 /// Whatever bytes come, a reader gives a value or says what is wrong: it never ends the process.
 @Suite struct MutationTests {
-    /// The same numbers every time, so that a failure can be found again.
-    private struct Numbers: RandomNumberGenerator {
-        var state: UInt64
-        mutating func next() -> UInt64 {
-            state &+= 0x9e37_79b9_7f4a_7c15
-            var mixed = state
-            mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-            mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-            return mixed ^ (mixed >> 31)
-        }
-    }
-
     /// Hands out what comes of bytes by flipping, cutting, doubling and strange numbers; says how many of them were read.
     private func mutate(_ seed: [UInt8], _ body: ([UInt8]) throws -> Void) throws -> Int {
-        var numbers = Numbers(state: 20_261_121)
+        var numbers = SeededRandom(20_261_121)
         let strange = [
             "-1", "9223372036854775808", "1e999", "\u{0}", "\"", "{", "[[[[[[[[", "null", "\\ud800", "💥", "=",
         ]

@@ -1,20 +1,12 @@
+import TestSupport
 import Testing
 
 @testable import MoultArchive
 
 /// A piece of a patch that tells what differs from the old file.
 @Suite struct DifferenceTests {
-    /// Numbers that look random, the same for the same seed.
-    private struct Dice: RandomNumberGenerator {
-        var state: UInt64
-        mutating func next() -> UInt64 {
-            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-            return state ^ state >> 29
-        }
-    }
-
     /// What databases are like: short records of few words, with numbers between them.
-    private func records(_ count: Int, _ dice: inout Dice) -> [UInt8] {
+    private func records(_ count: Int, _ dice: inout SeededRandom) -> [UInt8] {
         let words = ["rye", "sour", "dried", "smoked", "bread", "plum", "carrot", "herring"]
         var bytes: [UInt8] = []
         for number in 0..<count {
@@ -25,7 +17,7 @@ import Testing
     }
 
     /// Bytes that come, go, change, and change their place.
-    private func changed(_ bytes: [UInt8], _ times: Int, _ dice: inout Dice) -> [UInt8] {
+    private func changed(_ bytes: [UInt8], _ times: Int, _ dice: inout SeededRandom) -> [UInt8] {
         var bytes = bytes
         for _ in 0..<times where bytes.count > 50 {
             let place = Int.random(in: 0..<bytes.count - 40, using: &dice)
@@ -66,7 +58,7 @@ import Testing
 
     @Test(arguments: 0..<60)
     func `what is read is what was written`(seed: Int) throws {
-        var dice = Dice(state: UInt64(seed))
+        var dice = SeededRandom(seed)
         let old = records([0, 1, 40, 900][seed % 4], &dice)
         let new = changed(old, [0, 1, 3, 30, 200][seed % 5], &dice)
         let start = [0, 0, 17, old.count, old.count + 100][seed / 4 % 5]
@@ -75,7 +67,7 @@ import Testing
 
     /// Ten changes in 30,000 bytes, some of them moves: little more than the changes themselves.
     @Test func `what is alike is short`() {
-        var dice = Dice(state: 5)
+        var dice = SeededRandom(5)
         let old = records(1000, &dice)
         let new = changed(old, 10, &dice)
         #expect(columns(new, old, start: 0).count < 10 * 60)
@@ -88,7 +80,7 @@ import Testing
                 [UInt8(truncatingIfNeeded: ($0 * 37 + offset) >> 8), UInt8(truncatingIfNeeded: $0 * 37 + offset)]
             }
         }
-        var dice = Dice(state: 3)
+        var dice = SeededRandom(3)
         let rest = records(100, &dice)
         let (old, new) = (rest + page(100) + rest, rest + page(106) + rest)
         let covers = try new.withUnsafeBytes { new in
@@ -100,7 +92,7 @@ import Testing
     /// Any byte of the columns may be wrong, and their checksum right: an error or wrong bytes, and never more than that.
     @Test(arguments: 0..<200)
     func `strange columns are refused or give other bytes`(seed: Int) throws {
-        var dice = Dice(state: UInt64(seed))
+        var dice = SeededRandom(seed)
         let old = records(60, &dice)
         let new = changed(old, 20, &dice)
         var columns = columns(new, old, start: 0)
@@ -118,7 +110,7 @@ import Testing
     }
 
     @Test func `a frame is known by its mark and its checksum`() throws {
-        var dice = Dice(state: 1)
+        var dice = SeededRandom(1)
         let columns = records(300, &dice)
         let frame = try DifferenceFrame.encode(columns)
         #expect(try frame.withUnsafeBytes { try DifferenceFrame.decode($0) } == columns)

@@ -9,6 +9,15 @@ enum EvolutionCases {
             "INSERT INTO t VALUES(0,'w',0),(1,'x',1),(3,'zz',NULL);",
             EvolutionTests.counts(added: 1, changed: 1, removed: 1, unchanged: 1)),
         Case(
+            "integer primary key in descending order, which is not the rowid",
+            "CREATE TABLE t(id INTEGER PRIMARY KEY DESC, a);",
+            "INSERT INTO t VALUES(10,'a'),(20,'b');", "INSERT INTO t VALUES(10,'a'),(30,'b');",
+            EvolutionTests.counts(added: 1, removed: 1, unchanged: 1)),
+        Case(
+            "the same, where values exchange their rows", "CREATE TABLE t(id INTEGER PRIMARY KEY DESC, a);",
+            "INSERT INTO t VALUES(10,'a'),(20,'b'),(1,'c');", "INSERT INTO t VALUES(20,'a'),(10,'b'),(2,'c');",
+            EvolutionTests.counts(added: 1, changed: 2, removed: 1)),
+        Case(
             "storage class alone", "CREATE TABLE t(id INTEGER PRIMARY KEY, a);",
             "INSERT INTO t VALUES(1,1),(2,'a'),(3,x'61'),(4,NULL),(5,1.0);",
             "INSERT INTO t VALUES(1,1.0),(2,x'61'),(3,'a'),(4,''),(5,1.0);",

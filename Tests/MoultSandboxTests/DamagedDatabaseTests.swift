@@ -20,20 +20,8 @@ import Testing
         DELETE FROM food WHERE id BETWEEN 30 AND 40;
         """
 
-    /// The same numbers in each run.
-    struct Numbers: RandomNumberGenerator {
-        var state: UInt64
-        mutating func next() -> UInt64 {
-            state &+= 0x9E37_79B9_7F4A_7C15
-            var z = state
-            z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-            z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-            return z ^ (z >> 31)
-        }
-    }
-
     /// A byte, a number, a page, a swap or a cut.
-    static func damage(_ bytes: inout [UInt8], _ numbers: inout Numbers) {
+    static func damage(_ bytes: inout [UInt8], _ numbers: inout SeededRandom) {
         let page = 512
         let pages = bytes.count / page
         let at = Int.random(in: 0..<bytes.count, using: &numbers)
@@ -61,7 +49,7 @@ import Testing
         exam.wantsForeignKeys = true
         exam.deadline = 10
         exam.queries = ["SELECT count(*), max(note) FROM both", "SELECT count(*) FROM words WHERE words MATCH 'food'"]
-        var numbers = Numbers(state: UInt64(round))
+        var numbers = SeededRandom(round)
         var (exams, paths): ([Validation], [String]) = ([], [])
         for number in 0..<40 {
             var bytes = sound

@@ -166,7 +166,8 @@ import Testing
 
     /// The page is written where the user wants it, by the command itself.
     @Test func `page is made`() throws {
-        let ended = try run("ulimit -S -t 3; moult diff bomb.db bomb.db --html same.html; moult diff good.db bomb.db --html page; true")
+        let ended = try run(
+            "ulimit -S -t 3; moult diff bomb.db bomb.db --html same.html; moult diff good.db bomb.db --html page; true")
         #expect(ended.status == 0)
         #expect(try Files.facts(scratch.path("same.html"))?.kind == .file)
     }

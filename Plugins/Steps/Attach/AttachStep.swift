@@ -24,6 +24,9 @@ public struct AttachStep: Step {
             (database, try staged(database, context))
         }
         try examine(files, context)
+        // Files from before moult need not open together: their app knows how to use them.
+        if context.plan.bringsBackAdopted { return try files.forEach { _ = try set.open([$0]) } }
+        try set.proveEncoding(set.writable.map { ($0, try place($0, context)) } + files)
         let tables = try set.open(files)
         for warning in set.clashes(tables) { context.warn(warning) }
     }
@@ -46,7 +49,14 @@ public struct AttachStep: Step {
     /// The same again through the paths that the app will use.
     public func apply(_ effect: Effect, _ context: ApplyContext) throws {
         let set = AttachedSet(context.plan.release)
-        _ = try set.open(set.sealed.map { ($0, context.plan.store.path($0.path)) })
+        let files = set.sealed.map { (database: $0, path: context.plan.store.path($0.path)) }
+        for group in context.plan.bringsBackAdopted ? files.map({ [$0] }) : [files] { _ = try set.open(group) }
+    }
+
+    /// The file that the app will open: its own where that stays, else what the release has for it.
+    private func place(_ database: Database, _ context: PrepareContext) throws -> String {
+        let living = context.plan.store.path(context.plan.path(of: database))
+        return try database.kind.isMigrated && Found.exists(living) ? living : staged(database, context)
     }
 
     private func staged(_ database: Database, _ context: PrepareContext) throws -> String {

@@ -15,6 +15,7 @@ struct AttachedSet {
     }
 
     var sealed: [Database] { others.filter(\.kind.isSealed) }
+    var writable: [Database] { [main].compactMap(\.self) + others.filter { !$0.kind.isSealed } }
 
     func described(_ database: Database) -> String {
         "\(database.name) as \"\(database.attach.alias)\"" + (database.kind.isSealed ? " (read-only)" : "")
@@ -32,9 +33,25 @@ struct AttachedSet {
         }
     }
 
+    /// SQLite attaches only databases of one text encoding.
+    func proveEncoding(_ files: [(database: Database, path: String)]) throws {
+        let encodings = try files.compactMap { file in
+            try Connection.header(ofFileAt: file.path).encoding.map { (file.database.name, $0) }
+        }
+        guard let (first, encoding) = encodings.first,
+            let (other, another) = encodings.first(where: { $0.1 != encoding })
+        else { return }
+        throw MoultError(
+            Self.code, .refused,
+            what: "the databases do not open together: \(first) is in \(encoding), and \(other) in \(another)",
+            why: "SQLite attaches only databases of one text encoding",
+            now: "Nothing was changed. The publisher must make all of them in one encoding.")
+    }
+
     /// Opens all files together, read-only, and says which tables each has.
     func open(_ files: [(database: Database, path: String)]) throws -> [(alias: String, tables: [String])] {
-        let connection = try Connection.inMemory()
+        let connection = try Connection.inMemory(
+            encoding: files.first.map { try Connection.header(ofFileAt: $0.path) }?.encoding)
         var tables: [(String, [String])] = []
         for (database, path) in files {
             do {

@@ -1,3 +1,4 @@
+internal import Moult
 internal import MoultArchive
 internal import MoultBasics
 internal import MoultPublish
@@ -18,6 +19,9 @@ enum PackVerb {
     static let deltaFrom = Option(
         "delta-from", value: .file("MANIFEST"), repeats: true,
         "Also make patches from this older release; may be given several times")
+    static let previous = Option(
+        "previous", value: .file("MANIFEST"), repeats: true,
+        "Also try the release over this older one; those in the output directory are tried anyway, the newest three")
     static let allowDirty = Option("allow-dirty", "Pack although files differ from what is committed")
     static let define = Option(
         "define", value: .text("NAME=VALUE"), repeats: true, "The value of ${NAME} in the draft and its scripts")
@@ -29,9 +33,15 @@ enum PackVerb {
             Builds or takes in every database of the draft, checks integrity and foreign keys, and writes the bundle \
             and the sealed manifest. The same inputs give the same bytes. The bundle is a tar in zstd that every tar \
             opens. A database that is in use is taken in as it is committed; no input is changed.
+            """,
             """
+            Then it installs the release for trial: into an empty store, and over the releases before. So whatever a \
+            store would refuse is refused here, before the release is public: a check that fails, a migration that \
+            does not lead to the new schema, databases that do not open together.
+            """,
         ],
-        arguments: [draft], options: [output, name, level, format, deltaFrom, allowDirty, define], usesStore: false,
+        arguments: [draft], options: [output, name, level, format, deltaFrom, previous, allowDirty, define],
+        usesStore: false,
         examples: [
             .init("Pack into ./releases:", "moult pack draft.json"),
             .init("As small as zstd can, elsewhere:", "moult pack draft.json -o public --level 19"),
@@ -39,7 +49,7 @@ enum PackVerb {
                 "With patches for stores that have the release before:",
                 "moult pack draft.json --delta-from releases/food-2.0.0.json"),
         ],
-        exits: [.init(.failure(.refused), "a database is not sound, or files are not committed")],
+        exits: [.init(.failure(.refused), "a store could not install it, or files are not committed")],
         run: run)
 
     private static let stopped = "stopped before anything was packed"
@@ -50,6 +60,8 @@ enum PackVerb {
         options.name = call.value(name)
         options.level = call.number(level) ?? 12
         options.deltaFrom = call.values(deltaFrom)
+        options.previous = call.values(previous)
+        options.tryInstall = { try call.trial(in: $2).run($0, over: $1) }
         options.allowDirty = call.has(allowDirty)
         options.defines = try call.defines(define)
         if let kind = call.value(format) { options.format = try ArchiveKind(fileName: "x.\(kind)") }
@@ -70,6 +82,11 @@ enum PackVerb {
 }
 
 extension Call {
+    /// A store for the trial of a release.
+    func trial(in directory: String) -> TrialInstall {
+        TrialInstall(in: directory) { Interruption.isRequested }
+    }
+
     /// `NAME=VALUE`, as often as it is given.
     func defines(_ option: Option) throws -> [String: String] {
         var defines: [String: String] = [:]
@@ -104,6 +121,7 @@ private struct PackedReport: Report {
                 "\("+", .added) \(patch.file)  \(ByteCount(patch.size).description) from \(patch.from.description)")
         }
         page.line("\("+", .added) \(packed.manifest)")
+        page.wrapped(packed.trials.text(page.terminal))
         page.line("apply it with: moult apply \(packed.manifest)")
     }
 
@@ -125,6 +143,30 @@ private struct PackedReport: Report {
                 packed.databases.map {
                     ["name": .string($0.name), "size": .size($0.size), "sha256": .string($0.sha256)]
                 }),
+            "trials": packed.trials.json, "trialMilliseconds": .size(packed.trials.milliseconds),
         ])
+    }
+}
+
+extension Trials {
+    /// What was tried, in one line.
+    func text(_ terminal: Terminal) -> StyledText {
+        let done = all.filter { $0.skipped == nil }.map { $0.previous.map { "over \($0)" } ?? "into an empty store" }
+        let skipped = all.compactMap { trial in
+            trial.skipped.map { "; not tried \(trial.previous.map { "over \($0)" } ?? "at all"): \($0)" }
+        }
+        let what = done.isEmpty ? "not tried" : "tried: it installs \(done.joined(separator: ", "))"
+        return
+            "\(done.isEmpty ? "!" : terminal.symbols.tick, done.isEmpty ? .warning : .good) \(what + skipped.joined())"
+    }
+
+    var json: JSON {
+        .array(
+            all.map { trial in
+                .compact([
+                    "previous": .optional(trial.previous?.description), "installed": .bool(trial.skipped == nil),
+                    "why": .optional(trial.skipped),
+                ])
+            })
     }
 }

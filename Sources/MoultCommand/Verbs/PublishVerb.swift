@@ -1,3 +1,4 @@
+internal import Moult
 internal import MoultBasics
 internal import MoultPublish
 internal import MoultTrust
@@ -68,6 +69,7 @@ enum PublishVerb {
         options.patches = call.number(patches) ?? options.patches
         options.serial = call.number(serial)
         options.changes = try changes(call)
+        options.tryInstall = { try call.trial(in: $2).run($0, over: $1) }
         if call.value(release) == nil { options.rollout = call.number(rollout) ?? 100 }
         let report = try FeedPublisher(call.required(directory), options).publish(call.values(manifests))
         call.output.print(PublishedReport(published: report))

@@ -354,7 +354,8 @@ final class WritableEffects {
         else { return nil }
         return RowRestore(
             effect, place: place(path), table: table, source: Staging.restoredRows(in: transaction.directory),
-            shipped: generations.map { "\(transaction.layout.generation($0))/\(member)" }, patience: transaction.patience)
+            shipped: generations.map { "\(transaction.layout.generation($0))/\(member)" },
+            patience: transaction.patience)
     }
 
     private func setAside(_ effect: Effect) throws -> SetAside? {

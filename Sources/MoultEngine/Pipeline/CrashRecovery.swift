@@ -20,7 +20,9 @@ package struct CrashRecovery {
         forceAfter: Int?, mayRelease: Bool, patience: Int
     ) {
         (self.layout, self.steps, self.tell) = (layout, steps, tell)
-        (self.consumers, self.forceAfter, self.mayRelease, self.patience) = (consumers, forceAfter, mayRelease, patience)
+        (self.consumers, self.forceAfter, self.mayRelease, self.patience) = (
+            consumers, forceAfter, mayRelease, patience
+        )
     }
 
     /// After so many crashes in a row somebody must look: settling itself may be what crashes.

@@ -25,9 +25,10 @@ struct TableMatch {
             "SELECT name, type, pk, hidden FROM pragma_table_xinfo(?1) ORDER BY cid", [.text(table)])
         columns = all.filter { $0[3] == .integer(0) }.compactMap(\.[0].text)
         let keyColumns = all.filter { $0[2] != .integer(0) }
-        let isAlias = !withoutRowid && keyColumns.count == 1 && keyColumns[0][1].text?.lowercased() == "integer"
+        // Where the primary key is not the rowid itself, it has an index of its own: INTEGER PRIMARY KEY DESC is not it.
+        let primary = try Self.primary(table, connection)
+        let isAlias = !withoutRowid && keyColumns.count == 1 && primary.isEmpty
         if withoutRowid || !keyColumns.isEmpty && !isAlias && !keepRowids {
-            let primary = try Self.primary(table, connection)
             if try withoutRowid || !Self.hasNull(table, primary.map(\.name), connection) {
                 key = .primary(primary)
                 return

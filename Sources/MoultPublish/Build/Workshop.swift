@@ -1,11 +1,11 @@
-internal import Glibc
 internal import MoultBasics
 internal import MoultFiles
 internal import MoultSQLite
 
 /// The directory beside the output where a database is made until it is complete.
 struct Workshop {
-    let directory: String
+    private let work: WorkDirectory
+    var directory: String { work.path }
     private let output: String
     /// The database that the script works on.
     var draft: String { "\(directory)/draft.db" }
@@ -20,11 +20,7 @@ struct Workshop {
             throw MoultError(.output, what: "cannot write \(output)", why: "there is no directory \(parent)")
         }
         self.output = output
-        let name = "\(try PathRule.real(parent))/.\(Files.name(of: output)).building-\(getpid())"
-        var number = 0
-        while try Files.facts("\(name)-\(number)") != nil { number += 1 }
-        directory = "\(name)-\(number)"
-        try Files.makeDirectory(directory, mode: 0o700)
+        work = try WorkDirectory(in: PathRule.real(parent), named: ".\(Files.name(of: output)).building")
     }
 
     /// Only another database may be replaced, and none that somebody has open.
@@ -80,8 +76,5 @@ struct Workshop {
         return size
     }
 
-    func remove() {
-        // The build has succeeded or failed by then, and that is what is told; the name says what is left.
-        try? Files.removeTree(directory)
-    }
+    func remove() { work.remove() }
 }

@@ -50,7 +50,7 @@ struct ReleasePatches {
                 let old = before.database(database.name), let base = before.content(of: old.member), base != content,
                 let path = subject.part(database.name)?.path
             else { return nil }
-            let name = "\(stem).\(database.name).from-\(before.version).patch"
+            let name = "\(stem).\(database.name).from-\(before.version.inFileNames).patch"
             return try make(name, release, database.member, from: (path, base), before.version)
         }
     }

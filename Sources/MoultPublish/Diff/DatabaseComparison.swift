@@ -50,10 +50,12 @@ package struct DatabaseComparison {
         )
         diff.properties = Self.properties(was, now)
         diff.schema = SchemaChange.all(from: was.shape, to: now.shape)
-        let shapes = Dictionary(was.shape.tables.map { ($0.name, $0) }) { first, _ in first }
-        let same = Set(now.shape.tables.filter { $0 == shapes[$0.name] }.map(\.name))
+        let shapes = Dictionary(was.shape.tables.map { (SQLName($0.name), $0) }) { first, _ in first }
+        let same = Set(now.shape.tables.filter { $0 == shapes[SQLName($0.name)] }.map { SQLName($0.name) })
         let (oldTables, newTables) = (try TableFacts.all(of: sides.old), try TableFacts.all(of: sides.new))
-        for key in Set(oldTables.keys).union(newTables.keys).subtracting(ReleaseMarker.tables).sorted() {
+        for key in Set(oldTables.keys).union(newTables.keys).subtracting(ReleaseMarker.tables.map(SQLName.init))
+            .sorted()
+        {
             let table = TableComparison(old: oldTables[key], new: newTables[key]) { [name, options] in
                 try options.progress(name, $0, $1)
             }
@@ -61,7 +63,7 @@ package struct DatabaseComparison {
                 try table.diff(
                     sides.old, sides.new, samples: options.samples,
                     areUTF8: was.encoding == "UTF-8" && now.encoding == "UTF-8",
-                    canReadRecords: sides.areWhole && was.encoding == now.encoding && same.contains(table.name)))
+                    canReadRecords: sides.areWhole && was.encoding == now.encoding && same.contains(key)))
         }
     }
 

@@ -42,16 +42,16 @@ struct RowMatch {
     }
 
     init(old: TableFacts, new: TableFacts, areUTF8: Bool) {
-        let oldNames = Dictionary(old.columns.map { (asciiFolded($0), $0) }) { first, _ in first }
-        let key = old.primaryKey.map(asciiFolded) == new.primaryKey.map(asciiFolded) ? new.primaryKey : []
-        let keyNames = Set(key.map(asciiFolded))
+        let oldNames = Dictionary(old.columns.map { (SQLName($0), $0) }) { first, _ in first }
+        let key = old.primaryKey.map(SQLName.init) == new.primaryKey.map(SQLName.init) ? new.primaryKey : []
+        let keyNames = Set(key.map(SQLName.init))
         let shared =
-            key + new.columns.filter { oldNames[asciiFolded($0)] != nil && !keyNames.contains(asciiFolded($0)) }
+            key + new.columns.filter { oldNames[SQLName($0)] != nil && !keyNames.contains(SQLName($0)) }
         func side(_ table: TableFacts, _ columns: [String], rowID: Bool, order: [String]) -> Side {
             let place = table.rowIDName.map { rowID ? [$0] : [] } ?? []
             return Side(table: table.name, columns: place + columns.map(quoteIdentifier), order: order)
         }
-        let oldColumns = shared.map { oldNames[asciiFolded($0)] ?? $0 }
+        let oldColumns = shared.map { oldNames[SQLName($0)] ?? $0 }
         columns = shared
         keyColumns = key.count
         if let oldRowID = old.rowIDName, let newRowID = new.rowIDName {

@@ -79,14 +79,4 @@ extension SchemaChange {
     private static func outline(_ table: SchemaShape.Table) -> String {
         table.columns.map { "\($0.name) \($0.facts)" }.joined(separator: ", ")
     }
-
-    /// Calls the body with what has the same key on both sides, or is on one only, in the order of the new side.
-    private static func pair<Part>(
-        _ old: [Part], _ new: [Part], by key: (Part) -> String, _ body: (Part?, Part?) -> Void
-    ) {
-        let oldByKey = Dictionary(old.map { (key($0), $0) }) { first, _ in first }
-        let newKeys = Set(new.map(key))
-        for part in new { body(oldByKey[key(part)], part) }
-        for part in old where !newKeys.contains(key(part)) { body(part, nil) }
-    }
 }

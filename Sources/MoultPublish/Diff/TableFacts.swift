@@ -15,13 +15,13 @@ struct TableFacts {
     private(set) var rowIDName: String?
 
     /// Every table that has rows of its own, by its name as SQLite compares names.
-    static func all(of connection: Connection) throws -> [String: TableFacts] {
-        var tables: [String: TableFacts] = [:]
+    static func all(of connection: Connection) throws -> [SQLName: TableFacts] {
+        var tables: [SQLName: TableFacts] = [:]
         for row in try connection.query("PRAGMA main.table_list") {
             guard row[0].text == "main", let name = row[1].text, !name.hasPrefix("sqlite_"),
                 let type = row[2].text, type == "table" || type == "virtual"
             else { continue }
-            tables[asciiFolded(name)] = try TableFacts(
+            tables[SQLName(name)] = try TableFacts(
                 name, isVirtual: type == "virtual", hasRowID: row[4] == .integer(0), connection)
         }
         return tables
@@ -44,8 +44,10 @@ struct TableFacts {
         columns = stored.map { $0[1].text ?? "" }
         primaryKey = stored.filter { $0[5].integer > 0 }.sorted { $0[5].integer < $1[5].integer }
             .map { $0[1].text ?? "" }
-        let taken = Set(rows.map { asciiFolded($0[1].text ?? "") })
-        guard hasRowID, let free = ["rowid", "_rowid_", "oid"].first(where: { !taken.contains($0) }) else { return }
+        let taken = Set(rows.map { SQLName($0[1].text ?? "") })
+        guard hasRowID, let free = ["rowid", "_rowid_", "oid"].first(where: { !taken.contains(SQLName($0)) }) else {
+            return
+        }
         if isVirtual {
             rowIDName = try canRead(free, connection) ? free : nil
             return
@@ -68,11 +70,6 @@ struct TableFacts {
             return false
         }
     }
-}
-
-/// A name as SQLite compares it: the letters A to Z in either case are the same, no others.
-func asciiFolded(_ name: String) -> String {
-    String(decoding: name.utf8.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }, as: UTF8.self)
 }
 
 extension Value {

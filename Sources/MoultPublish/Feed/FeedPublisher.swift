@@ -28,6 +28,7 @@ package struct FeedPublisher {
         var feed = try renewed(before?.feed, product: releases.first?.manifest.product)
         for release in releases { try add(release, to: &feed) }
         for change in options.changes { try make(change, in: &feed) }
+        try tryOut(releases)
         let stale = try keepPatches(of: releases, in: &feed)
         let text = Array(feed.json.pretty.utf8)
         guard text.count <= Feed.largest else {
@@ -46,6 +47,17 @@ package struct FeedPublisher {
             feed: directory.file(Feed.fileName), serial: feed.serial, expires: feed.expires,
             added: releases.map(\.manifest.version), files: files, signers: options.keys.map(\.publicKey.id),
             releases: feed.releases.count, removed: stale.sorted())
+    }
+
+    /// What no store could install must not become public.
+    private func tryOut(_ releases: [SealedRelease]) throws {
+        if releases.isEmpty { return }
+        let work = try WorkDirectory(in: directory.path, named: ".moult-publish")
+        defer { work.remove() }
+        for release in releases {
+            _ = try Trials(
+                of: release.path, release.manifest, over: [], and: directory.path, in: work.path, by: options.tryInstall)
+        }
     }
 
     /// Lists the patches that lead away from one of the last releases and pay; gives those that were kept until now.

@@ -3,7 +3,7 @@ package import MoultTrust
 package import StepKit
 
 /// What a publisher says about publishing besides the releases.
-package struct PublishOptions: Sendable {
+package struct PublishOptions {
     /// Who signs; the first one's signature has minisign's usual name. Without any the feed is not signed.
     package var keys: [SecretKey] = []
     /// How many days the feed is good for: within them it must be published again.
@@ -16,6 +16,8 @@ package struct PublishOptions: Sendable {
     /// From how many releases before the newest one patches are kept.
     package var patches = 3
     package var changes: [Change] = []
+    /// Installs a release for trial, as packing does.
+    package var tryInstall: Trials.Install = { _, _, _ in nil }
     package var now = Timestamp.now
     package init() {}
 

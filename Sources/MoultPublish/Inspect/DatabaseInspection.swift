@@ -67,7 +67,7 @@ extension DatabaseInspection {
     }
 
     private static func tables(of connection: Connection, counting: (String) throws -> Void) throws -> [Table] {
-        try TableFacts.all(of: connection).values.sorted { $0.name < $1.name }.map { facts in
+        try TableFacts.all(of: connection).sorted { $0.key < $1.key }.map { _, facts in
             var table = Table(name: facts.name, isVirtual: facts.isVirtual, columns: facts.columns)
             guard facts.obstacle == nil else {
                 table.obstacle = facts.obstacle

@@ -39,6 +39,13 @@ struct DatabaseIntake {
                 now: "Build it first, or say in the draft how: \"build\": { \"script\": \"make.sql\" }.")
         }
         try LockFreeReader.into(source) { connection, _ in
+            let (header, size) = try (connection.header(), connection.fileSize())
+            guard size % Int64(header.pageSize) == 0 else {
+                throw MoultError(
+                    .packing, .refused, what: "the database \(source) is cut short",
+                    why: "its \(size) bytes are not whole pages of \(header.pageSize)",
+                    now: "Make it again, or take a whole copy.")
+            }
             // Page by page, so that the layout stays and patches between releases stay small; with all that is in a WAL.
             let copy = try Connection(path: file, access: .readWriteCreate)
             // What is published of it is synced then, and after a crash nobody asks for the copy.

@@ -17,6 +17,10 @@ package struct PackOptions {
     package var name: String?
     /// Older releases, by their manifests, from which patches are made.
     package var deltaFrom: [String] = []
+    /// Older releases, by their manifests, over which the new one is installed for trial besides those in the output.
+    package var previous: [String] = []
+    /// Does what the trials are; without it nothing is tried.
+    package var tryInstall: Trials.Install = { _, _, _ in nil }
     /// Packs although files differ from what is committed.
     package var allowDirty = false
     package var defines: [String: String] = [:]
@@ -47,4 +51,5 @@ package struct PackReport: Sendable {
     /// The patches that the manifest lists, its own and those of older releases.
     package let patches: [Manifest.Patch]
     package let databases: [(name: String, size: Int, sha256: String)]
+    package let trials: Trials
 }

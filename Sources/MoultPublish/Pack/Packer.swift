@@ -1,4 +1,3 @@
-internal import Glibc
 internal import MoultArchive
 package import MoultBasics
 internal import MoultFiles
@@ -30,11 +29,9 @@ package struct Packer {
         var manifest = try read(draftPath, substitution)
         try Files.ensureDirectory(options.output)
         // Beside the result, so that what is finished only needs a new name.
-        let workshop = "\(options.output)/.moult-pack-\(getpid())"
-        try Files.removeTree(workshop)
-        try Files.makeDirectory(workshop, mode: 0o700)
-        // What is left of a failed attempt is of no use to anybody, and no reason for another error.
-        defer { try? Files.removeTree(workshop) }
+        let work = try WorkDirectory(in: options.output, named: ".moult-pack")
+        defer { work.remove() }
+        let workshop = work.path
         try take(&manifest, draftPath, workshop)
         try refuseDirty(substitution)
         return try write(manifest, workshop)
@@ -46,7 +43,12 @@ package struct Packer {
                 .packing, what: "there is no draft at \(path)", why: "no such file", now: "Name the draft of a release."
             )
         }
-        let text = try substitution.apply(to: String(decoding: bytes, as: UTF8.self), at: Place(file: path, line: 1))
+        guard let draft = String(validating: bytes, as: UTF8.self) else {
+            throw MoultError(
+                .packing, what: "\(path) is not in UTF-8", why: "line \(Self.firstBadLine(bytes)) has other bytes",
+                now: "Save it in UTF-8: \(shellLine(["iconv", "-f", "latin1", "-t", "utf8", path]))")
+        }
+        let text = try substitution.apply(to: draft, at: Place(file: path, line: 1))
         var manifest = try Manifest(parsing: Array(text.utf8), as: .draft, source: path)
         if manifest.sequence == 0 {
             throw MoultError(
@@ -56,6 +58,11 @@ package struct Packer {
         }
         manifest.created = try manifest.created ?? sourceDate()
         return manifest
+    }
+
+    private static func firstBadLine(_ bytes: [UInt8]) -> Int {
+        let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        return (lines.firstIndex { String(validating: $0, as: UTF8.self) == nil } ?? 0) + 1
     }
 
     /// No clock decides what is in a release: only what the draft says, or SOURCE_DATE_EPOCH.
@@ -73,7 +80,9 @@ package struct Packer {
             let database = manifest.databases[index]
             let file = "\(workshop)/\(database.member)"
             try DatabaseIntake(options: options, directory: directory).take(database, to: file)
-            try PreserveCheck(draft: draft).check(database, in: file)
+            let check = PreserveCheck(draft: draft)
+            try check.check(database, in: file)
+            try check.check(manifest.budget.filter { $0.database == database.name }, in: file)
             manifest.databases[index].size = try Files.facts(file)?.size ?? 0
             manifest.databases[index].source = nil
             for number in database.migrations.indices {
@@ -110,50 +119,78 @@ package struct Packer {
     private func write(_ sealed: Manifest, _ workshop: String) throws -> PackReport {
         var manifest = sealed
         manifest.sqlite = SQLiteVersion.linkedSource
-        let stem = options.name ?? "\(manifest.product.split(separator: ".").last ?? "release")-\(manifest.version)"
+        let stem =
+            options.name
+            ?? "\(manifest.product.split(separator: ".").last ?? "release")-\(manifest.version.inFileNames)"
         let members = Self.members(of: manifest)
-        var bundle: String?
+        // The whole release lies there under its final names before any of it is public.
+        let ready = "\(workshop)/release"
+        try Files.makeDirectory(ready, mode: 0o700)
         let proof = try BackgroundCheck(of: manifest.databases, in: workshop)
         // Whatever happens, the files stay until nobody reads them any more.
         defer { proof.wait() }
         if !members.isEmpty {
-            let name = "\(stem).\(Self.ending(options.format))"
+            let name = try bundleName(manifest, stem)
             manifest.bundle = try BundlePacking(options: options, workshop: workshop, goOn: proof.check).pack(
-                members, to: "\(workshop)/bundle", named: name, modified: manifest.created?.seconds ?? 0)
-            bundle = "\(options.output)/\(name)"
+                members, to: "\(ready)/\(name)", named: name, modified: manifest.created?.seconds ?? 0)
         }
         manifest.databases = try proof.databases()
         let patches = try ReleasePatches(options: options, workshop: workshop, stem: stem).make(for: manifest)
         manifest.patches = patches.map(\.patch)
+        for made in patches {
+            let file = "\(ready)/\(made.patch.file)"
+            if made.path.hasPrefix("\(workshop)/") {
+                try Files.rename(made.path, to: file)
+            } else {
+                // A patch of an older release may lie elsewhere.
+                try Files.copy(made.path, to: file, mode: 0o644)
+            }
+        }
+        for database in manifest.databases where database.place == .inPlace {
+            try Files.rename("\(workshop)/\(database.member)", to: "\(ready)/\(database.member)")
+        }
         let text = Array(manifest.sealedJSON().pretty.utf8)
         // What will be installed is read as it will be read there.
-        _ = try Manifest(parsing: text, as: .sealed, source: "\(stem).json")
-        try Files.writeNew(text, to: "\(workshop)/manifest")
-        let path = "\(options.output)/\(stem).json"
+        manifest = try Manifest(parsing: text, as: .sealed, source: "\(stem).json")
+        try Files.writeNew(text, to: "\(ready)/\(stem).json")
+        let trials = try Trials(
+            of: "\(ready)/\(stem).json", manifest, over: options.previous, and: options.output, in: workshop,
+            by: options.tryInstall)
+        try bring(manifest, named: "\(stem).json", from: ready)
+        return PackReport(
+            manifest: "\(options.output)/\(stem).json", bundle: manifest.bundle.map { "\(options.output)/\($0.file)" },
+            bundleSize: manifest.bundle?.size ?? 0, contentSize: members.reduce(0) { $0 + $1.size },
+            version: manifest.version.description, patches: manifest.patches,
+            databases: manifest.databases.map { ($0.name, $0.size, $0.sha256) }, trials: trials)
+    }
+
+    /// As the draft has it, or by product and version.
+    private func bundleName(_ manifest: Manifest, _ stem: String) throws -> String {
+        guard let name = manifest.bundle?.file else { return "\(stem).\(Self.ending(options.format))" }
+        guard try ArchiveKind(fileName: name) == options.format else {
+            throw MoultError(
+                .packing, what: "the bundle cannot be called \(name), as the draft says",
+                why: "it will be a \(Self.ending(options.format))",
+                now: "Correct \"bundle.file\" in the draft, or name the kind with --format.")
+        }
+        return name
+    }
+
+    /// Moves a finished release to where it is public, the manifest last: whoever sees it finds all that it names.
+    private func bring(_ manifest: Manifest, named name: String, from ready: String) throws {
+        let path = "\(options.output)/\(name)"
+        let files = Self.files(of: manifest).sorted() + [name]
         var stale: Set<String> = []
         if options.name == nil {
-            if let bundle { try refuseChange(of: bundle, to: "\(workshop)/bundle") }
-            for made in patches { try refuseChange(of: "\(options.output)/\(made.patch.file)", to: made.path) }
-            try refuseChange(of: path, to: "\(workshop)/manifest")
+            for file in files { try refuseChange(of: "\(options.output)/\(file)", to: "\(ready)/\(file)") }
         } else if let old = try Files.read(path, limit: Manifest.largest),
             // Of another file nothing is known, and nothing of it is removed.
             let older = try? Manifest(parsing: old, as: .sealed, source: path)
         {
-            stale = Self.files(of: older).subtracting(Self.files(of: manifest))
+            stale = Self.files(of: older).subtracting(files)
         }
-        // The manifest last: whoever sees it finds all that it names.
-        for database in manifest.databases where database.place == .inPlace {
-            try place("\(workshop)/\(database.member)", at: "\(options.output)/\(database.member)")
-        }
-        if let bundle { try place("\(workshop)/bundle", at: bundle) }
-        for made in patches { try place(made, workshop) }
-        try place("\(workshop)/manifest", at: path)
+        for file in files { try place("\(ready)/\(file)", at: "\(options.output)/\(file)") }
         for file in stale { try Files.remove("\(options.output)/\(file)") }
-        return PackReport(
-            manifest: path, bundle: bundle, bundleSize: manifest.bundle?.size ?? 0,
-            contentSize: members.reduce(0) { $0 + $1.size }, version: manifest.version.description,
-            patches: manifest.patches,
-            databases: manifest.databases.map { ($0.name, $0.size, $0.sha256) })
     }
 
     /// What lies beside a manifest and belongs to it.
@@ -187,15 +224,6 @@ package struct Packer {
             .packing, .refused, what: "\(path) is there already, with other content",
             why: "a version that was published must not change",
             now: "Give the release another version, or remove that file.")
-    }
-
-    /// A patch of an older release may lie elsewhere, or where it belongs already.
-    private func place(_ made: ReleasePatches.Made, _ workshop: String) throws {
-        let path = "\(options.output)/\(made.patch.file)"
-        if made.path.hasPrefix("\(workshop)/") { return try place(made.path, at: path) }
-        if try Files.factsThroughLinks(path) != nil { return }
-        try Files.copy(made.path, to: "\(workshop)/\(made.patch.file)", mode: 0o644)
-        try place("\(workshop)/\(made.patch.file)", at: path)
     }
 
     /// Puts a finished file at its name, durable.

@@ -2,7 +2,8 @@ internal import MoultBasics
 internal import MoultSQLite
 internal import StepKit
 
-/// Checks the `preserve` of a draft against the database it is for: a misspelled name would drop the rows of users.
+/// Checks the `preserve` and the `budget` of a draft against the database that they are for: a misspelled name would drop
+/// the rows of users, or guard nothing.
 struct PreserveCheck {
     let draft: String
 
@@ -26,11 +27,26 @@ struct PreserveCheck {
         try connection.close()
     }
 
+    /// A table that is guarded is in the database.
+    func check(_ budgets: [Manifest.Budget], in file: String) throws {
+        guard !budgets.isEmpty else { return }
+        let connection = try Connection.openGuarded(path: file, access: .readOnly, deadline: 3600)
+        for budget in budgets {
+            guard let fault = try SelectionCheck(connection).faults(in: RowRule(table: budget.table)).first else {
+                continue
+            }
+            throw MoultError(
+                .packing, .refused, what: "\(draft): budget.\(budget.database).\(budget.table): \(fault.why)",
+                now: "Nothing was written. \(fault.suggestion ?? "Correct it in the draft.")")
+        }
+        try connection.close()
+    }
+
     /// Several entries for a table select its rows together, so they must agree on what happens to them.
     private func checkPolicies(_ database: Database) throws {
-        var first: [String: Int] = [:]
+        var first: [SQLName: Int] = [:]
         for (index, entry) in database.preserve.enumerated() {
-            let key = asciiFolded(entry.table)
+            let key = SQLName(entry.table)
             guard let other = first[key] else {
                 first[key] = index
                 continue

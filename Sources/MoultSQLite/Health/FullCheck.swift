@@ -15,7 +15,7 @@ extension Connection {
     }
 
     private func compareIndexes(_ schema: String, _ findings: inout [String]) throws {
-        for table in try tablesWithIndexes(schema) {
+        for table in try tablesWithOrder(schema) {
             if let layout = try TableIndexes(table, schema: schema, in: self) {
                 findings += try layout.disagreements(in: self)
             } else {
@@ -25,9 +25,18 @@ extension Connection {
         }
     }
 
-    private func tablesWithIndexes(_ schema: String) throws -> [String] {
-        let sql = "SELECT DISTINCT tbl_name FROM \(quoteIdentifier(schema)).sqlite_schema WHERE type = 'index'"
-        return try query(sql).compactMap { if case .text(let name)? = $0.first { name } else { nil } }
+    /// The tables of which `quickCheck` does not prove the order of their keys: those with indexes, and those WITHOUT ROWID,
+    /// which are an index themselves.
+    private func tablesWithOrder(_ schema: String) throws -> [String] {
+        let schema = quoteIdentifier(schema)
+        let indexed = try query("SELECT DISTINCT tbl_name FROM \(schema).sqlite_schema WHERE type = 'index'").map {
+            $0[0]
+        }
+        // table_list: schema, name, type, ncol, wr, strict.
+        let withoutRowID = try query("PRAGMA \(schema).table_list").filter { $0[4] == .integer(1) }.map { $0[1] }
+        return (indexed + withoutRowID.filter { !indexed.contains($0) }).compactMap {
+            if case .text(let name) = $0 { name } else { nil }
+        }
     }
 
     func integrityCheck(ofTable table: String, schema: String) throws -> [String] {

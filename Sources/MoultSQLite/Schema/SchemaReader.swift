@@ -36,7 +36,7 @@ private struct SchemaReader {
     let schema: String
     let tables: [TableKind]
     let entries: [Entry]
-    let columns: [String: [SchemaColumn]]
+    let columns: [SQLName: [SchemaColumn]]
     let normalizer: SQLNormalizer
 
     init(_ connection: Connection, _ schema: String, _ ignoring: Set<String>) throws {
@@ -50,14 +50,16 @@ private struct SchemaReader {
             return TableKind(name: row[1].string, type: row[2].string, options: options.joined(separator: ", "))
         }
         self.tables = tables.sorted { $0.name < $1.name }
-        let shadowFree = Set(tables.map(\.name))
+        let shadowFree = Set(tables.map { SQLName($0.name) })
         entries = try connection.query("SELECT type, name, tbl_name, sql FROM \(quoted).sqlite_schema ORDER BY 1, 2")
             .map { Entry(type: $0[0].string, name: $0[1].string, table: $0[2].string, sql: $0[3].string) }
-            .filter { isOurs($0.name) && shadowFree.contains($0.table) }
-        var columns: [String: [SchemaColumn]] = [:]
+            .filter { isOurs($0.name) && shadowFree.contains(SQLName($0.table)) }
+        var columns: [SQLName: [SchemaColumn]] = [:]
         for table in tables where table.type == "table" {
-            columns[table.name] = try connection.query("PRAGMA \(quoted).table_xinfo(\(quoteIdentifier(table.name)))")
-                .map(SchemaColumn.init)
+            columns[SQLName(table.name)] = try connection.query(
+                "PRAGMA \(quoted).table_xinfo(\(quoteIdentifier(table.name)))"
+            )
+            .map(SchemaColumn.init)
         }
         self.columns = columns
         let names = entries.map(\.name) + columns.values.joined().map(\.name)
@@ -65,14 +67,16 @@ private struct SchemaReader {
     }
 
     func shape() throws -> SchemaShape {
-        let sql = Dictionary(entries.filter { $0.type == "table" }.map { ($0.name, $0.sql) }) { first, _ in first }
+        let sql = Dictionary(entries.filter { $0.type == "table" }.map { (SQLName($0.name), $0.sql) }) { first, _ in
+            first
+        }
         var shape = SchemaShape(tables: [], items: [])
         for table in tables {
             switch table.type {
-            case "table": shape.tables.append(try read(table, sql[table.name] ?? ""))
+            case "table": shape.tables.append(try read(table, sql[SQLName(table.name)] ?? ""))
             case "virtual":
                 shape.items.append(
-                    .init(kind: "virtual table", name: table.name, definition: rest(sql[table.name] ?? "", 4)))
+                    .init(kind: "virtual table", name: table.name, definition: rest(sql[SQLName(table.name)] ?? "", 4)))
             default: break
             }
         }
@@ -104,7 +108,7 @@ private struct SchemaReader {
         constraints += try foreignKeys(of: table.name, deferred: text.deferred)
         return SchemaShape.Table(
             name: table.name, options: table.options,
-            columns: try (columns[table.name] ?? []).map { column in
+            columns: try (columns[SQLName(table.name)] ?? []).map { column in
                 SchemaShape.Column(
                     name: column.name,
                     facts: column.facts(

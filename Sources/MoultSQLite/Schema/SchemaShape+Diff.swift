@@ -3,7 +3,7 @@ extension SchemaShape {
     /// are the same.
     package func diff(against expected: SchemaShape) -> [String] {
         var words: [String] = []
-        Self.pair(tables, expected.tables, by: \.name) { found, wanted in
+        pair(tables, expected.tables, by: \.name) { found, wanted in
             switch (found, wanted) {
             case (let table?, nil): words.append("table \(table.name) is not expected")
             case (nil, let table?): words.append("table \(table.name) is missing")
@@ -11,7 +11,7 @@ extension SchemaShape {
             case (nil, nil): break
             }
         }
-        Self.pair(items, expected.items, by: { "\($0.kind) \($0.name)" }) { found, wanted in
+        pair(items, expected.items, by: { "\($0.kind) \($0.name)" }) { found, wanted in
             switch (found, wanted) {
             case (let item?, nil): words.append("\(item.kind) \(item.name) is not expected")
             case (nil, let item?): words.append("\(item.kind) \(item.name) is missing")
@@ -34,16 +34,6 @@ extension SchemaShape {
             items: items.filter { itemNames.contains("\($0.kind) \($0.name)") })
         return wanted.diff(against: expected)
     }
-
-    /// Calls the body with what has the same key on both sides, or is on one side only, in the order of the expected.
-    fileprivate static func pair<Part>(
-        _ found: [Part], _ expected: [Part], by key: (Part) -> String, _ body: (Part?, Part?) -> Void
-    ) {
-        let foundByKey = Dictionary(found.map { (key($0), $0) }) { first, _ in first }
-        let expectedKeys = Set(expected.map(key))
-        for part in expected { body(foundByKey[key(part)], part) }
-        for part in found where !expectedKeys.contains(key(part)) { body(part, nil) }
-    }
 }
 
 extension SchemaShape.Table {
@@ -61,7 +51,7 @@ extension SchemaShape.Table {
             func name(_ options: String) -> String { options.isEmpty ? "an ordinary table" : options }
             words.append("it is \(name(options)), expected \(name(expected.options))")
         }
-        SchemaShape.pair(columns, expected.columns, by: \.name) { found, wanted in
+        pair(columns, expected.columns, by: \.name) { found, wanted in
             switch (found, wanted) {
             case (let column?, nil): words.append("column \(quoteIdentifier(column.name)) not expected")
             case (nil, let column?): words.append("column \(quoteIdentifier(column.name)) missing")
@@ -76,7 +66,7 @@ extension SchemaShape.Table {
                 "columns are in the order \(order.joined(separator: ", ")), "
                     + "expected \(wantedOrder.joined(separator: ", "))")
         }
-        SchemaShape.pair(constraints, expected.constraints, by: \.self) { found, wanted in
+        pair(constraints, expected.constraints, by: \.self) { found, wanted in
             if found == nil, let wanted { words.append("missing: \(wanted)") }
             if wanted == nil, let found { words.append("not expected: \(found)") }
         }

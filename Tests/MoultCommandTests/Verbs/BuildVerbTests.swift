@@ -1,3 +1,4 @@
+import MoultBasics
 import TestSupport
 import Testing
 
@@ -18,6 +19,26 @@ import Testing
                   Build it elsewhere: a release brings it into the store.
 
                 """)
+    }
+
+    /// é has two spellings. SQLite takes them for two names, and Swift for one.
+    @Test func `tables whose names differ by their bytes only are two tables`() throws {
+        let scratch = try Scratch()
+        let sql = "CREATE TABLE \"\u{e9}\"(a); INSERT INTO \"\u{e9}\" VALUES(1); CREATE TABLE \"e\u{301}\"(b, c);"
+        try scratch.write("a.sql", Array(sql.utf8))
+        try scratch.write("b.sql", Array("\(sql) INSERT INTO \"e\u{301}\" VALUES(1, 2);".utf8))
+        let ended = try scratch.moult(
+            "moult build -q a.sql -o a.db && moult build -q b.sql -o b.db && moult inspect a.db && moult diff a.db b.db"
+        )
+        let lines = ended.out.split(separator: "\n").map { Array($0.utf8) }
+        for (name, rows) in [("\u{e9}", "1"), ("e\u{301}", "0")] {
+            #expect(lines.contains { $0.contains(Array(name.utf8)) && $0.contains(Array(rows.utf8)) }, "\(ended)")
+        }
+        let json = try scratch.moult("moult diff a.db b.db --json")
+        let tables = try JSON(parsing: json.out, source: "diff")["databases"]?.array?.first?["tables"]?.array ?? []
+        #expect(
+            tables.map { $0["added"]?.integer } == [1, 0] || tables.map { $0["added"]?.integer } == [0, 1],
+            "\(json.out)")
     }
 
     @Test func `an older build is replaced`() throws {

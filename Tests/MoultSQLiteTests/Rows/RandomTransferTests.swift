@@ -5,22 +5,6 @@ import Testing
 
 /// Random schemas and rows, with an oracle that knows where every row must be.
 @Suite struct RandomTransferTests {
-    /// A generator that gives the same case for the same seed.
-    private struct Random: RandomNumberGenerator {
-        var state: UInt64
-
-        mutating func next() -> UInt64 {
-            state &+= 0x9E37_79B9_7F4A_7C15
-            var z = state
-            z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-            z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-            return z ^ (z >> 31)
-        }
-
-        mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &self) < percent }
-        mutating func pick<T>(_ items: [T]) -> T { items[Int.random(in: items.indices, using: &self)] }
-    }
-
     private static let values = [
         "NULL", "0", "1", "2", "3", "-1", "1.0", "2.5", "9e999", "'a'", "'A'", "'b'", "'1'", "'007'", "'x y'",
         "x'61'", "x''", "''", "CAST(x'C4E4FF' AS TEXT)", "CAST(x'6100' AS TEXT)", "9007199254740993", "0.1",
@@ -28,7 +12,7 @@ import Testing
     private static let types = ["", "TEXT", "INTEGER", "REAL", "BLOB", "NUMERIC"]
 
     /// A table `t` with an `id` that tells rows apart, and columns `a` to `c`.
-    private func schema(_ random: inout Random) -> String {
+    private func schema(_ random: inout SeededRandom) -> String {
         let columns = ["a", "b", "c"].map { name in
             "\(name) \(random.pick(Self.types))\(random.chance(10) ? " NOT NULL DEFAULT 'd'" : "")"
                 + (random.chance(20) ? " COLLATE NOCASE" : "")
@@ -49,7 +33,7 @@ import Testing
         return sql
     }
 
-    private func rows(_ ids: [Int], _ random: inout Random) -> String {
+    private func rows(_ ids: [Int], _ random: inout SeededRandom) -> String {
         ids.map { id in
             let values = (0..<3).map { _ in random.pick(Self.values) }.joined(separator: ", ")
             return ";\nINSERT OR IGNORE INTO t(id, a, b, c) VALUES(\(id), \(values))"
@@ -58,7 +42,7 @@ import Testing
 
     @Test(arguments: 0..<500)
     func `every old row is found exactly once in the new content or among the rejects`(_ seed: Int) throws {
-        var random = Random(state: UInt64(seed))
+        var random = SeededRandom(seed)
         // User rows have ids from 1, shipped ones from 6, so that some collide and some of those are equal.
         let old = schema(&random)
         let new = random.chance(50) ? old : schema(&random)

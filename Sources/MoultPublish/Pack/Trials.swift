@@ -1,0 +1,77 @@
+internal import MoultBasics
+internal import MoultFiles
+package import StepKit
+
+/// Installs a release for trial before it is public: into an empty store, and over the releases that stores may have.
+package struct Trials: Sendable {
+    /// One trial, and the release that was installed before; nil for an empty store.
+    package struct Trial: Sendable {
+        package let previous: Version?
+        /// Why no store could go that way; nil if it was installed.
+        package let skipped: String?
+    }
+    /// Installs a release in a directory that is not there: by its manifest, over another one or into an empty store. Gives
+    /// the reason if no store could go that way; throws what a store would.
+    package typealias Install = (_ manifest: String, _ previous: String?, _ directory: String) throws -> String?
+
+    package private(set) var all: [Trial] = []
+    /// How long they took together.
+    package private(set) var milliseconds = 0
+
+    /// Over how many releases of a directory it is tried, the newest.
+    private static let newest = 3
+
+    /// Throws what a store would say. `files` are manifests of older releases, `directory` may have more of them.
+    init(
+        of manifest: String, _ release: Manifest, over files: [String], and directory: String, in scratch: String,
+        by tryInstall: Install
+    ) throws {
+        let begun = ContinuousClock.now
+        let named = try files.map { path in
+            guard let older = try Self.release(path, before: release) else {
+                throw MoultError(
+                    .packing, what: "\(path) cannot be the release before",
+                    why: "it is no older release of \(release.product)", now: "Name the sealed manifest of one.")
+            }
+            return (path, older.version)
+        }
+        let there = try Self.newest(in: directory, before: release).filter { one in !named.contains { $0.1 == one.1 } }
+        for (path, version) in [(nil, nil)] + (named + there).map({ (Optional($0.0), Optional($0.1)) }) {
+            let store = "\(scratch)/trial-\(all.count)"
+            do { all.append(Trial(previous: version, skipped: try tryInstall(manifest, path, store))) } catch {
+                throw Self.refusal(error, release.version, over: version)
+            }
+        }
+        milliseconds = Int((ContinuousClock.now - begun) / .milliseconds(1))
+    }
+
+    /// The sealed manifest at a path, if it is one of an older release of the same product.
+    private static func release(_ path: String, before release: Manifest) throws -> Manifest? {
+        guard let bytes = try Files.read(path, limit: Manifest.largest),
+            // Of another file nothing is known, and it is none to try.
+            let older = try? Manifest(parsing: bytes, as: .sealed, source: path),
+            older.product == release.product, older.sequence < release.sequence
+        else { return nil }
+        return older
+    }
+
+    private static func newest(in directory: String, before release: Manifest) throws -> [(String, Version)] {
+        try Files.list(directory).filter { $0.hasSuffix(".json") }.compactMap { name -> (String, Manifest)? in
+            let path = "\(directory)/\(name)"
+            guard let facts = try Files.factsThroughLinks(path), facts.kind == .file, facts.size <= Manifest.largest
+            else { return nil }
+            return try Self.release(path, before: release).map { (path, $0) }
+        }
+        .sorted { $0.1.sequence > $1.1.sequence }.prefix(newest).map { ($0.0, $0.1.version) }
+    }
+
+    private static func refusal(_ error: any Error, _ version: Version, over previous: Version?) -> any Error {
+        // What this machine lacks says nothing about the release.
+        guard var error = error as? MoultError, error.outcome != .busy, error.code != .system else { return error }
+        let place = previous.map { "over \($0)" } ?? "into an empty store"
+        error.what = "release \(version) cannot be installed \(place): \(error.what)"
+        error.now = "Nothing was written. Correct the draft or the database, then try again."
+        error.outcome = .refused
+        return error
+    }
+}

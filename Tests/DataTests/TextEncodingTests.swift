@@ -1,0 +1,49 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// Databases in UTF-16 are installed where SQLite can open the set, and refused with the reason where it cannot.
+@Suite struct TextEncodingTests {
+    let shop: Shop
+    init() throws { shop = try Shop() }
+
+    private static let word = "PRAGMA encoding = 'UTF-16le'; CREATE TABLE word(w); INSERT INTO word VALUES('wörd');"
+
+    @Test func `databases of one encoding are installed and read together`() throws {
+        try shop.pack(
+            "1.0.0",
+            [
+                Shipped(name: "word", kind: "reference", sql: Self.word),
+                Shipped(name: "more", kind: "reference", sql: Self.word),
+            ])
+        try shop.install("1.0.0")
+        let ended = try shop.moult("sql", "SELECT a.w = b.w FROM word.word a, more.word b")
+        #expect(ended.status == 0 && ended.output == "1\n", "\(ended)")
+    }
+
+    @Test func `a release in two encodings is not packed, and no store installs one`() throws {
+        let databases = [
+            Shipped(name: "word", kind: "reference", sql: Self.word),
+            .user("CREATE TABLE note(t);"),
+        ]
+        let packed = try shop.tryToPack("1.0.0", databases)
+        #expect(packed.status == 3, "\(packed)")
+        #expect(packed.errors.contains("is in UTF-8, and word in UTF-16le"), "\(packed.errors)")
+        let ended = try shop.moult("apply", shop.makeUnchecked("1.0.0", databases))
+        #expect(ended.status == 3, "\(ended)")
+        #expect(ended.errors.contains("SQLite attaches only databases of one text encoding"), "\(ended.errors)")
+    }
+
+    @Test func `an adopted file in UTF-16 comes back by a rollback`() throws {
+        try shop.sql("word.db", "PRAGMA encoding = 'UTF-16le'; CREATE TABLE word(w); INSERT INTO word VALUES('before')")
+        try shop.sql("food.db", "CREATE TABLE food(f); INSERT INTO food VALUES('before')")
+        try shop.pack(
+            "1.0.0",
+            ["word", "food"].map { Shipped(name: $0, kind: "reference", sql: "CREATE TABLE \($0)(x);") })
+        try shop.install("1.0.0")
+        let ended = try shop.moult("rollback")
+        #expect(ended.status == 0, "\(ended)")
+        #expect(try shop.read("word.db", "SELECT w FROM word") == "before\n")
+    }
+}

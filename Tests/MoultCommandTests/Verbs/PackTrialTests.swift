@@ -1,0 +1,184 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// What no store could install is not packed, and not published.
+@Suite struct PackTrialTests {
+    let scratch: Scratch
+    init() throws { scratch = try Scratch() }
+
+    private static let food =
+        "CREATE TABLE food(id INTEGER PRIMARY KEY, name TEXT); INSERT INTO food(name) VALUES('egg'), ('milk');"
+
+    /// A draft of release `number`.0.0; `food` is its sealed database.
+    private func draft(_ number: Int, food: String = food, more: String = "", databases: String = "") throws {
+        try scratch.write("food-\(number).sql", Array(food.utf8))
+        try scratch.write(
+            "\(number).json",
+            Array(
+                """
+                { "manifest": 1, "product": "org.example.food", "version": "\(number).0.0", "sequence": \(number), \(more)
+                  "databases": { "food": { "kind": "reference", "build": { "script": "food-\(number).sql" } }, \(databases) } }
+                """.utf8))
+    }
+
+    private func isRefused(_ number: Int, _ why: String..., sourceLocation: SourceLocation = #_sourceLocation) throws {
+        let before = try Files.list(scratch.path("rel"))
+        let ended = try scratch.moult("moult pack \(number).json -o rel")
+        #expect(ended.status == 3, "\(ended.err)", sourceLocation: sourceLocation)
+        for why in why { #expect(ended.err.contains(why), "\(ended.err)", sourceLocation: sourceLocation) }
+        #expect(ended.err.contains("Nothing was written."), "\(ended.err)", sourceLocation: sourceLocation)
+        // No path of the trial's store, and nothing of it is left.
+        #expect(!ended.err.contains(scratch.path("rel/.")), "\(ended.err)", sourceLocation: sourceLocation)
+        #expect(try Files.list(scratch.path("rel")) == before, sourceLocation: sourceLocation)
+    }
+
+    // MARK: into an empty store
+
+    @Test(arguments: [
+        (#""checks": [{ "on": "food", "sql": "SELECT count(*) FROM food", "expect": ">= 2000" }],"#, "is 2"),
+        (#""checks": [{ "on": "food", "sql": "selekt 1", "expect": "1" }],"#, "syntax error"),
+        (#""checks": [{ "on": "food", "sql": "SELECT count(*) FROM foods", "expect": "2" }],"#, "no such table: foods"),
+    ])
+    func `a check that fails is refused`(checks: String, why: String) throws {
+        try draft(1, more: checks)
+        try isRefused(1, "release 1.0.0 cannot be installed into an empty store", why)
+    }
+
+    @Test func `databases that do not open together are refused`() throws {
+        try scratch.write("word.sql", Array("PRAGMA encoding = 'UTF-16le'; CREATE TABLE word(w);".utf8))
+        try draft(1, databases: #""word": { "kind": "reference", "build": { "script": "word.sql" } }"#)
+        try isRefused(1, "text encoding")
+    }
+
+    @Test func `a table with a name of moult's own is refused`() throws {
+        try scratch.write("shop.sql", Array("CREATE TABLE moult_release(mine);".utf8))
+        try draft(1, databases: #""shop": { "kind": "shared", "build": { "script": "shop.sql" } }"#)
+        try isRefused(1, "moult_release")
+    }
+
+    @Test func `a sound release says what was tried`() throws {
+        try draft(1, more: #""checks": [{ "on": "food", "sql": "SELECT count(*) FROM food", "expect": "2" }],"#)
+        let first = try scratch.moult("moult pack 1.json -o rel")
+        #expect(first.status == 0 && first.out.contains("tried: it installs into an empty store\n"), "\(first)")
+        try draft(2)
+        let second = try scratch.moult("moult pack 2.json -o rel")
+        #expect(second.out.contains("tried: it installs into an empty store, over 1.0.0\n"), "\(second)")
+        // Where other programs take part and an app is required, neither is needed for a trial.
+        try draft(
+            3,
+            more:
+                #""requires": { "app": ">=3.2 <5", "from": ">=2" }, "steps": [{ "step": "acme.notify", "after": "copy" }],"#
+        )
+        let third = try scratch.moult("moult pack 3.json -o rel")
+        #expect(
+            third.out.contains(
+                "installs into an empty store, over 2.0.0; not tried over 1.0.0: it requires an installed version >=2"),
+            "\(third)")
+        #expect(try Files.list(scratch.path("rel")).filter { $0.hasPrefix(".") } == [])
+    }
+
+    // MARK: over the release before
+
+    private func note(_ number: Int, _ sql: String, migration: String? = nil) throws -> String {
+        try scratch.write("note-\(number).sql", Array(sql.utf8))
+        if let migration { try scratch.write("\(number)-note.sql", Array(migration.utf8)) }
+        let migrations = migration == nil ? "" : #", "migrations": ["\#(number)-note.sql"]"#
+        return #""note": { "kind": "user", "build": { "script": "note-\#(number).sql" }\#(migrations) }"#
+    }
+
+    @Test(arguments: [
+        ("ALTER TABEL note ADD COLUMN day; PRAGMA user_version = 2;", "syntax error"),
+        ("ALTER TABLE note ADD COLUMN day;", "user_version"),
+        ("ALTER TABLE note ADD COLUMN month; PRAGMA user_version = 2;", "month"),
+    ])
+    func `a migration that does not lead to the new database is refused`(sql: String, why: String) throws {
+        try draft(1, databases: note(1, "CREATE TABLE note(text); PRAGMA user_version = 1;"))
+        #expect(try scratch.moult("moult pack -q 1.json -o rel").status == 0)
+        try draft(
+            2,
+            databases: note(2, "CREATE TABLE note(text, day); PRAGMA user_version = 2;", migration: sql))
+        try isRefused(2, "over 1.0.0", why)
+        // Named, it need not be in the output's directory.
+        _ = try scratch.moult("mv rel old")
+        let ended = try scratch.moult("moult pack 2.json -o rel --previous old/food-1.0.0.json")
+        #expect(ended.status == 3 && ended.err.contains("over 1.0.0"), "\(ended.err)")
+    }
+
+    @Test func `a budget that is broken, or is for a table that is not there, is refused`() throws {
+        try draft(1)
+        #expect(try scratch.moult("moult pack -q 1.json -o rel").status == 0)
+        try draft(2, more: #""budget": { "food.foods": { "shrink": "20%" } },"#)
+        try isRefused(2, "budget.food.foods", "food")
+        // One that a release breaks.
+        try draft(2, food: "CREATE TABLE food(id, name);", more: #""budget": { "food.food": { "shrink": "20%" } },"#)
+        try isRefused(2, "over 1.0.0", "food.food")
+    }
+
+    // MARK: publishing
+
+    @Test func `what was packed without a trial is not published`() throws {
+        let maker = try ReleaseMaker(in: scratch.path("rel"))
+        let manifest = try maker.make(
+            "1.0.0", sequence: 1, [.reference("food", Self.food)],
+            top: [.init("checks", [["on": "food", "sql": "selekt 1", "expect": "1"]])])
+        let ended = try scratch.moult("moult publish public \(manifest)")
+        #expect(ended.status == 3 && ended.err.contains("cannot be installed into an empty store"), "\(ended.err)")
+        #expect(try Files.list(scratch.path("public")) == [])
+    }
+}
+
+/// What `moult pack` takes, and what it calls the release.
+@Suite struct PackInputTests {
+    let scratch: Scratch
+    init() throws { scratch = try Scratch() }
+
+    private func draft(_ version: String = "1.0.0", source: String = "food.db", more: String = "") throws -> String {
+        try scratch.write(
+            "draft.json",
+            Array(
+                """
+                { "manifest": 1, "product": "org.example.food", "version": "\(version)", "sequence": 1, \(more)
+                  "databases": { "food": { "kind": "reference", "source": "\(source)" } } }
+                """.utf8))
+    }
+
+    @Test func `a draft in Latin-1 is refused by its line`() throws {
+        try Shell.must(["sqlite3", scratch.path("food.db"), "CREATE TABLE food(name)"])
+        let text = try draft(more: "\n\"requires\": { \"app\": \">=1\" }, // für alle\n")
+        try Shell.must(["sh", "-c", "iconv -f utf8 -t latin1 \(text) > \(text).l1 && mv \(text).l1 \(text)"])
+        let ended = try scratch.moult("moult pack draft.json -o rel")
+        #expect(
+            ended.status == 1 && ended.err.contains("draft.json is not in UTF-8: line 2 has other bytes"), "\(ended)")
+    }
+
+    @Test func `a database that is one byte short is refused`() throws {
+        try Shell.must(["sqlite3", scratch.path("food.db"), "CREATE TABLE food(name)"])
+        _ = try draft()
+        let ended = try scratch.moult("truncate -s -1 food.db; moult pack draft.json -o rel")
+        #expect(ended.status == 3 && ended.err.contains("is cut short"), "\(ended)")
+    }
+
+    @Test func `a version with build metadata is packed, installed and published`() throws {
+        try Shell.must(["sqlite3", scratch.path("food.db"), "CREATE TABLE food(name)"])
+        _ = try draft("1.0.0+build.5")
+        let ended = try scratch.moult(
+            """
+            moult pack -q draft.json -o rel && moult init -q store --product org.example.food && ls rel &&
+            moult apply -q --store store rel/food-1.0.0_build.5.json && moult status --store store | head -1 &&
+            moult publish -q public rel/food-1.0.0_build.5.json
+            """)
+        #expect(ended.status == 0, "\(ended)")
+        #expect(ended.out.hasPrefix("food-1.0.0_build.5.json\nfood-1.0.0_build.5.tar.zst\n"), "\(ended)")
+        #expect(ended.out.contains("1.0.0+build.5"), "\(ended)")
+    }
+
+    @Test func `the bundle has the name that the draft gives it`() throws {
+        try Shell.must(["sqlite3", scratch.path("food.db"), "CREATE TABLE food(name)"])
+        _ = try draft(more: "\"bundle\": { \"file\": \"data.tar.zst\" },")
+        #expect(try scratch.moult("moult pack -q draft.json -o rel && ls rel").out == "data.tar.zst\nfood-1.0.0.json\n")
+        let other = try scratch.moult("moult pack draft.json -o zip --format zip")
+        #expect(other.status == 1 && other.err.contains("cannot be called data.tar.zst"), "\(other)")
+    }
+}
