@@ -45,9 +45,12 @@ package struct Address: Sendable, Hashable, CustomStringConvertible, CustomDebug
 
     /// Nil for the name of a file, where a question mark is part of the name.
     private var parts: Parts? {
-        guard let separator = withSecrets.firstRange(of: "://"), !withSecrets.lowercased().hasPrefix("file:") else {
-            return nil
-        }
+        let lower = withSecrets.lowercased()
+        // One slash too few is a slip that must not cost a secret.
+        let isWeb = lower.hasPrefix("http:") || lower.hasPrefix("https:")
+        guard let separator = withSecrets.firstRange(of: "://") ?? (isWeb ? withSecrets.firstRange(of: ":") : nil),
+            !lower.hasPrefix("file:")
+        else { return nil }
         let afterScheme = withSecrets[separator.upperBound...]
         let end = afterScheme.firstIndex { $0 == "?" || $0 == "#" } ?? afterScheme.endIndex
         let authority = afterScheme[..<end].prefix { $0 != "/" }

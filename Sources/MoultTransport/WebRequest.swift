@@ -94,7 +94,8 @@ struct WebRequest {
             throw ContinuousClock.now >= until ? late : Retryable(unreachable(why), isSlow: true)
         case "transient": throw unreachable(why)
         default:
-            throw MoultError(.notThere, what: "cannot get \(url)", why: why, now: "Look at the address and at the network.")
+            throw MoultError(
+                .notThere, what: "cannot get \(url)", why: why, now: "Look at the address and at the network.")
         }
     }
 

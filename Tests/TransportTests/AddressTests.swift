@@ -11,6 +11,7 @@ import Testing
         // A password with a slash or a question mark that nobody escaped.
         ("https://me:sec/ret@a.org/", "https://***"), ("https://me:sec?ret@a.org/", "https://***?***"),
         ("HTTPS://a.org?secret", "HTTPS://a.org?***"), ("ftp://me:secret@a.org/", "ftp://***@a.org/"),
+        ("https:/a.org/f?secret", "https:/a.org/f?***"),
         ("https://[::1]:80/f?secret", "https://[::1]:80/f?***"),
     ])
     func `a URL is shown without its secrets`(_ text: String, _ shown: String) {

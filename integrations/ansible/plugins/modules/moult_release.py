@@ -60,7 +60,7 @@ EXAMPLES = r"""
     store: /var/lib/app
     manifest: /srv/releases/app-2.1.0.json
     product: org.example.app
-    keys: [RWQ0VbFCvL8rpt3gZYb0M9Wjqbo1Qmtx1u0sT2jfVvXo4ZxfXy3cB2mA]
+    keys: [RWQyPRdtNqG5Si6tnim0/KUZ97yVcba5a/aVOkIXeW3td3d3sOpUmEzH]
 """
 
 RETURN = r"""
