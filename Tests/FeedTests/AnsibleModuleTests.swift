@@ -13,7 +13,8 @@ import Testing
         key = try bench.key("a")
         try bench.release("1.0.0", sequence: 1)
         try bench.must("moult sign -q rel/test-1.0.0.json -k a.key")
-        let ansible = try bench.scratch.directory("ansible/module_utils")
+        let ansible = bench.path("ansible/module_utils")
+        try bench.must("mkdir -p ansible/module_utils")
         for package in ["", "module_utils/"] { try bench.scratch.write("ansible/\(package)__init__.py", "") }
         try Files.writeNew(Array(Self.basic.utf8), to: "\(ansible)/basic.py")
     }

@@ -53,10 +53,7 @@ struct SystemdServiceTests {
     }
 
     @Test func `a unit fails after an hour of 75`() throws {
-        let updater = try Background([
-            "flock", bench.path("store/.moult/lock"), "sh", "-c", "touch \(bench.path("held")); exec sleep 600",
-        ])
-        try updater.wait { try Files.facts(bench.path("held")) != nil }
+        let updater = try bench.updater()
         let state = try start(then: "until [ -e '\(bench.path("alarm"))' ]; do sleep 0.05; done")
         #expect(Set(state.split(separator: "\n")) == ["ActiveState=failed", "Result=exit-code", "ExecMainStatus=75"])
         #expect(try Files.facts(bench.path("alarm")) != nil)

@@ -44,7 +44,8 @@ struct SystemdUnitTests {
     }
 
     @Test func `service of an app's user is hardened`() throws {
-        let root = try scratch.directory("root/etc/systemd/system/moult@.service.d")
+        let root = scratch.path("root/etc/systemd/system/moult@.service.d")
+        try Shell.must(["mkdir", "-p", root])
         try Files.replace(
             "\(root)/user.conf", with: Array(try Self.unit("user.conf").replacing("APP", with: "app").utf8))
         try Files.replace(
