@@ -175,7 +175,8 @@ FETCH ?= .build/fetch/release/moult-fetch
 install: release
 	@$(MAKE) --no-print-directory put
 
-# The command, its completions, manual pages, JSON Schemas and units of systemd, readable by everybody whatever the umask is.
+# The command, its completions, manual pages, JSON Schemas and units of systemd, readable by every user whatever the umask is.
+# With RUN_AS=USER the units work as that user, else as root; for a single store see docs/running.md.
 put:
 	install -D -m 755 $(MOULT) $(DESTDIR)$(PREFIX)/bin/moult
 	mkdir -p $(DESTDIR)$(PREFIX)/libexec/moult && ln -sf ../../bin/moult $(DESTDIR)$(PREFIX)/libexec/moult/moult
@@ -186,6 +187,8 @@ put:
 	umask 022 && $(MOULT) completions fish > $(SHARE)/fish/vendor_completions.d/moult.fish
 	umask 022 && $(MOULT) completions man -q $(SHARE)/man
 	install -D -m 644 -t $(SHARE)/moult/schema manifests/schema/*.json
+	install -D -m 644 packaging/systemd/user.conf $(SHARE)/moult/user.conf
+	$(if $(RUN_AS),umask 022 && mkdir -p "$(UNITS)/moult@.service.d" && sed 's/APP/$(RUN_AS)/' packaging/systemd/user.conf > "$(UNITS)/moult@.service.d/user.conf")
 	umask 022 && mkdir -p $(UNITS) && for unit in service timer; do \
 		sed 's|/usr/bin/|$(PREFIX)/bin/|' packaging/systemd/moult@.$$unit > $(UNITS)/moult@.$$unit || exit; done
 

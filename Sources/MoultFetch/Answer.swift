@@ -12,11 +12,23 @@ final class Answer {
     /// More of an error's page came than anybody reads.
     private(set) var isEnough = false
     private var passed = 0
+    /// Seconds after which the server wants to be asked again.
+    var retryAfter: Int?
+    private var headerSize = 0
+    static let largestHeader = 1 << 16
+    /// libcurl has no limit for all lines together.
+    var isHeaderTooLarge: Bool { headerSize > Self.largestHeader }
     /// errno of the write that failed.
     private(set) var failure: Int32 = 0
 
-    /// One line of the head; a redirection is followed by another head, which is the one that counts.
-    func header(_ line: String) {
+    /// One line of the head; of several heads, as after a status 100, the last counts. False to end it there.
+    func header(_ line: String) -> Bool {
+        headerSize += line.utf8.count
+        read(line)
+        return !isHeaderTooLarge
+    }
+
+    private func read(_ line: String) {
         if line.hasPrefix("HTTP/") {
             status = line.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
             (etag, range, length) = (nil, nil, nil)
@@ -49,6 +61,7 @@ final class Answer {
         let (offset, total) = place
         let head = JSON.compact([
             "status": .size(status), "etag": .optional(etag), "offset": .size(offset), "total": total.map { .size($0) },
+            "retryAfter": retryAfter.map { .size($0) },
         ])
         return Array((head.line + "\n").utf8).withUnsafeBytes(write)
     }

@@ -2,30 +2,23 @@ internal import CCurl
 internal import Glibc
 internal import MoultBasics
 
-/// One transfer by libcurl.
+/// One answer by libcurl, perhaps after redirects.
 enum Fetch {
     /// Statuses: 0 there is an answer, whatever it says; 1 there is none, and stderr says why; 2 wrong usage.
     static func run() -> Int32 {
         signal(SIGPIPE, SIG_IGN)
         do {
-            try transfer(Request.read())
+            let request = try Request.read()
+            guard curl_global_init(Int(CURL_GLOBAL_ALL)) == CURLE_OK else { throw Failure("libcurl does not start") }
+            try follow(request)
             return 0
         } catch let failure as Failure {
-            say([
-                "why": .string(failure.why), "transient": .bool(failure.isTransient),
-                "redirected": .bool(failure.isRefusedRedirect),
-            ])
+            say(["why": .string(failure.why), "kind": .string(failure.kind.rawValue)])
             return 1
         } catch {
-            say(["why": .string("\(error)"), "transient": false, "redirected": false])
+            say(["why": .string("\(error)"), "kind": "other"])
             return 2
         }
-    }
-
-    private struct Failure: Error {
-        let why: String
-        let isTransient: Bool
-        let isRefusedRedirect: Bool
     }
 
     private static func say(_ json: JSON) {
@@ -34,53 +27,78 @@ enum Fetch {
         _ = write(STDERR_FILENO, line, line.utf8.count)
     }
 
-    private static func transfer(_ request: Request) throws {
-        guard curl_global_init(Int(CURL_GLOBAL_ALL)) == CURLE_OK, let handle = curl_easy_init() else {
-            throw Failure(why: "libcurl does not start", isTransient: false, isRefusedRedirect: false)
+    private static let mostRedirects = 5
+
+    /// Follows redirects itself, with a new transfer for each: libcurl would look up passwords for the other host, too.
+    private static func follow(_ request: Request) throws {
+        guard let first = Origin(request.url) else { throw Failure("libcurl does not read the URL") }
+        let end = ContinuousClock.now + .seconds(request.deadline)
+        var url = request.url
+        for _ in 0...mostRedirects {
+            guard let next = try transfer(url, first, request, until: end) else { return }
+            guard let origin = Origin(next) else { throw Failure("libcurl does not read the redirect", .redirect) }
+            // Not from https to http, and not to a file.
+            guard origin.scheme == first.scheme else {
+                throw Failure("the redirect has the scheme \(origin.scheme)", .scheme)
+            }
+            if origin.hasPassword { throw Failure("the redirect has a password in it", .redirect) }
+            url = next
         }
-        defer { curl_easy_cleanup(handle) }
+        throw Failure("it redirects more than \(mostRedirects) times", .redirect)
+    }
+
+    /// Writes the answer, or gives the URL that it redirects to.
+    private static func transfer(
+        _ url: String, _ first: Origin, _ request: Request, until end: ContinuousClock.Instant
+    ) throws -> String? {
+        let curl = try Handle()
         let answer = Answer()
         let headers = try HeaderList(request)
         var message = [CChar](repeating: 0, count: Int(CURL_ERROR_SIZE))
         let result = try message.withUnsafeMutableBufferPointer { buffer in
-            let curl = Handle(curl: handle)
             try curl.set(CURLOPT_ERRORBUFFER, pointer: buffer.baseAddress)
-            try prepare(curl, request, headers, answer)
-            return curl_easy_perform(handle)
+            try prepare(curl, url, request, headers, answer)
+            // Passwords come from the user's own file. They go over TLS, and only to the host that was asked first.
+            let isTrusted = first.scheme == "https" && Origin(url) == first
+            try curl.set(CURLOPT_NETRC, Int((isTrusted ? CURL_NETRC_OPTIONAL : CURL_NETRC_IGNORED).rawValue))
+            let left = max(.milliseconds(1), end - .now).components
+            try curl.set(CURLOPT_TIMEOUT_MS, Int(left.seconds) * 1000 + Int(left.attoseconds / 1_000_000_000_000_000))
+            return curl_easy_perform(curl.curl)
         }
         if result == CURLE_OK || answer.isEnough {
-            if answer.writeHead() { return }
+            if let next = try curl.redirect() { return next }
+            answer.retryAfter = try curl.retryAfter()
+            if answer.writeHead() { return nil }
+        }
+        if answer.failure != 0 { throw Failure("nobody takes the answer") }
+        if answer.isHeaderTooLarge {
+            throw Failure("the header of the answer is larger than \(ByteCount(Answer.largestHeader))")
         }
         let text = String(decoding: message.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
-        let why = text.isEmpty ? String(cString: curl_easy_strerror(result)) : text
         throw Failure(
-            why: answer.failure == 0 ? why : "nobody takes the answer", isTransient: transient.contains(result),
-            isRefusedRedirect: result == CURLE_UNSUPPORTED_PROTOCOL && (300..<400).contains(answer.status))
+            text.isEmpty ? String(cString: curl_easy_strerror(result)) : text,
+            result == CURLE_OPERATION_TIMEDOUT ? .slow : transient.contains(result) ? .transient : .other)
     }
 
     /// What may be better a moment later.
     private static let transient: [CURLcode] = [
         CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_CONNECT, CURLE_PARTIAL_FILE,
-        CURLE_OPERATION_TIMEDOUT, CURLE_SSL_CONNECT_ERROR, CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR,
-        CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_AGAIN,
+        CURLE_SSL_CONNECT_ERROR, CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_HTTP2, CURLE_HTTP2_STREAM,
+        CURLE_AGAIN,
     ]
 
-    private static func prepare(_ curl: Handle, _ request: Request, _ headers: HeaderList, _ answer: Answer) throws {
-        try curl.set(CURLOPT_URL, text: request.url)
+    private static func prepare(
+        _ curl: borrowing Handle, _ url: String, _ request: Request, _ headers: HeaderList, _ answer: Answer
+    ) throws {
+        try curl.set(CURLOPT_URL, text: url)
         try curl.set(CURLOPT_NOSIGNAL, 1)
         try curl.set(CURLOPT_USERAGENT, text: "moult")
-        // A redirection may lead elsewhere, but never to another scheme: not from https to http, not to a file.
-        try curl.set(CURLOPT_PROTOCOLS_STR, text: request.scheme)
-        try curl.set(CURLOPT_REDIR_PROTOCOLS_STR, text: request.scheme)
-        try curl.set(CURLOPT_FOLLOWLOCATION, 1)
-        try curl.set(CURLOPT_MAXREDIRS, 5)
-        // Passwords come from the user's own file, and go to the host that they are for.
-        try curl.set(CURLOPT_NETRC, Int(CURL_NETRC_OPTIONAL.rawValue))
+        try curl.set(CURLOPT_PROTOCOLS_STR, text: "http,https")
+        try curl.set(CURLOPT_FOLLOWLOCATION, 0)
         try curl.set(CURLOPT_CONNECTTIMEOUT, max(1, request.patience))
-        // Less than this, and a server could keep the command for months. A limit of the operator's own may be lower.
-        let slowest = 1024
-        try curl.set(
-            CURLOPT_LOW_SPEED_LIMIT, request.bandwidth > 0 ? max(1, min(slowest, request.bandwidth / 2)) : slowest)
+        // A limit of the operator's own may be lower.
+        let slowest = request.bandwidth > 0 ? min(request.minimumRate, request.bandwidth / 2) : request.minimumRate
+        try curl.set(CURLOPT_LOW_SPEED_LIMIT, max(1, slowest))
         try curl.set(CURLOPT_LOW_SPEED_TIME, max(1, request.patience))
         try curl.set(CURLOPT_MAX_RECV_SPEED_LARGE, offset: request.bandwidth)
         // libcurl reads a hundred blocks before it looks at the time.
@@ -94,8 +112,7 @@ enum Fetch {
             guard let bytes, let taker else { return 0 }
             let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
             let text = String(decoding: line.prefix { $0 != 13 && $0 != 10 }, as: UTF8.self)
-            Unmanaged<Answer>.fromOpaque(taker).takeUnretainedValue().header(text)
-            return size * count
+            return Unmanaged<Answer>.fromOpaque(taker).takeUnretainedValue().header(text) ? size * count : 0
         }
         try curl.set(CURLOPT_WRITEFUNCTION) { bytes, size, count, taker in
             guard let bytes, let taker else { return 0 }
@@ -105,58 +122,11 @@ enum Fetch {
     }
 
     /// The variables by which users of curl name other authorities than the system's.
-    private static func authorities(_ curl: Handle) throws {
+    private static func authorities(_ curl: borrowing Handle) throws {
         func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
         if let file = variable("CURL_CA_BUNDLE") ?? variable("SSL_CERT_FILE") {
             try curl.set(CURLOPT_CAINFO, text: file)
         }
         if let directory = variable("SSL_CERT_DIR") { try curl.set(CURLOPT_CAPATH, text: directory) }
-    }
-
-    /// The one transfer's settings, each of which is looked at.
-    private struct Handle {
-        let curl: UnsafeMutableRawPointer
-
-        func set(_ option: CURLoption, _ value: Int) throws { try check(moult_curl_set_long(curl, option, value)) }
-        func set(_ option: CURLoption, text: String) throws { try check(moult_curl_set_string(curl, option, text)) }
-        func set(_ option: CURLoption, offset: Int) throws {
-            try check(moult_curl_set_offset(curl, option, curl_off_t(offset)))
-        }
-        func set(_ option: CURLoption, pointer: UnsafeMutableRawPointer?) throws {
-            try check(moult_curl_set_pointer(curl, option, pointer))
-        }
-        func set(
-            _ option: CURLoption,
-            call: @escaping @convention(c) (UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?) -> Int
-        ) throws { try check(moult_curl_set_callback(curl, option, call)) }
-
-        private func check(_ code: CURLcode) throws {
-            if code == CURLE_OK { return }
-            throw Failure(why: String(cString: curl_easy_strerror(code)), isTransient: false, isRefusedRedirect: false)
-        }
-    }
-
-    /// What is sent besides what libcurl sends on its own.
-    private final class HeaderList {
-        private(set) var list: UnsafeMutablePointer<curl_slist>?
-
-        init(_ request: Request) throws {
-            // Bytes are counted and digested as they are stored: no encoding on the way.
-            try add("Accept-Encoding: identity")
-            if request.offset > 0 { try add("Range: bytes=\(request.offset)-") }
-            if let tag = request.ifRange, request.offset > 0 { try add("If-Range: \(tag)") }
-            if let tag = request.ifNoneMatch { try add("If-None-Match: \(tag)") }
-        }
-
-        private func add(_ line: String) throws {
-            // A tag is what a server said: it must not become a header of its own.
-            guard line.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f }) else { return }
-            guard let longer = curl_slist_append(list, line) else {
-                throw Failure(why: "there is no memory for a header", isTransient: false, isRefusedRedirect: false)
-            }
-            list = longer
-        }
-
-        deinit { curl_slist_free_all(list) }
     }
 }

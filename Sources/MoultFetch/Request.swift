@@ -11,13 +11,14 @@ struct Request {
     let ifRange: String?
     /// Wants nothing if the server still has what this tag stands for.
     let ifNoneMatch: String?
-    /// Seconds without a byte after which it is given up.
+    /// Seconds after which a server is given up that does not answer, or is slower than `minimumRate`.
     let patience: Int
+    /// Bytes in a second.
+    let minimumRate: Int
+    /// Seconds for all of it.
+    let deadline: Int
     /// Bytes in a second; 0 has no bound.
     let bandwidth: Int
-
-    /// The part of the URL before `://`.
-    var scheme: String { url.firstRange(of: "://").map { String(url[..<$0.lowerBound]) } ?? "" }
 
     static func read() throws -> Request {
         var bytes: [UInt8] = []
@@ -34,7 +35,8 @@ struct Request {
         return Request(
             url: try fields.string("url"), offset: try fields.count("offset"),
             ifRange: try fields.optionalString("ifRange"), ifNoneMatch: try fields.optionalString("ifNoneMatch"),
-            patience: try fields.count("patience"),
+            patience: try fields.count("patience"), minimumRate: try fields.count("minimumRate"),
+            deadline: try fields.count("deadline"),
             bandwidth: try fields.count("bandwidth"))
     }
 }

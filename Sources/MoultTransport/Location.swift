@@ -14,36 +14,40 @@ extension MoultError.Code {
     package static let helper = Self(274)
 }
 
-/// Where something can be got from: a file, or a web server.
+/// Where something can be got from: a file, or a web server. Its description has no secrets.
 package enum Location: Sendable, Equatable, CustomStringConvertible {
     case file(String)
-    case web(String)
+    case web(Address)
 
     /// Reads a path, a `file:` URL, or an `http:` or `https:` URL.
-    package init(_ text: String) throws {
+    package init(_ address: Address) throws {
+        let text = address.withSecrets
         let lower = text.lowercased()
-        if lower.hasPrefix("http://") || lower.hasPrefix("https://") {
-            try Self.prove(text)
-            self = .web(text)
+        if lower.hasPrefix("http:") || lower.hasPrefix("https:") {
+            try Self.prove(address)
+            self = .web(address)
         } else if lower.hasPrefix("file://") {
             self = .file(try Self.path(of: text))
         } else if let colon = text.firstRange(of: "://") {
             throw Self.error(
-                text, "it has the scheme \(text[..<colon.lowerBound])", "Use a path, file:, http: or https:.")
+                "\(address)", "it has the scheme \(text[..<colon.lowerBound])", "Use a path, file:, http: or https:.")
         } else {
             self = .file(try Files.absolute(text))
         }
     }
 
-    private static func prove(_ url: String) throws {
-        let rest = url.drop { $0 != ":" }.dropFirst(3)
-        let host = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
-        // It would be seen in every message and saved plan.
+    package init(_ text: String) throws { try self.init(Address(text)) }
+
+    private static func prove(_ address: Address) throws {
+        let url = address.withSecrets
+        let rest = url.drop { $0 != ":" }.dropFirst()
+        let host = rest.dropFirst(2).prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+        // Process lists and shell histories show it.
         if host.contains("@") {
-            throw error("a URL", "it has a password in it", "Put name and password into ~/.netrc, for that host.")
+            throw error("\(address)", "it has a password in it", "Put name and password into ~/.netrc, for that host.")
         }
-        guard !host.isEmpty, url.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }) else {
-            throw error(url, "it is no URL", "Write it as in https://example.org/releases/feed.json.")
+        guard rest.hasPrefix("//"), !host.isEmpty, url.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }) else {
+            throw error("\(address)", "it is no URL", "Write it as in https://example.org/releases/feed.json.")
         }
     }
 
@@ -71,11 +75,19 @@ package enum Location: Sendable, Equatable, CustomStringConvertible {
         MoultError(.location, .refused, what: "\(text) cannot be asked", why: why, now: now)
     }
 
+    package var address: Address {
+        switch self {
+        case .file(let path): Address(path)
+        case .web(let address): address
+        }
+    }
+
     package var isWeb: Bool { if case .web = self { true } else { false } }
 
     package var description: String {
         switch self {
-        case .file(let path), .web(let path): path
+        case .file(let path): path
+        case .web(let address): "\(address)"
         }
     }
 
@@ -83,7 +95,7 @@ package enum Location: Sendable, Equatable, CustomStringConvertible {
     package var name: String {
         switch self {
         case .file(let path): Files.name(of: path)
-        case .web(let url): Files.name(of: String(url.prefix { $0 != "?" && $0 != "#" }))
+        case .web(let address): Files.name(of: String(address.withSecrets.prefix { $0 != "?" && $0 != "#" }))
         }
     }
 
@@ -91,14 +103,17 @@ package enum Location: Sendable, Equatable, CustomStringConvertible {
     package func beside(_ name: String) -> Location {
         switch self {
         case .file(let path): return .file("\(Files.directory(of: path))/\(name)")
-        case .web(let url):
+        case .web(let address):
+            let url = address.withSecrets
             let end = url.firstIndex { $0 == "?" || $0 == "#" } ?? url.endIndex
             // What follows a question mark belongs to the file that was asked for; a token there is for all of them.
             let query = url[end...].prefix { $0 != "#" }
             let path = url[..<end]
             let scheme = path.firstRange(of: "://")?.upperBound ?? path.startIndex
-            guard let slash = path.lastIndex(of: "/"), slash >= scheme else { return .web("\(path)/\(name)\(query)") }
-            return .web("\(path[...slash])\(name)\(query)")
+            guard let slash = path.lastIndex(of: "/"), slash >= scheme else {
+                return .web(Address("\(path)/\(name)\(query)"))
+            }
+            return .web(Address("\(path[...slash])\(name)\(query)"))
         }
     }
 }

@@ -33,7 +33,7 @@ final class Memory: ResponseSink {
     }
 
     /// All of it, if it is as long as the server said.
-    func whole(_ head: WebHead, _ url: String) throws -> [UInt8] {
+    func whole(_ head: WebHead, _ url: Address) throws -> [UInt8] {
         if let total = head.total, total != bytes.count {
             throw MoultError(
                 .unreachable, .busy, what: "\(url) was cut off", why: "\(bytes.count) of \(total) bytes came",

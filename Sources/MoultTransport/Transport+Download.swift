@@ -13,13 +13,13 @@ extension Transport {
             throw MoultError(.location, what: "\(location) is a file", why: "only what a server has is fetched")
         }
         let tag = Tag(path: path)
-        let taker = try PartialFile(path, size: size, named: url, progress: progress)
-        try patiently(url, progress: { taker.have }) {
+        let taker = try PartialFile(path, size: size, named: "\(url)", progress: progress)
+        try patiently(url, seconds: manners.fileDeadline, progress: { taker.have }) { until in
             if taker.have == size { return }
             let head = try WebRequest(
                 url: url, offset: taker.have, ifRange: try tag.of(url), ifNoneMatch: nil
             )
-            .perform(manners, Noting(taker) { try tag.note($0.tag, of: url) }, stopIfAsked)
+            .perform(manners, until: until, Noting(taker) { try tag.note($0.tag, of: url) }, stopIfAsked)
             switch head.status {
             case 200, 206: break
             case 416:
@@ -33,27 +33,28 @@ extension Transport {
         try tag.forget()
     }
 
-    private func cut(_ url: String, _ taker: PartialFile) -> MoultError {
+    private func cut(_ url: Address, _ taker: PartialFile) -> MoultError {
         MoultError(
             .unreachable, .busy, what: "\(url) was cut off", why: "\(taker.have) of \(taker.size) bytes came",
             now: "Try again later: it goes on from there.")
     }
 }
 
-/// What the server calls the version of a file of which a part is here, so that parts of two versions are not joined.
+/// What the server calls the version of a file of which a part is here, so that parts of two versions are not joined. The
+/// record has the URL without its secrets: the digest proves the file, whatever was joined.
 private struct Tag {
     let path: String
     private var file: String { "\(path).tag" }
 
     /// The tag, if the part came from this place. A weak one says too little to go on with.
-    func of(_ url: String) throws -> String? {
+    func of(_ url: Address) throws -> String? {
         let text = String(decoding: try Files.read(file, limit: 1 << 14) ?? [], as: UTF8.self)
         let lines = text.split(separator: "\n").map { String($0) }
-        guard lines.count == 2, lines[0] == url, lines[1].hasPrefix("\"") else { return nil }
+        guard lines.count == 2, lines[0] == "\(url)", lines[1].hasPrefix("\"") else { return nil }
         return lines[1]
     }
 
-    func note(_ tag: String?, of url: String) throws {
+    func note(_ tag: String?, of url: Address) throws {
         guard let tag else { return try forget() }
         if try of(url) == tag { return }
         try Files.replace(file, with: Array("\(url)\n\(tag)\n".utf8), mode: 0o600)

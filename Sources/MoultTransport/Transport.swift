@@ -6,8 +6,12 @@ internal import MoultFiles
 package struct Transport: Sendable {
     /// How patient it is.
     package struct RetryPolicy: Sendable, Equatable {
-        /// Seconds without a byte after which a connection is given up.
+        /// Seconds after which a connection is given up that is not there, or slower than `minimumRate`.
         package var patience = 30
+        /// Bytes in a second below which a server is given up; otherwise it could keep the command for months.
+        package var minimumRate = 1024
+        /// Seconds that one file may take, with all attempts.
+        package var fileDeadline = 1800
         /// Bytes in a second; 0 has no bound.
         package var bandwidth = 0
         /// How often something is tried in a row without any progress.
@@ -15,14 +19,30 @@ package struct Transport: Sendable {
         /// About how many milliseconds pass before the second attempt; twice as many before each further one.
         package var pause = 500
         package init() {}
+
+        /// Feeds, signatures, lists of keys and manifests are small.
+        static let smallFileDeadline = 300
+        /// The longest pause that a server may ask for.
+        static let longestPause = 120
     }
 
     let manners: RetryPolicy
+    private var budget: NetworkBudget
     /// Asked often; ends the transfer by throwing.
     let stopIfAsked: @Sendable () throws -> Void
 
-    package init(_ manners: RetryPolicy = RetryPolicy(), stopIfAsked: @escaping @Sendable () throws -> Void = {}) {
-        (self.manners, self.stopIfAsked) = (manners, stopIfAsked)
+    package init(
+        _ manners: RetryPolicy = RetryPolicy(), budget: NetworkBudget = NetworkBudget(seconds: 3600),
+        stopIfAsked: @escaping @Sendable () throws -> Void = {}
+    ) {
+        (self.manners, self.budget, self.stopIfAsked) = (manners, budget, stopIfAsked)
+    }
+
+    /// The same with the part of the time that one of so many servers gets, which can still be asked.
+    package func share(of servers: Int) -> Transport {
+        var part = self
+        part.budget = budget.share(of: servers)
+        return part
     }
 
     /// What a place says of something small.
@@ -40,10 +60,10 @@ package struct Transport: Sendable {
             if let size = try Files.factsThroughLinks(path)?.size, size > limit { throw Memory.tooLarge(path, limit) }
             return try Files.read(path, limit: limit).map { .bytes($0, tag: nil) } ?? .nothing
         case .web(let url):
-            return try patiently(url) {
-                let taker = Memory(limit: limit, named: url)
+            return try patiently(url, seconds: min(manners.fileDeadline, RetryPolicy.smallFileDeadline)) { until in
+                let taker = Memory(limit: limit, named: "\(url)")
                 let head = try WebRequest(url: url, offset: 0, ifRange: nil, ifNoneMatch: tag)
-                    .perform(manners, taker, stopIfAsked)
+                    .perform(manners, until: until, taker, stopIfAsked)
                 switch head.status {
                 case 200: return .bytes(try taker.whole(head, url), tag: head.tag)
                 case 304: return .unchanged
@@ -54,32 +74,63 @@ package struct Transport: Sendable {
         }
     }
 
-    /// Does it again, after a while, as long as the error is one that may go away.
-    func patiently<Result>(_ url: String, progress: () -> Int = { 0 }, _ body: () throws -> Result) throws -> Result {
-        var attempt = 0
-        var before = progress()
-        while true {
-            do { return try body() } catch let error as MoultError {
-                guard error.code == .unreachable else { throw error }
-                // Whatever came counts: a bad line that brings a part each time gets there.
-                if progress() > before { attempt = 0 }
-                before = progress()
+    /// Tries again after a pause, as long as the error is one that may go away and there is time.
+    func patiently<Result>(
+        _ url: Address, seconds: Int, progress: () -> Int = { 0 },
+        _ body: (_ until: ContinuousClock.Instant) throws -> Result
+    ) throws -> Result {
+        try budget.measure {
+            let until = ContinuousClock.now + min(.seconds(seconds), budget.left)
+            var attempt = 0
+            var before = progress()
+            while true {
+                let failure: Retryable
+                do { return try body(until) } catch let error as Retryable {
+                    failure = error
+                } catch let error as MoultError where error.code == .unreachable {
+                    failure = Retryable(error)
+                }
+                let gained = progress() - before
+                before += gained
+                // A bad line that brings a part each time gets there, and a server that drips does not.
+                if gained > (failure.isSlow ? manners.minimumRate * manners.patience : 0) {
+                    attempt = 0
+                } else if failure.isSlow {
+                    throw failure.error
+                }
                 attempt += 1
-                if attempt >= manners.attempts { throw error }
-                try rest(after: attempt)
+                if attempt >= manners.attempts { throw failure.error }
+                try rest(after: attempt, failure, until)
             }
         }
     }
 
-    /// Anything up to twice as long as the last time, so that those who were cut off together do not come back together.
-    private func rest(after attempt: Int) throws {
+    /// Anything up to twice as long as the last time, so that those who were cut off together do not come back together;
+    /// at least as long as the server asks for, or the error if that is too long.
+    private func rest(after attempt: Int, _ failure: Retryable, _ until: ContinuousClock.Instant) throws {
         let most = min(manners.pause << (attempt - 1), 30_000)
-        var left = Int.random(in: most / 2...max(most, 1))
-        while left > 0 {
+        let asked = failure.pause ?? 0
+        guard asked <= RetryPolicy.longestPause else { throw failure.error }
+        let pause = max(Int.random(in: most / 2...max(most, 1)), asked * 1000)
+        let end = ContinuousClock.now + .milliseconds(pause)
+        guard end < until else { throw failure.error }
+        while ContinuousClock.now < end {
             try stopIfAsked()
-            Pause.milliseconds(min(left, 50))
-            left -= 50
+            Pause.milliseconds(20)
         }
+    }
+}
+
+/// An error after which the same server may be asked again.
+struct Retryable: Error {
+    let error: MoultError
+    /// Seconds that the server asks for.
+    var pause: Int?
+    /// It was below the minimum rate.
+    var isSlow = false
+
+    init(_ error: MoultError, pause: Int? = nil, isSlow: Bool = false) {
+        (self.error, self.pause, self.isSlow) = (error, pause, isSlow)
     }
 }
 

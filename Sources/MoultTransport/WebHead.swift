@@ -8,6 +8,8 @@ struct WebHead: Equatable {
     let offset: Int
     /// How large the whole is, if the server says so.
     let total: Int?
+    /// Seconds after which the server wants to be asked again.
+    let retryAfter: Int?
 
     init(parsing line: [UInt8], source: String) throws {
         let fields = try Fields(JSON(parsing: line, source: source)) { place, why, _ in
@@ -17,19 +19,26 @@ struct WebHead: Equatable {
         tag = try fields.optionalString("etag")
         offset = try fields.integer("offset")
         total = try fields.optionalInteger("total")
+        retryAfter = try fields.optionalInteger("retryAfter")
     }
 
     /// The error for an answer that brings nothing; some of them may be another one a moment later.
-    func refusal(_ url: String) -> MoultError {
+    func refusal(_ url: Address) -> any Error {
         let isTransient = [408, 425, 429, 500, 502, 503, 504].contains(status)
         let why = "the server answers with \(status)\(Self.words[status].map { " (\($0))" } ?? "")"
-        return isTransient
-            ? MoultError(.unreachable, .busy, what: "cannot get \(url)", why: why, now: "Try again later.")
-            : MoultError(
-                .notThere, what: "cannot get \(url)", why: why,
-                now: status == 401 || status == 403 || status == 407
-                    ? "Put name and password for that host into ~/.netrc, or ask who runs the server."
-                    : "Look at the address, or tell whoever runs the server.")
+        if isTransient {
+            return Retryable(
+                MoultError(.unreachable, .busy, what: "cannot get \(url)", why: why, now: "Try again later."),
+                pause: retryAfter)
+        }
+        let isSecure = url.withSecrets.lowercased().hasPrefix("https:")
+        let now =
+            switch status {
+            case 401 where !isSecure, 403 where !isSecure: "Use https: moult sends no password over plain http."
+            case 401, 403, 407: "Put name and password for that host into ~/.netrc, or ask who runs the server."
+            default: "Look at the address, or tell whoever runs the server."
+            }
+        return MoultError(.notThere, what: "cannot get \(url)", why: why, now: now)
     }
 
     private static let words = [

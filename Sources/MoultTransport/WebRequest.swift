@@ -3,21 +3,27 @@ internal import MoultFiles
 
 /// One question to a web server, asked by the helper program.
 struct WebRequest {
-    let url: String
+    let url: Address
     let offset: Int
     let ifRange: String?
     let ifNoneMatch: String?
 
     /// Asks, hands the answer to `taker` while it comes, and gives its head.
-    func perform(_ manners: Transport.RetryPolicy, _ taker: any ResponseSink, _ stopIfAsked: () throws -> Void) throws
-        -> WebHead
-    {
-        let child = try Subprocess(.init([Helper.path()]), input: .bytes(Array(json(manners).line.utf8)))
+    func perform(
+        _ manners: Transport.RetryPolicy, until: ContinuousClock.Instant, _ taker: any ResponseSink,
+        _ stopIfAsked: () throws -> Void
+    ) throws -> WebHead {
+        // The URL is not an argument of the program, because every user sees those.
+        let child = try Subprocess(.init([Helper.path()]), input: .bytes(Array(json(manners, until).line.utf8)))
         var head: WebHead?
         var line: [UInt8] = []
+        func proveTime() throws {
+            try stopIfAsked()
+            if ContinuousClock.now >= until { throw late }
+        }
         do {
-            // The helper gives up on its own; this is for one that hangs itself.
-            while let block = try child.read(patience: manners.patience + 15, stop: stopIfAsked) {
+            // The helper gives up on its own; the deadline is also for one that hangs. Redirects take their time in silence.
+            while let block = try child.read(patience: 86_400, stop: proveTime) {
                 try block.withUnsafeBytes { bytes in
                     var rest = bytes[...]
                     if head == nil {
@@ -37,18 +43,30 @@ struct WebRequest {
             child.kill()
             throw error
         }
-        return try ended(child.finish(), head)
+        return try ended(child.finish(), head, until)
     }
 
-    private func json(_ manners: Transport.RetryPolicy) -> JSON {
-        .compact([
-            "url": .string(url), "offset": .size(offset), "ifRange": .optional(ifRange),
+    private func json(_ manners: Transport.RetryPolicy, _ until: ContinuousClock.Instant) -> JSON {
+        // A little more than is left: who waits for the answer says why it ends.
+        let left = max(until - .now, .zero) + .seconds(1)
+        return .compact([
+            "url": .string(url.withSecrets), "offset": .size(offset), "ifRange": .optional(ifRange),
             "ifNoneMatch": .optional(ifNoneMatch), "patience": .size(manners.patience),
+            "minimumRate": .size(manners.minimumRate), "deadline": .size(Int(left.components.seconds) + 1),
             "bandwidth": .size(manners.bandwidth),
         ])
     }
 
-    private func ended(_ end: Subprocess.Result, _ head: WebHead?) throws -> WebHead {
+    /// There is no time for another attempt either.
+    private var late: Retryable {
+        Retryable(
+            MoultError(
+                .unreachable, .busy, what: "cannot get \(url)", why: "it did not arrive in the time that it may take",
+                now: #"Try again later. The limits are "fileDeadline" and "deadline" under "feed" in moult.json."#),
+            isSlow: true)
+    }
+
+    private func ended(_ end: Subprocess.Result, _ head: WebHead?, _ until: ContinuousClock.Instant) throws -> WebHead {
         if end.succeeded {
             guard let head else { throw Helper.confused("it said nothing") }
             return head
@@ -56,20 +74,32 @@ struct WebRequest {
         let last = end.errors.split(separator: UInt8(ascii: "\n")).last.map { Array($0) } ?? []
         // Last words that are no JSON are no answer: then it died.
         guard end.ending == .exited(1), let said = try? JSON(parsing: last, source: Helper.name),
-            let why = said["why"]?.string
+            let why = said["why"]?.string.map({ url.redacted($0) })
         else {
             // It died: perhaps of what the server sent, perhaps of a signal to all of us. Another attempt may tell.
             throw MoultError(
-                .unreachable, .busy, what: "cannot get \(url)", why: "\(Helper.name) failed: \(end.complaint)",
-                now: "Try again later.")
+                .unreachable, .busy, what: "cannot get \(url)",
+                why: "\(Helper.name) failed: \(url.redacted(end.complaint))", now: "Try again later.")
         }
-        if said["redirected"]?.bool == true {
+        switch said["kind"]?.string {
+        case "scheme":
             throw MoultError(
                 .badAnswer, .refused, what: "\(url) leads to another scheme", why: why,
                 now: "Name the place where the files really are, if it is one to trust.")
+        case "redirect":
+            throw MoultError(
+                .badAnswer, .refused, what: "\(url) redirects to a place that moult does not ask", why: why,
+                now: "Use the address of the files themselves, if you trust that server.")
+        case "slow":
+            throw ContinuousClock.now >= until ? late : Retryable(unreachable(why), isSlow: true)
+        case "transient": throw unreachable(why)
+        default:
+            throw MoultError(
+                .notThere, what: "cannot get \(url)", why: why, now: "Look at the address and at the network.")
         }
-        throw said["transient"]?.bool == true
-            ? MoultError(.unreachable, .busy, what: "cannot get \(url)", why: why, now: "Try again later.")
-            : MoultError(.notThere, what: "cannot get \(url)", why: why, now: "Look at the address and at the network.")
+    }
+
+    private func unreachable(_ why: String) -> MoultError {
+        MoultError(.unreachable, .busy, what: "cannot get \(url)", why: why, now: "Try again later.")
     }
 }

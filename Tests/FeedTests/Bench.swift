@@ -64,4 +64,18 @@ final class Bench: Sendable {
         try must("sqlite3 'file:store/food.db?immutable=1' 'SELECT DISTINCT release FROM food'").split(separator: "\n")
             .joined()
     }
+
+    /// A process that holds the lock of the store, as a second update does.
+    func updater() throws -> Background {
+        let script = """
+            import fcntl, signal, sys
+            lock = open(sys.argv[1])
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            open(sys.argv[2], "w").close()
+            signal.pause()
+            """
+        let program = try Background(["python3", "-c", script, path("store/.moult/lock"), path("held")])
+        try program.wait { try Files.facts(path("held")) != nil }
+        return program
+    }
 }

@@ -1,3 +1,4 @@
+import Glibc
 import MoultBasics
 import MoultFiles
 import TestSupport
@@ -12,13 +13,17 @@ struct SystemdUnitTests {
     /// The units with the built command in the place of the installed one, for a store in `/var/lib/app`.
     init() throws {
         scratch = try Scratch()
-        let units = String(#filePath.prefix(upTo: #filePath.firstRange(of: "Tests/")?.lowerBound ?? #filePath.endIndex))
         for ending in ["service", "timer"] {
-            let bytes = try Files.read("\(units)packaging/systemd/moult@.\(ending)", limit: 1 << 16) ?? []
-            let text = String(decoding: bytes, as: UTF8.self)
-                .replacing("/usr/bin/moult", with: try BuiltMoult.path())
+            let text = try Self.unit("moult@.\(ending)").replacing("/usr/bin/moult", with: try BuiltMoult.path())
             try Files.writeNew(Array(text.utf8), to: scratch.path("moult@var-lib-app.\(ending)"))
         }
+    }
+
+    /// A file of `packaging/systemd`.
+    private static func unit(_ name: String) throws -> String {
+        let root = #filePath.prefix(upTo: #filePath.firstRange(of: "Tests/")?.lowerBound ?? #filePath.endIndex)
+        return String(
+            decoding: try Files.read("\(root)packaging/systemd/\(name)", limit: 1 << 16) ?? [], as: UTF8.self)
     }
 
     private func analyze(_ arguments: String...) throws -> Shell.Ended {
@@ -33,9 +38,65 @@ struct SystemdUnitTests {
     }
 
     /// What the service could do besides its work: systemd counts it, 100 for everything.
-    @Test func `service is hardened`() throws {
-        let ended = try analyze("security", "--offline=yes", "--threshold=30", "./moult@var-lib-app.service")
+    @Test func `service of root is hardened`() throws {
+        let ended = try analyze("security", "--offline=yes", "--threshold=23", "./moult@var-lib-app.service")
         #expect(ended.status == 0, "\(ended.output.suffix(200))")
+    }
+
+    @Test func `service of an app's user is hardened`() throws {
+        let root = scratch.path("root/etc/systemd/system/moult@.service.d")
+        try Shell.must(["mkdir", "-p", root])
+        try Files.replace(
+            "\(root)/user.conf", with: Array(try Self.unit("user.conf").replacing("APP", with: "app").utf8))
+        try Files.replace(
+            "\(Files.directory(of: root))/moult@.service", with: Array(try Self.unit("moult@.service").utf8))
+        let ended = try analyze(
+            "security", "--offline=yes", "--threshold=20", "--root=\(scratch.path("root"))", "moult@var-lib-app.service"
+        )
+        #expect(ended.status == 0, "\(ended.output.suffix(200))")
+        // Without the drop-in it has another score: the drop-in was read.
+        #expect(ended.output.contains("✓ User=") && ended.output.contains("✓ PrivateUsers="))
+    }
+
+    @Test func `service has no capability to trace processes or to write to every file`() throws {
+        for text in [try Self.unit("moult@.service"), try Self.unit("user.conf")] {
+            let line = try #require(text.split(separator: "\n").first { $0.hasPrefix("CapabilityBoundingSet=") })
+            #expect(!line.contains("CAP_SYS_PTRACE") && !line.contains("CAP_DAC_OVERRIDE"))
+        }
+        #expect(try Self.unit("moult@.service").contains("\nProtectProc=invisible\n"))
+    }
+
+    /// As root's service has them, and without a look at the processes of other users.
+    @Test(.enabled(if: geteuid() == 0, "needs root"))
+    func `service of root can do its work with its capabilities`() throws {
+        let bench = try Bench()
+        for number in 1...2 { try bench.release("\(number).0.0", sequence: number) }
+        let line = try #require(
+            Self.unit("moult@.service").split(separator: "\n").first { $0.hasPrefix("CapabilityBoundingSet=") })
+        let names = line.dropFirst("CapabilityBoundingSet=CAP_".count).lowercased().replacing(" cap_", with: ",+")
+        func limited(_ command: String) throws {
+            try bench.must("setpriv --no-new-privs --bounding-set -all,+\(names) \(command)")
+        }
+        try limited("grep -q 'CapEff:.*[1-9a-f]' /proc/self/status")
+        try bench.must("moult init -q --product org.example.test")
+        for number in 1...2 { try limited("moult apply -q rel/test-\(number).0.0.json") }
+        try limited("moult rollback -q")
+        try limited("moult verify --deep -q")
+        #expect(try bench.installed() == "1.0.0")
+    }
+
+    /// systemd does not end the command before the command ends itself: `--retry`, then `--wait` and the network's deadline.
+    @Test func `service has time for all that its command may wait for`() throws {
+        let service = try Self.unit("moult@.service")
+        let command = try #require(service.split(separator: "\n").first { $0.hasPrefix("ExecStart=") }).split(
+            separator: " ")
+        func seconds(_ option: String) throws -> Int {
+            let index = try #require(command.firstIndex { $0 == option })
+            return try #require(Int(command[index + 1]))
+        }
+        #expect(service.contains("\nTimeoutStartSec=3h\n"))
+        #expect(try seconds("--retry") + seconds("--wait") + 3600 < 3 * 3600)
+        #expect(!service.contains("SuccessExitStatus"))
     }
 
     /// No machine asks at the time of the others, nor each time at another one.

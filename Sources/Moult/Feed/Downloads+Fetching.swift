@@ -31,9 +31,10 @@ extension Downloads {
         if try isWhole(place) { return }
         try keepOnly(partial: place.partial)
         var faults: [MoultError] = []
-        for source in places {
+        for (index, source) in places.enumerated() {
             do {
-                try fetchOnce(place, from: source.beside(place.name), by: transport, watcher)
+                try fetchOnce(
+                    place, from: source.beside(place.name), by: transport.share(of: places.count - index), watcher)
                 return
             } catch let error as MoultError {
                 if error.code == .interrupted || error.code == .system || error.code == .helper { throw error }

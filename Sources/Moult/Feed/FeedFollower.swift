@@ -14,16 +14,19 @@ struct FeedFollower {
     let settings: Settings
     let reader: FeedReader
     let transport: Transport
-    let places: [Location]
+    /// In the order in which they are asked.
+    private(set) var places: [Location]
 
     init(planner: Planner, request: FeedRequest, watcher: Watcher) throws {
         (self.planner, self.request) = (planner, request)
         let layout = planner.layout
-        settings = try planner.store.settings
+        let settings = try planner.store.settings
+        self.settings = settings
         let named =
-            request.place.map { [$0] } ?? settings.feed.map { [$0.url] + $0.mirrors }?.map { place in
+            try request.place.map { [try Self.complete($0, settings)] } ?? settings.feed?.addresses.map { place in
                 // What the settings name is meant from the store, wherever the command runs.
-                place.contains("://") || place.hasPrefix("/") ? place : "\(layout.root)/\(place)"
+                let text = place.withSecrets
+                return text.contains("://") || text.hasPrefix("/") ? place : Address("\(layout.root)/\(text)")
             } ?? []
         guard !named.isEmpty else {
             throw MoultError(
@@ -32,12 +35,30 @@ struct FeedFollower {
         }
         places = try named.map { try Location($0) }
         var manners = Transport.RetryPolicy()
-        if let feed = settings.feed { (manners.patience, manners.bandwidth) = (feed.patience, feed.bandwidth) }
-        transport = Transport(manners, stopIfAsked: { try watcher.stopIfAsked() })
+        let limits = settings.feed ?? FeedSettings(url: Address(""))
+        (manners.patience, manners.minimumRate) = (limits.patience, limits.minimumRate)
+        (manners.fileDeadline, manners.bandwidth) = (limits.fileDeadline, limits.bandwidth)
+        transport = Transport(
+            manners, budget: NetworkBudget(seconds: limits.deadline), stopIfAsked: { try watcher.stopIfAsked() })
         reader = FeedReader(
             layout: layout, settings: settings, places: places, transport: transport,
             allowUnsigned: request.allowUnsigned, allowOlder: request.allowDowngrade)
     }
+
+    /// A saved plan has no secrets: those of the settings are taken, if they name the same feed.
+    private static func complete(_ place: Address, _ settings: Settings) throws -> Address {
+        guard place.isRedacted else { return place }
+        if let address = settings.feed?.addresses.first(where: { $0.description == place.description }) {
+            return address
+        }
+        throw MoultError(
+            .noFeed, .refused, what: "the secret part of \(place) is not known",
+            why: "plans do not keep it, and the feed in moult.json is another one",
+            now: "Put the whole URL into \"feed\" of moult.json, or apply without a plan: moult apply --feed URL")
+    }
+
+    /// Asks the mirror first that gave the feed: others may be down or slow.
+    mutating func prefer(_ place: Location) { places = [place] + places.filter { $0 != place } }
 
     /// The request for one release of the feed.
     var update: UpdateRequest {
@@ -94,7 +115,7 @@ struct FeedFollower {
         return try incoming(
             release.manifest,
             Plan.Origin(
-                feed: current.place.description, serial: current.feed.serial, manifest: release.manifest.name,
+                feed: current.place.address, serial: current.feed.serial, manifest: release.manifest.name,
                 size: release.manifest.size, sha256: release.manifest.sha256, then: then, notes: notes),
             current.place, current.provenance, patches: Set(patches))
     }
@@ -110,10 +131,11 @@ struct FeedFollower {
         patches: Set<String>
     ) throws -> Planner.Incoming {
         var faults: [MoultError] = []
-        for place in [feed] + places.filter({ $0 != feed }) {
+        let places = [feed] + places.filter { $0 != feed }
+        for (index, place) in places.enumerated() {
             do {
                 let manifest = place.beside(file.name)
-                let bytes = try self.bytes(of: manifest, file)
+                let bytes = try self.bytes(of: manifest, file, transport.share(of: places.count - index))
                 var path: String?
                 if case .file(let name) = manifest { path = name }
                 return Planner.Incoming(
@@ -127,7 +149,7 @@ struct FeedFollower {
         throw faults.first { $0.outcome == .refused } ?? faults[0]
     }
 
-    private func bytes(of manifest: Location, _ file: Feed.File) throws -> [UInt8] {
+    private func bytes(of manifest: Location, _ file: Feed.File, _ transport: Transport) throws -> [UInt8] {
         guard case .bytes(let bytes, _) = try transport.read(manifest, limit: file.size) else {
             throw MoultError(
                 .notThere, what: "there is no manifest at \(manifest)", why: "the feed names it, and nothing is there",

@@ -20,7 +20,7 @@ struct FeedReader {
     let layout: StoreLayout
     let settings: Settings
     let places: [Location]
-    let transport: Transport
+    var transport: Transport
     /// A feed over the network that nobody signed is taken all the same.
     let allowUnsigned: Bool
     /// An older feed than one seen before is taken all the same.
@@ -40,8 +40,10 @@ struct FeedReader {
     /// The feed from the first place that has one to believe.
     func ask() throws -> Current {
         var faults: [MoultError] = []
-        for place in places {
-            do { return try ask(place) } catch let error as MoultError {
+        for (index, place) in places.enumerated() {
+            var reader = self
+            reader.transport = transport.share(of: places.count - index)
+            do { return try reader.ask(place) } catch let error as MoultError {
                 if error.code == .interrupted { throw error }
                 faults.append(error)
             }
@@ -178,7 +180,7 @@ enum Clock {
 /// What somebody asks of a feed, and how it may be taken.
 package struct FeedRequest: Sendable {
     /// Another feed than the settings name.
-    package var place: String?
+    package var place: Address?
     package var follow: Policy.Follow?
     package var allowDowngrade: Bool
     package var allowUnsigned: Bool
@@ -186,7 +188,7 @@ package struct FeedRequest: Sendable {
     package var consent: Consent
 
     package init(
-        place: String? = nil, follow: Policy.Follow? = nil, allowDowngrade: Bool = false, allowUnsigned: Bool = false,
+        place: Address? = nil, follow: Policy.Follow? = nil, allowDowngrade: Bool = false, allowUnsigned: Bool = false,
         app: Version? = nil, consent: Consent = Consent()
     ) {
         self.consent = consent

@@ -21,7 +21,10 @@ extension Orchestrator {
         try CacheTag.put(in: layout.downloads)
         // The lock's file is made here, so that a command which in the end refuses leaves no trace at all.
         _ = try FileLock.take(layout.lock, .exclusive)
-        try Files.replace(layout.settings, with: Array(settings.json.pretty.utf8))
+        // Every user may read the settings, unless a secret is in them.
+        let hasSecrets = settings.feed?.addresses.contains(where: \.hasSecrets) ?? false
+        try Files.replace(
+            layout.settings, with: Array(settings.written.pretty.utf8), mode: hasSecrets ? 0o600 : 0o644)
         try Files.syncDirectory(layout.hidden)
     }
 

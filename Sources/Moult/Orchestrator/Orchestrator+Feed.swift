@@ -56,11 +56,12 @@ extension Orchestrator {
         _ request: FeedRequest, wait: Int = 0, announce: @escaping (Plan) throws -> Void = { _ in }
     ) throws -> (look: FeedLook, result: Result) {
         let asked = snapshot()
-        let follower = try follower(request, asked)
+        var follower = try follower(request, asked)
         let downloads = Downloads(layout)
         let lock = try downloads.lock(wait: wait, stop: watcher.stopIfAsked)
         defer { withExtendedLifetime(lock) {} }
         let current = try follower.reader.ask()
+        follower.prefer(current.place)
         try follower.remember(current)
         var store = asked
         var choice = try follower.choose(from: current, store)

@@ -58,6 +58,28 @@ extension Doctor {
         }
     }
 
+    /// Secret parts of the feed's URLs.
+    func secrets() throws -> [Finding] {
+        let addresses = (settings.feed?.addresses ?? []).filter(\.hasSecrets)
+        var findings: [Finding] = []
+        if !addresses.isEmpty, let facts = try Files.factsThroughLinks(layout.settings), facts.mode & 0o004 != 0 {
+            findings.append(
+                Finding(
+                    kind: "secrets", path: layout.settings,
+                    what: "every user can read it, and a URL of the feed in it has a secret part",
+                    why: "a query may have a token or a signature in it",
+                    mend: command("chmod", "o-r", layout.settings)))
+        }
+        for address in addresses where address.withSecrets.lowercased().hasPrefix("http:") {
+            findings.append(
+                Finding(
+                    kind: "plainSecret", path: layout.settings,
+                    what: "the secret part of \(address) is sent over plain http",
+                    why: "whoever is on the way can read it", mend: "change the URL to https", isAdvice: true))
+        }
+        return findings
+    }
+
     /// What lies in moult's own directory and is not its own.
     func strangers() throws -> [Finding] {
         var strange = try Files.list(layout.hidden).map { "\(layout.hidden)/\($0)" }

@@ -48,7 +48,9 @@ package struct Doctor {
 
     package func examine() throws -> [Finding] {
         var findings: [Finding] = []
-        for check in [unfinished, pointer, unreadable, links, settingsFile, strangers, unused, fileSystems, version] {
+        for check in [
+            unfinished, pointer, unreadable, links, settingsFile, secrets, strangers, unused, fileSystems, version,
+        ] {
             findings += try telling(check)
         }
         for generation in try generations() { findings += try telling { try sealed(generation) } }

@@ -68,7 +68,7 @@ package struct Status: Sendable {
         root = layout.root
         (product, app, follow) = (settings.product, settings.app, settings.follow)
         holds = try store.holds
-        feed = settings.feed?.url
+        feed = settings.feed?.url.description
         trusted = settings.keys?.entries.map(\.key.id.description) ?? []
         let installed = try store.installed
         generations = try Generation.names(layout).map { try Self.kept($0, installed, store) }

@@ -26,7 +26,7 @@ package struct UsageErrors {
     func noVerb() -> MoultError { error("no verb is given") }
 
     func unknownVerb(_ word: String, among verbs: [String]) -> MoultError {
-        error("there is no verb \"\(word)\"", why: suggestion(word, among: verbs))
+        error("there is no verb \"\(Address(word))\"", why: suggestion(word, among: verbs))
     }
 
     func unknownTopic(_ word: String, among topics: [String]) -> MoultError {
@@ -66,13 +66,17 @@ package struct UsageErrors {
 
     func tooMany(_ word: String, arguments: [Argument]) -> MoultError {
         let takes = arguments.isEmpty ? "no arguments" : "only \(arguments.map(\.name).joined(separator: " "))"
-        return error("\(name) takes \(takes)", why: "\"\(word)\" is too many")
+        return error("\(name) takes \(takes)", why: "\"\(Address(word))\" is too many")
     }
 
     /// What is wrong with the text given for an option or argument, nil if nothing is.
     func misfit(_ text: String, for value: ArgumentType, of owner: String) -> MoultError? {
         switch value.kind {
-        case .text, .file, .directory, .offer: return nil
+        case .text, .offer: return nil
+        case .file, .directory:
+            let lower = text.lowercased()
+            guard lower.hasPrefix("http://") || lower.hasPrefix("https://") else { return nil }
+            return error("\(owner) is a path, not the URL \(Address(text))", why: "only --feed takes a URL")
         case .choice(let words):
             if words.contains(text) { return nil }
             return error(

@@ -8,8 +8,12 @@ enum Keys {
     private static let limit = 1 << 14
 
     /// A secret key file of ours or minisign's; asks for its password if it has one.
-    static func secret(_ path: String) throws -> SecretKey {
+    static func secret(_ path: String, for call: Call) throws -> SecretKey {
         guard let bytes = try Files.read(path, limit: limit) else { throw missing("secret key", path) }
+        if let facts = try Files.factsThroughLinks(path), facts.kind == .file, facts.mode & 0o077 != 0 {
+            let command = shellLine(["chmod", "600", path])
+            call.output.warn("other users can use the secret key \(path). Change that: \(command)")
+        }
         return try SecretKey(file: bytes, named: path) { try Password.ask("Password of \(path): ") }
     }
 

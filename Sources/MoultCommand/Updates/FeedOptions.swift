@@ -15,16 +15,16 @@ extension Call {
     /// What is asked of a feed by these options.
     func feedRequest() throws -> FeedRequest {
         FeedRequest(
-            place: value(FeedOptions.feed),
+            place: value(FeedOptions.feed).map(Address.init),
             follow: value(UpdateOptions.follow).flatMap { Policy.Follow(rawValue: $0) },
             allowDowngrade: has(UpdateOptions.allowDowngrade), allowUnsigned: has(FeedOptions.allowUnsigned),
             app: try version(UpdateOptions.app), consent: consent)
     }
 
-    /// The options of a feed as they were given.
+    /// The options of a feed as they were given, without secrets.
     var feedWords: [String] {
         FeedOptions.all.flatMap { option in
-            has(option) ? ["--\(option.name)"] + (value(option).map { [$0] } ?? []) : []
+            has(option) ? ["--\(option.name)"] + (value(option).map { ["\(Address($0))"] } ?? []) : []
         }
     }
 

@@ -21,11 +21,13 @@ enum ApplyVerb {
             """
         ],
         arguments: [manifest],
-        options: [plan] + UpdateOptions.all + FeedOptions.all + [UpdateOptions.wait] + UpdateOptions.consumers,
+        options: [plan] + UpdateOptions.all + FeedOptions.all + [UpdateOptions.wait, Retry.option]
+            + UpdateOptions.consumers,
         changesStore: true,
         examples: [
             .init("Bring a release in:", "moult apply releases/dailyvalue-2.1.0.json"),
             .init("From cron, silent when all is well:", "moult apply -q --wait 60 /srv/releases/latest.json"),
+            .init("From a service, where an hour without success is a failure:", "moult apply -q --retry 3600"),
             .init("Follow the store's feed, from a timer:", "moult apply -q --wait 60"),
             .init("Do what was approved:", "moult apply --plan approved.plan"),
         ],
@@ -40,13 +42,15 @@ enum ApplyVerb {
         run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
-        switch (call.value(manifest), call.value(plan)) {
-        case (let path?, nil):
-            try call.refuseFeedOptions(with: "a manifest")
-            try update(call, path)
-        case (nil, let file?): try apply(call, file)
-        case (nil, nil): try follow(call)
-        case (_?, _?): throw call.wrongUsage("a manifest and a saved plan cannot both be applied", why: "name one")
+        try Retry.run(call) {
+            switch (call.value(manifest), call.value(plan)) {
+            case (let path?, nil):
+                try call.refuseFeedOptions(with: "a manifest")
+                try update(call, path)
+            case (nil, let file?): try apply(call, file)
+            case (nil, nil): try follow(call)
+            case (_?, _?): throw call.wrongUsage("a manifest and a saved plan cannot both be applied", why: "name one")
+            }
         }
         return .done
     }

@@ -56,7 +56,7 @@ enum InitVerb {
         settings.feed = try call.value(feed).map { url in
             // What can never be asked is not written down, a password least of all.
             _ = try Location(url)
-            return FeedSettings(url: url.contains("://") ? url : try Files.absolute(url))
+            return FeedSettings(url: Address(url.contains("://") ? url : try Files.absolute(url)))
         }
         try Custody(StoreLayout(root: store)).prove()
         try Orchestrator.create(at: store, settings)

@@ -63,7 +63,7 @@ enum PublishVerb {
 
     static func run(_ call: Call) throws -> ExitCode {
         var options = PublishOptions()
-        options.keys = try call.values(key).map { try Keys.secret($0) }
+        options.keys = try call.values(key).map { try Keys.secret($0, for: call) }
         options.days = call.number(days) ?? options.days
         options.channel = call.value(channel) ?? options.channel
         options.patches = call.number(patches) ?? options.patches

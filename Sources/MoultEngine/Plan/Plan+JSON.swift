@@ -97,7 +97,7 @@ extension Plan.Bundle {
 extension Plan.Origin {
     fileprivate var json: JSON {
         .compact([
-            "feed": .string(feed), "serial": .size(serial), "manifest": .string(manifest), "size": .size(size),
+            "feed": .string("\(feed)"), "serial": .size(serial), "manifest": .string(manifest), "size": .size(size),
             "sha256": .string(sha256), "then": then.isEmpty ? nil : .array(then.map { .string($0.description) }),
             "notes": notes.isEmpty ? nil : .array(notes.map { .string($0) }),
         ])
@@ -105,7 +105,7 @@ extension Plan.Origin {
 
     fileprivate init(_ fields: Fields) throws {
         self.init(
-            feed: try fields.string("feed"), serial: try fields.count("serial"),
+            feed: Address(try fields.string("feed")), serial: try fields.count("serial"),
             manifest: try fields.string("manifest"), size: try fields.count("size"),
             sha256: try fields.string("sha256"),
             then: (try fields.optionalStrings("then") ?? []).compactMap { Version($0) },

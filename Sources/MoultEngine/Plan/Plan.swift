@@ -54,7 +54,7 @@ package struct Plan: Sendable, Equatable {
     /// Where a release of a feed was found.
     package struct Origin: Sendable, Equatable {
         /// The feed's place, and its serial.
-        package var feed: String
+        package var feed: Address
         package var serial: Int
         /// The manifest's name beside the feed, its size and digest.
         package var manifest: String
@@ -66,7 +66,7 @@ package struct Plan: Sendable, Equatable {
         package var notes: [String]
 
         package init(
-            feed: String, serial: Int, manifest: String, size: Int, sha256: String, then: [Version], notes: [String]
+            feed: Address, serial: Int, manifest: String, size: Int, sha256: String, then: [Version], notes: [String]
         ) {
             (self.feed, self.serial, self.manifest, self.size) = (feed, serial, manifest, size)
             (self.sha256, self.then, self.notes) = (sha256, then, notes)

@@ -4,18 +4,26 @@ internal import StepKit
 /// Which feed a store follows, and how: `feed` in `moult.json`.
 package struct FeedSettings: Sendable, Equatable {
     /// The feed itself: a path or a URL.
-    package var url: String
+    package var url: Address
     /// Where the same files lie, too; tried in order.
-    package var mirrors: [String] = []
+    package var mirrors: [Address] = []
     package var channel = Feed.Release.usualChannel
-    /// Seconds without a byte after which a server is given up.
+    /// Seconds after which a server is given up that does not answer, or is slower than `minimumRate`.
     package var patience = 30
+    /// Bytes in a second.
+    package var minimumRate = 1024
+    /// Seconds that one file may take, with all attempts at one server.
+    package var fileDeadline = 1800
+    /// Seconds that one command may spend on the network.
+    package var deadline = 3600
     /// Bytes in a second; 0 has no bound.
     package var bandwidth = 0
     /// How many bytes of fetched bundles are kept.
     package var cache = 256 << 20
 
-    package init(url: String) { self.url = url }
+    package init(url: Address) { self.url = url }
+
+    package var addresses: [Address] { [url] + mirrors }
 
     private static let most = 1 << 48
 
@@ -27,14 +35,17 @@ package struct FeedSettings: Sendable, Equatable {
         channel = try fields.optionalString("channel") ?? channel
         if let fault = PlainName.databaseFault(channel) { throw fields.fail("channel", "\"\(channel)\" \(fault)") }
         patience = try Self.number(fields, "patience", 1...86_400) ?? patience
+        minimumRate = try Self.number(fields, "minimumRate", 1...Self.most) ?? minimumRate
+        fileDeadline = try Self.number(fields, "fileDeadline", 1...604_800) ?? fileDeadline
+        deadline = try Self.number(fields, "deadline", 1...604_800) ?? deadline
         bandwidth = try Self.number(fields, "bandwidth", 0...Self.most) ?? bandwidth
         cache = try Self.number(fields, "cache", 0...Self.most) ?? cache
         try fields.refuseUnknown()
     }
 
-    private static func place(_ text: String, _ fields: Fields, _ name: String) throws -> String {
+    private static func place(_ text: String, _ fields: Fields, _ name: String) throws -> Address {
         if text.isEmpty { throw fields.fail(name, "is empty") }
-        return text
+        return Address(text)
     }
 
     private static func number(_ fields: Fields, _ name: String, _ range: ClosedRange<Int>) throws -> Int? {
@@ -45,12 +56,21 @@ package struct FeedSettings: Sendable, Equatable {
         return number
     }
 
-    package var json: JSON {
+    /// As reports have it, without secrets.
+    package var json: JSON { json { $0.description } }
+
+    /// As `moult.json` has it.
+    var written: JSON { json(\.withSecrets) }
+
+    private func json(_ text: (Address) -> String) -> JSON {
         let usual = FeedSettings(url: url)
         return .compact([
-            "url": .string(url), "mirrors": mirrors.isEmpty ? nil : .array(mirrors.map { .string($0) }),
+            "url": .string(text(url)), "mirrors": mirrors.isEmpty ? nil : .array(mirrors.map { .string(text($0)) }),
             "channel": channel == usual.channel ? nil : .string(channel),
             "patience": patience == usual.patience ? nil : .size(patience),
+            "minimumRate": minimumRate == usual.minimumRate ? nil : .size(minimumRate),
+            "fileDeadline": fileDeadline == usual.fileDeadline ? nil : .size(fileDeadline),
+            "deadline": deadline == usual.deadline ? nil : .size(deadline),
             "bandwidth": bandwidth == usual.bandwidth ? nil : .size(bandwidth),
             "cache": cache == usual.cache ? nil : .size(cache),
         ])

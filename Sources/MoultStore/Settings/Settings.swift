@@ -39,11 +39,12 @@ package struct Settings: Sendable, Equatable {
         (hold, keep, minimumAge) = (nil, 2, 60)
     }
 
-    package var json: JSON {
+    /// The text of `moult.json`, with the secrets of the feed's URL.
+    package var written: JSON {
         .compact([
             "moult": .size(Self.format), "product": .string(product), "app": .optional(app?.description),
             "follow": .string(follow.rawValue), "keep": .size(keep), "hold": hold?.json,
-            "feed": feed?.json, "keys": keys?.json,
+            "feed": feed?.written, "keys": keys?.json,
         ])
     }
 

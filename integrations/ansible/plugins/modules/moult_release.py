@@ -19,6 +19,18 @@ options:
   product:
     description: What the store is for. With it the store is made if it is not there.
     type: str
+  keys:
+    description:
+      - The public keys that sign the releases, each as the last line of its C(.pub) file. A new store gets them, and
+        the module fails if a store that is there already trusts other keys or none.
+      - Required unless O(allow_unsigned=true).
+    type: list
+    elements: str
+    default: []
+  allow_unsigned:
+    description: Take releases that no key signed. Whoever can change them on their way then decides what is installed.
+    type: bool
+    default: false
   follow:
     description: What to let in; V(newer), only upward, or V(match), whatever differs. Else as the store says.
     type: str
@@ -48,6 +60,7 @@ EXAMPLES = r"""
     store: /var/lib/app
     manifest: /srv/releases/app-2.1.0.json
     product: org.example.app
+    keys: [RWQyPRdtNqG5Si6tnim0/KUZ97yVcba5a/aVOkIXeW3td3d3sOpUmEzH]
 """
 
 RETURN = r"""
@@ -62,6 +75,8 @@ code: {description: Tells one kind of error from another., type: str, returned: 
 rc: {description: The exit status., type: int, returned: failure}
 """
 
+import base64
+import binascii
 import json
 import os
 
@@ -90,12 +105,36 @@ class Moult:
         if not self.parameters["product"] or os.path.exists(os.path.join(self.parameters["store"], "moult.json")):
             return False
         if not self.module.check_mode:
-            self.run("init", "--product", self.parameters["product"])
+            keys = [word for key in self.parameters["keys"] for word in ("--key", key)]
+            self.run("init", "--product", self.parameters["product"], *keys)
         return True
+
+    def prove_trust(self):
+        """Fails unless the store trusts just these keys, or releases without a signature are wanted."""
+        if not self.parameters["keys"]:
+            return
+        wanted = {self.key_id(key) for key in self.parameters["keys"]}
+        trusted = set(self.run("status")[1][0].get("trusted", []))
+        if trusted != wanted:
+            self.module.fail_json(
+                msg=f"{self.parameters['store']} trusts {' '.join(sorted(trusted)) or 'no key'}, and the keys given are "
+                f"{' '.join(sorted(wanted))}. Change \"keys\" in {self.parameters['store']}/moult.json.")
+
+    def key_id(self, key):
+        """The name of a key: minisign writes its eight bytes in reverse."""
+        try:
+            data = base64.b64decode(key, validate=True)
+        except (binascii.Error, ValueError):
+            data = b""
+        if len(data) != 42:
+            self.module.fail_json(msg=f"{key} is no public key: give the last line of its .pub file")
+        return data[2:10][::-1].hex().upper()
 
     def release(self):
         words = [self.parameters["manifest"]] if self.parameters["manifest"] else []
         words += [word for key in ("follow", "app") if self.parameters[key] for word in ("--" + key, self.parameters[key])]
+        if self.parameters["allow_unsigned"] and not self.parameters["manifest"]:
+            words.append("--allow-unsigned")
         return words + (["--allow-downgrade"] if self.parameters["allow_downgrade"] else [])
 
     def plan(self):
@@ -109,16 +148,23 @@ def main():
         supports_check_mode=True,
         argument_spec=dict(
             store=dict(type="path", required=True), manifest=dict(type="path"), product=dict(type="str"),
+            keys=dict(type="list", elements="str", default=[], no_log=False),
+            allow_unsigned=dict(type="bool", default=False),
             follow=dict(type="str", choices=["newer", "match"]), app=dict(type="str"),
             allow_downgrade=dict(type="bool", default=False), wait=dict(type="int", default=60),
             executable=dict(type="path", default="moult")))
     moult, result = Moult(module), {"changed": False}
 
+    if bool(module.params["keys"]) == module.params["allow_unsigned"]:
+        module.fail_json(
+            msg="Give the keys that sign the releases (keys), or say that releases need no signature "
+            "(allow_unsigned: true)." + (" Both are given." if module.params["keys"] else ""))
     made = moult.make_store()
     if made and module.check_mode:
         # There is nothing yet for which a plan could be made.
         lines = [f"+ {module.params['store']}: a store for {module.params['product']}, and its first release"]
         module.exit_json(changed=True, plan=lines, diff={"prepared": "\n".join(lines) + "\n"})
+    moult.prove_trust()
     if module.check_mode or module._diff:
         changes, plan, lines = moult.plan()
         result = {"changed": changes or made, "plan": lines, **plan["to"]}

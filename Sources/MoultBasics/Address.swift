@@ -1,0 +1,64 @@
+/// A path or URL as the operator wrote it. Its description hides every part of a URL that may be a secret.
+///
+/// Query strings carry tokens and signatures. Messages, reports and records use the description, as string interpolation
+/// does; `withSecrets` is only for the request to the server and for `moult.json`.
+package struct Address: Sendable, Hashable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    package let withSecrets: String
+
+    package init(_ text: String) { withSecrets = text }
+
+    /// The URL with `***` in place of a user and password, and of everything behind the first `?` or `#`.
+    package var description: String {
+        guard let parts else { return withSecrets }
+        let rest = parts.rest.first.map { "\($0)\(Self.mark)" } ?? ""
+        return "\(parts.scheme)\(parts.hasUser ? "\(Self.mark)@" : "")\(parts.place ?? Self.mark[...])\(rest)"
+    }
+
+    package var debugDescription: String { description }
+    package var customMirror: Mirror { Mirror(self, children: []) }
+
+    /// Whether its description lacks a part of it.
+    package var hasSecrets: Bool { description != withSecrets }
+
+    /// Whether it was read from a record, which has only the description of the original.
+    package var isRedacted: Bool { !hasSecrets && description.contains(Self.mark) }
+
+    /// Other text about it, such as a message of a library, without its secrets.
+    package func redacted(_ text: String) -> String {
+        guard let parts else { return text }
+        let result = text.replacing(withSecrets, with: description)
+        let secret = parts.rest.dropFirst()
+        return secret.isEmpty ? result : result.replacing(secret, with: Self.mark)
+    }
+
+    private static let mark = "***"
+
+    private struct Parts {
+        /// With `://`.
+        var scheme: Substring
+        var hasUser: Bool
+        /// Host and path; nil if they cannot be told from a password.
+        var place: Substring?
+        /// The query and the fragment, with the character that begins them.
+        var rest: Substring
+    }
+
+    /// Nil for the name of a file, where a question mark is part of the name.
+    private var parts: Parts? {
+        let lower = withSecrets.lowercased()
+        // One slash too few is a slip that must not cost a secret.
+        let isWeb = lower.hasPrefix("http:") || lower.hasPrefix("https:")
+        guard let separator = withSecrets.firstRange(of: "://") ?? (isWeb ? withSecrets.firstRange(of: ":") : nil),
+            !lower.hasPrefix("file:")
+        else { return nil }
+        let afterScheme = withSecrets[separator.upperBound...]
+        let end = afterScheme.firstIndex { $0 == "?" || $0 == "#" } ?? afterScheme.endIndex
+        let authority = afterScheme[..<end].prefix { $0 != "/" }
+        let host = authority.lastIndex(of: "@").map { authority[$0...].dropFirst() } ?? authority
+        let port = host.hasSuffix("]") ? nil : host.lastIndex(of: ":").map { host[$0...].dropFirst() }
+        return Parts(
+            scheme: withSecrets[..<separator.upperBound], hasUser: host.startIndex != authority.startIndex,
+            place: port?.allSatisfy(\.isNumber) ?? true ? afterScheme[host.startIndex..<end] : nil,
+            rest: afterScheme[end...])
+    }
+}

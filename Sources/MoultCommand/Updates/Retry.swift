@@ -1,0 +1,34 @@
+internal import Glibc
+internal import MoultBasics
+internal import MoultEngine
+
+/// Tries again what ends with 75. For a timer: a fault that lasts becomes an error, and a short one does not.
+enum Retry {
+    static let option = Option(
+        "retry", value: .number("SECONDS", in: 0...604_800),
+        "Seconds for which to try again, at growing intervals, instead of ending with 75 (default 0)")
+
+    /// Programs that have to release a database are asked each time, so not every minute.
+    private static let (shortestPause, longestPause) = (60, 900)
+
+    static func run(_ call: Call, _ body: () throws -> Void) throws {
+        let end = ContinuousClock.now + .seconds(call.number(option) ?? 0)
+        let watcher = Watcher(shouldStop: { Interruption.isRequested })
+        var pause = shortestPause
+        while true {
+            do { return try body() } catch let error as MoultError where error.outcome == .busy {
+                let left = end - .now
+                guard left > .zero else { throw error }
+                let next = min(.seconds(pause), left)
+                let why = error.why.map { ": \($0)" } ?? ""
+                call.output.warn("\(error.what)\(why); trying again in \(max(1, next.components.seconds)) s")
+                let start = ContinuousClock.now
+                while ContinuousClock.now < start + next {
+                    try watcher.stopIfAsked()
+                    usleep(50_000)
+                }
+                pause = min(2 * pause, longestPause)
+            }
+        }
+    }
+}

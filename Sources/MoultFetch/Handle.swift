@@ -1,0 +1,79 @@
+internal import CCurl
+
+/// One transfer of libcurl; every return code is checked.
+struct Handle: ~Copyable {
+    let curl: UnsafeMutableRawPointer
+
+    init() throws {
+        guard let curl = curl_easy_init() else { throw Failure("libcurl does not start") }
+        self.curl = curl
+    }
+
+    deinit { curl_easy_cleanup(curl) }
+
+    func set(_ option: CURLoption, _ value: Int) throws { try check(moult_curl_set_long(curl, option, value)) }
+    func set(_ option: CURLoption, text: String) throws { try check(moult_curl_set_string(curl, option, text)) }
+    func set(_ option: CURLoption, offset: Int) throws {
+        try check(moult_curl_set_offset(curl, option, curl_off_t(offset)))
+    }
+    func set(_ option: CURLoption, pointer: UnsafeMutableRawPointer?) throws {
+        try check(moult_curl_set_pointer(curl, option, pointer))
+    }
+    func set(
+        _ option: CURLoption,
+        call: @escaping @convention(c) (UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?) -> Int
+    ) throws { try check(moult_curl_set_callback(curl, option, call)) }
+
+    /// Where the answer redirects to, as a whole URL; nil if it does not.
+    func redirect() throws -> String? {
+        var url: UnsafeMutablePointer<CChar>?
+        try check(moult_curl_get_string(curl, CURLINFO_REDIRECT_URL, &url))
+        return url.map { String(cString: $0) }
+    }
+
+    /// Seconds after which the server wants to be asked again, whether it says so by a number or by a date.
+    func retryAfter() throws -> Int? {
+        var seconds: curl_off_t = 0
+        try check(moult_curl_get_offset(curl, CURLINFO_RETRY_AFTER, &seconds))
+        return seconds > 0 ? Int(seconds) : nil
+    }
+
+    private func check(_ code: CURLcode) throws {
+        if code != CURLE_OK { throw Failure(String(cString: curl_easy_strerror(code))) }
+    }
+}
+
+/// What is sent besides what libcurl sends on its own.
+final class HeaderList {
+    private(set) var list: UnsafeMutablePointer<curl_slist>?
+
+    init(_ request: Request) throws {
+        // Bytes are counted and digested as they are stored: no encoding on the way.
+        try add("Accept-Encoding: identity")
+        if request.offset > 0 { try add("Range: bytes=\(request.offset)-") }
+        if let tag = request.ifRange, request.offset > 0 { try add("If-Range: \(tag)") }
+        if let tag = request.ifNoneMatch { try add("If-None-Match: \(tag)") }
+    }
+
+    private func add(_ line: String) throws {
+        // A tag is what a server said: it must not become a header of its own.
+        guard line.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f }) else { return }
+        guard let longer = curl_slist_append(list, line) else { throw Failure("there is no memory for a header") }
+        list = longer
+    }
+
+    deinit { curl_slist_free_all(list) }
+}
+
+/// There is no answer.
+struct Failure: Error {
+    /// What the caller makes of it; `other` does not get better by itself.
+    enum Kind: String {
+        case transient, slow, scheme, redirect, other
+    }
+
+    let why: String
+    let kind: Kind
+
+    init(_ why: String, _ kind: Kind = .other) { (self.why, self.kind) = (why, kind) }
+}

@@ -1,0 +1,34 @@
+internal import Synchronization
+
+/// The time that a command may spend on the network. Time between requests, as for an update, is not counted.
+///
+/// Requests are made one after the other; the mutex is for the compiler, which cannot know that.
+package final class NetworkBudget: Sendable {
+    private let limit: Duration
+    private let whole: NetworkBudget?
+    private let spent = Mutex(Duration.zero)
+
+    package convenience init(seconds: Int) { self.init(.seconds(seconds), of: nil) }
+
+    private init(_ limit: Duration, of whole: NetworkBudget?) { (self.limit, self.whole) = (limit, whole) }
+
+    /// Never more than what is left of the whole.
+    package var left: Duration {
+        let own = limit - spent.withLock { $0 }
+        return max(.zero, whole.map { min(own, $0.left) } ?? own)
+    }
+
+    /// The part for one of so many servers that can still be asked, so that a slow one leaves time for the next.
+    package func share(of servers: Int) -> NetworkBudget { NetworkBudget(left / max(1, servers), of: self) }
+
+    func measure<Result>(_ body: () throws -> Result) rethrows -> Result {
+        let start = ContinuousClock.now
+        defer { spend(ContinuousClock.now - start) }
+        return try body()
+    }
+
+    private func spend(_ time: Duration) {
+        spent.withLock { $0 += time }
+        whole?.spend(time)
+    }
+}

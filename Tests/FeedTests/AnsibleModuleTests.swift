@@ -1,0 +1,106 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// The module of the Ansible collection, as Ansible calls it, but without Ansible: `make ansible-test` has all of it.
+@Suite struct AnsibleModuleTests {
+    private let bench: Bench
+    private let key: String
+
+    init() throws {
+        bench = try Bench()
+        key = try bench.key("a")
+        try bench.release("1.0.0", sequence: 1)
+        try bench.must("moult sign -q rel/test-1.0.0.json -k a.key")
+        let ansible = bench.path("ansible/module_utils")
+        try bench.must("mkdir -p ansible/module_utils")
+        for package in ["", "module_utils/"] { try bench.scratch.write("ansible/\(package)__init__.py", "") }
+        try Files.writeNew(Array(Self.basic.utf8), to: "\(ansible)/basic.py")
+    }
+
+    /// What the module uses of Ansible: parameters in, one line of JSON out.
+    private static let basic = """
+        import json, subprocess, sys
+        class AnsibleModule:
+            def __init__(self, argument_spec, supports_check_mode):
+                given = json.loads(sys.argv[1])
+                self.check_mode, self._diff = given.pop("check", False), False
+                assert not set(given) - set(argument_spec), given
+                self.params = {name: given.get(name, rule.get("default")) for name, rule in argument_spec.items()}
+            def run_command(self, words):
+                ended = subprocess.run(words, capture_output=True, text=True)
+                return ended.returncode, ended.stdout, ended.stderr
+            def exit_json(self, **result): self.end(0, result)
+            def fail_json(self, **result): self.end(1, result)
+            def end(self, status, result):
+                print(json.dumps(result))
+                sys.exit(status)
+        """
+
+    /// Runs the module with these parameters besides store, product and manifest.
+    private func run(_ more: JSON) throws -> (status: Int32, result: JSON) {
+        var parameters = more
+        for (name, value) in [
+            ("store", bench.path("store")), ("product", "org.example.test"),
+            ("manifest", bench.path("rel/test-1.0.0.json")),
+        ] { parameters = parameters.setting(name, to: .string(value)) }
+        let root = #filePath.prefix(upTo: #filePath.firstRange(of: "Tests/")?.lowerBound ?? #filePath.endIndex)
+        let module = "\(root)integrations/ansible/plugins/modules/moult_release.py"
+        let ended = try bench.run(
+            "python3 -B \(module) '\(parameters.line)'", environment: ["PYTHONPATH": bench.scratch.path])
+        return (ended.status, try JSON(parsing: Array(ended.output.utf8), source: ended.errors))
+    }
+
+    @Test func `the module of Ansible needs keys or a word that none are needed`() throws {
+        for (parameters, end) in [([:], "."), (["keys": [.string(key)], "allow_unsigned": true], ". Both are given.")]
+            as [(JSON, String)]
+        {
+            let (status, result) = try run(parameters)
+            #expect(status == 1)
+            #expect(
+                result["msg"]?.string
+                    == "Give the keys that sign the releases (keys), or say that releases need no signature (allow_unsigned: true)\(end)"
+            )
+        }
+        #expect(try Files.facts(bench.path("store")) == nil)
+    }
+
+    @Test func `a store that the module makes takes only what its keys signed`() throws {
+        let (status, result) = try run(["keys": [.string(key)]])
+        #expect(status == 0 && result["changed"]?.bool == true)
+        #expect(try bench.installed() == "1.0.0")
+        #expect(try run(["keys": [.string(key)]]).result["changed"]?.bool == false)
+        try bench.release("2.0.0", sequence: 2)
+        #expect(try bench.run("moult apply -q rel/test-2.0.0.json").status == 3)
+    }
+
+    @Test func `a release that another key signed is refused by the module`() throws {
+        let (status, result) = try run(["keys": [.string(try bench.key("b"))]])
+        #expect(status == 1)
+        #expect(result["rc"]?.integer == 3 && result["outcome"]?.string == "refused")
+    }
+
+    @Test func `the module refuses a store that trusts no key or another one`() throws {
+        try bench.must("moult init -q --product org.example.test")
+        let (status, result) = try run(["keys": [.string(key)]])
+        #expect(status == 1)
+        #expect(
+            result["msg"]?.string
+                == "\(bench.path("store")) trusts no key, and the keys given are \(try bench.id("a")). Change \"keys\" in \(bench.path("store"))/moult.json."
+        )
+        #expect(try Files.factsThroughLinks(bench.path("store/food.db")) == nil)
+    }
+
+    @Test func `the module takes what nobody signed if it is told to`() throws {
+        try bench.must("rm rel/test-1.0.0.json.minisig")
+        let (status, result) = try run(["allow_unsigned": true])
+        #expect(status == 0 && result["changed"]?.bool == true)
+    }
+
+    @Test func `what is no key is named`() throws {
+        let (status, result) = try run(["keys": ["RWQ="]])
+        #expect(status == 1)
+        #expect(try Files.facts(bench.path("store")) == nil, "\(result)")
+    }
+}

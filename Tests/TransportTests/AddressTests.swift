@@ -1,0 +1,32 @@
+import MoultBasics
+import Testing
+
+@Suite struct AddressTests {
+    @Test(arguments: [
+        ("https://a.org/x/feed.json?token=secret", "https://a.org/x/feed.json?***"),
+        ("https://a.org/feed.json#secret", "https://a.org/feed.json#***"),
+        ("https://a.org/feed.json?#secret", "https://a.org/feed.json?***"),
+        ("https://me:secret@a.org:8443/npm@1.2/f?secret", "https://***@a.org:8443/npm@1.2/f?***"),
+        ("https://secret@a.org", "https://***@a.org"), ("https://me:se@cret@a.org/", "https://***@a.org/"),
+        // A password with a slash or a question mark that nobody escaped.
+        ("https://me:sec/ret@a.org/", "https://***"), ("https://me:sec?ret@a.org/", "https://***?***"),
+        ("HTTPS://a.org?secret", "HTTPS://a.org?***"), ("ftp://me:secret@a.org/", "ftp://***@a.org/"),
+        ("https:/a.org/f?secret", "https:/a.org/f?***"),
+        ("https://[::1]:80/f?secret", "https://[::1]:80/f?***"),
+    ])
+    func `a URL is shown without its secrets`(_ text: String, _ shown: String) {
+        let address = Address(text)
+        #expect(address.description == shown)
+        #expect("\(address) \(String(reflecting: address)) \(Optional(address) as Any)".contains("secret") == false)
+        var dumped = ""
+        dump(address, to: &dumped)
+        #expect(!dumped.contains("secret"))
+        #expect(Address(shown).description == shown && Address(shown).isRedacted && !address.isRedacted)
+        #expect(!address.redacted("no answer from \(text)").contains("secret"))
+    }
+
+    @Test(arguments: ["/srv/what?.json", "file:///srv/what?.json", "https://a.org/feed.json", "releases/feed#1.json"])
+    func `what has no secrets is shown as it is`(_ text: String) {
+        #expect(Address(text).description == text && !Address(text).hasSecrets && !Address(text).isRedacted)
+    }
+}

@@ -1,0 +1,108 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// Passwords of `~/.netrc` go to the host that was named, over TLS, and nowhere else.
+@Suite struct CredentialTests {
+    private let scratch: Scratch
+    private let authority: Authority
+    private let certificate: String
+
+    /// "moult:feather" as HTTP writes it.
+    private let password = "Basic bW91bHQ6ZmVhdGhlcg=="
+
+    init() throws {
+        scratch = try Scratch()
+        authority = try Authority(in: scratch.path("ca"))
+        certificate = try authority.certify("IP:127.0.0.1", as: "server")
+        try scratch.directory("public")
+        let maker = try ReleaseMaker(in: scratch.path("rel"))
+        _ = try maker.make("1.0.0", sequence: 1, [.reference("food", World.table("food", "1.0.0"))])
+        try must("moult keygen a --no-password -q && moult publish public rel/test-1.0.0.json -k a.key -q")
+    }
+
+    /// With the netrc file of a user who has a password for every host.
+    private func run(_ line: String) throws -> Shell.Ended {
+        let built = Files.directory(of: try BuiltMoult.path())
+        let home = try scratch.directory("home")
+        try Files.replace("\(home)/.netrc", with: Array("default login moult password feather\n".utf8), mode: 0o600)
+        return try Shell.run(
+            ["bash", "-c", line], in: scratch.path,
+            environment: [
+                "PATH": "\(built):/usr/bin:/bin", "HOME": home, "CURL_CA_BUNDLE": authority.certificate,
+            ])
+    }
+
+    private func must(_ line: String) throws {
+        let ended = try run(line)
+        guard ended.status == 0 else {
+            throw MoultError(.system, what: "\(line) ended with \(ended.status)", why: ended.errors + ended.output)
+        }
+    }
+
+    private func follow(_ url: String) throws {
+        try must("moult init -q --product org.example.test --key a.pub --feed \(url)")
+    }
+
+    private func credentials(at server: ScriptedServer) throws -> Set<String> {
+        let requests = try server.requests()
+        #expect(!requests.isEmpty)
+        return Set(requests.map(\.authorization))
+    }
+
+    @Test func `a password goes to its host over TLS`() throws {
+        let server = try ScriptedServer(scratch.path("public"), certificate: certificate)
+        try follow(server.url("feed.json"))
+        try must("moult apply -q")
+        #expect(try credentials(at: server) == [password])
+    }
+
+    @Test func `no password goes over plain http`() throws {
+        let server = try ScriptedServer(scratch.path("public"))
+        try follow(server.url("feed.json"))
+        try must("moult apply -q")
+        #expect(try credentials(at: server) == [""])
+    }
+
+    @Test func `a password stays with its host when that redirects`() throws {
+        let storage = try ScriptedServer(scratch.path("public"), certificate: certificate)
+        let server = try ScriptedServer(
+            scratch.path("public"), .redirect(to: storage.url("").dropLast().description), certificate: certificate)
+        try follow(server.url("feed.json"))
+        try must("moult apply -q")
+        #expect(try credentials(at: server) == [password])
+        #expect(try credentials(at: storage) == [""])
+    }
+
+    @Test func `a redirect with a password in it is refused`() throws {
+        let storage = try ScriptedServer(scratch.path("public"), certificate: certificate)
+        let server = try ScriptedServer(
+            scratch.path("public"), .redirect(to: "https://other:secret@127.0.0.1:\(storage.port)"),
+            certificate: certificate)
+        try follow(server.url("feed.json"))
+        let ended = try run("moult check")
+        #expect(ended.status == 3)
+        #expect(
+            ended.errors == """
+                moult: error: \(server.url("feed.json")) redirects to a place that moult does not ask: the redirect has a password in it
+                  Use the address of the files themselves, if you trust that server.
+
+                """)
+        #expect(try storage.requests() == [])
+    }
+
+    /// The message must not send an operator to put a password where it is not used.
+    @Test func `a server that wants a password over plain http is named`() throws {
+        let server = try WebServer(scratch.path("public"))
+        try follow(server.url("private/feed.json"))
+        let ended = try run("moult check")
+        #expect(ended.status == 1)
+        #expect(
+            ended.errors == """
+                moult: error: cannot get \(server.url("private/feed.json")): the server answers with 401 (not authorized)
+                  Use https: moult sends no password over plain http.
+
+                """)
+    }
+}

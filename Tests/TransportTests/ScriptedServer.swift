@@ -1,0 +1,116 @@
+import Glibc
+import MoultBasics
+import MoultFiles
+import TestSupport
+
+/// A web server that serves a directory and misbehaves in one way; it records each request with its credentials.
+final class ScriptedServer {
+    let port: Int
+    private let scratch: Scratch
+    private let program: Background
+    private let isSecure: Bool
+
+    enum Behaviour {
+        case none
+        /// Sends the bodies of files whose name ends so, at so many bytes per second.
+        case drip(bytesPerSecond: Int, only: String)
+        /// Sends header lines without end.
+        case endlessHeader
+        /// Sends 503 with a Retry-After of so many seconds, for the first requests.
+        case retryAfter(String, times: Int)
+        /// Redirects each request to the same path behind a prefix.
+        case redirect(to: String)
+
+        fileprivate var words: [String] {
+            switch self {
+            case .none: ["none", "", ""]
+            case .drip(let rate, let ending): ["drip", "\(rate)", ending]
+            case .endlessHeader: ["header", "", ""]
+            case .retryAfter(let seconds, let times): ["later", seconds, "\(times)"]
+            case .redirect(let prefix): ["redirect", prefix, ""]
+            }
+        }
+    }
+
+    /// With a certificate, named without its ending, by TLS only.
+    init(_ directory: String, _ behaviour: Behaviour = .none, certificate: String? = nil) throws {
+        isSecure = certificate != nil
+        scratch = try Scratch()
+        port = try Port.free()
+        program = try Background(
+            ["python3", "-u", "-c", Self.script, "\(port)", directory, scratch.path("log"), certificate ?? ""]
+                + behaviour.words)
+        try program.wait { Port.answers(port) }
+    }
+
+    deinit { program.signal(SIGKILL) }
+
+    func url(_ name: String) -> String { "\(isSecure ? "https" : "http")://127.0.0.1:\(port)/\(name)" }
+
+    struct Request: Equatable {
+        let path: String
+        /// The Authorization header; empty without one.
+        let authorization: String
+    }
+
+    func requests() throws -> [Request] {
+        let text = String(decoding: try Files.read(scratch.path("log"), limit: 1 << 24) ?? [], as: UTF8.self)
+        return text.split(separator: "\n").map { line in
+            let parts = line.split(separator: "\t", omittingEmptySubsequences: false).map { String($0) }
+            return Request(path: parts[0], authorization: parts[1])
+        }
+    }
+
+    private static let script = #"""
+        import http.server, os, ssl, sys, threading, time
+        port, directory, log, certificate, behaviour, first, second = sys.argv[1:8]
+        lock, count = threading.Lock(), 0
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def log_message(self, *_): pass
+            def do_GET(self):
+                global count
+                with lock:
+                    count += 1
+                    number = count
+                    with open(log, "a") as f: f.write(self.path + "\t" + self.headers.get("Authorization", "") + "\n")
+                try: self.answer(number)
+                except OSError: pass
+            def answer(self, number):
+                name = self.path.split("?")[0]
+                if behaviour == "redirect":
+                    self.send_response(302)
+                    self.send_header("Location", first + self.path)
+                    self.end_headers()
+                    return
+                if behaviour == "later" and number <= int(second):
+                    self.send_response(503)
+                    self.send_header("Retry-After", first)
+                    self.end_headers()
+                    return
+                if behaviour == "header":
+                    self.wfile.write(b"HTTP/1.0 200 OK\r\n")
+                    while True: self.wfile.write(b"X-Filler: " + b"x" * 1000 + b"\r\n")
+                path = directory + name
+                if not os.path.isfile(path):
+                    self.send_error(404)
+                    return
+                body = open(path, "rb").read()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                if behaviour == "drip" and name.endswith(second):
+                    for byte in range(len(body)):
+                        self.wfile.write(body[byte:byte + 1])
+                        self.wfile.flush()
+                        time.sleep(1 / float(first))
+                else: self.wfile.write(body)
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", int(port)), Handler)
+        server.daemon_threads = True
+        if certificate:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate + ".pem", certificate + ".key")
+            # Handshakes in the threads, so that a client which only connects blocks nobody.
+            server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+        server.serve_forever()
+        """#
+}

@@ -1,0 +1,175 @@
+import Glibc
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// A token in the URL of a feed is sent to the server, and is written nowhere but in `moult.json`.
+@Suite(.serialized) struct SecretTests {
+    private let scratch: Scratch
+    private let server: WebServer
+    private let token = "sesame8e21"
+
+    init() throws {
+        scratch = try Scratch()
+        try scratch.directory("public")
+        server = try WebServer(scratch.path("public"))
+        try publish("1.0.0", 1)
+    }
+
+    private func run(_ line: String) throws -> Shell.Ended {
+        let built = Files.directory(of: try BuiltMoult.path())
+        return try Shell.run(["bash", "-c", line], in: scratch.path, environment: ["PATH": "\(built):/usr/bin:/bin"])
+    }
+
+    private func must(_ line: String) throws {
+        let ended = try run(line)
+        guard ended.status == 0 else {
+            throw MoultError(.system, what: "\(line) ended with \(ended.status)", why: ended.errors + ended.output)
+        }
+    }
+
+    private func publish(_ version: String, _ sequence: Int) throws {
+        let maker = try ReleaseMaker(in: scratch.path("rel"))
+        _ = try maker.make(version, sequence: sequence, [.reference("food", World.table("food", version))])
+        if try Files.facts(scratch.path("a.key")) == nil { try must("moult keygen a --no-password -q") }
+        try must("moult publish public rel/test-\(version).json -k a.key -q")
+    }
+
+    private func set(_ name: String, _ value: JSON) throws {
+        let settings = scratch.path("store/moult.json")
+        let json = try JSON(parsing: try Files.read(settings, limit: 1 << 20) ?? [], source: settings)
+        try Files.replace(settings, with: Array(json.setting(name, to: value).pretty.utf8), mode: 0o600)
+    }
+
+    /// What it prints has the feed's place and not its token.
+    private func quiet(_ line: String, status: Int32, shows: String = "") throws {
+        let ended = try run(line)
+        #expect(ended.status == status, "\(line): \(ended.errors)")
+        #expect(!ended.output.contains(token) && !ended.errors.contains(token), "\(line)")
+        #expect((ended.output + ended.errors).contains(shows), "\(line): \(ended.output)\(ended.errors)")
+    }
+
+    /// Files that have it, below a directory.
+    private func leaks(_ directory: String) throws -> [String] {
+        let ended = try run("grep -rlF \(token) \(directory)")
+        return ended.output.split(separator: "\n").map(String.init)
+    }
+
+    @Test func `no verb tells or keeps the token of a feed`() throws {
+        let url = server.url("feed.json?token=\(token)")
+        let shown = server.url("feed.json?***")
+        try quiet("moult init --product org.example.test --key a.pub --feed '\(url)'", status: 0, shows: shown)
+        #expect(try (Files.facts(scratch.path("store/moult.json"))?.mode ?? 0) & 0o777 == 0o600)
+        try quiet(
+            "moult init other --json --product org.example.test --key a.pub --feed '\(url)'", status: 0, shows: shown)
+        // A consumer writes down all that it is given.
+        let dump = "{ env; tr '\\0' ' ' < /proc/$PPID/cmdline; cat; } >> \(scratch.path("dump"))"
+        try set(
+            "consumers", [["name": "dump", "command": ["reload": ["/bin/sh", "-c", .string(dump)]]]])
+        try quiet("moult check -v", status: 2, shows: shown)
+        try quiet("moult check --json", status: 2, shows: shown)
+        try quiet("moult plan -v", status: 2, shows: shown)
+        try quiet("moult plan --json", status: 2, shows: shown)
+        try quiet("moult plan --feed '\(url)'", status: 2, shows: "--feed '\(shown)'")
+        try quiet("moult plan -o saved.plan", status: 2)
+        try quiet("moult apply --plan saved.plan -v", status: 0)
+        try publish("2.0.0", 2)
+        try quiet("moult apply --json", status: 0, shows: shown)
+        try publish("3.0.0", 3)
+        try quiet("moult apply -v", status: 0)
+        try quiet("moult apply", status: 0, shows: shown)
+        for verb in ["status", "history", "verify --deep", "doctor", "who", "steps", "quarantine", "clean --dry-run"] {
+            try quiet("moult \(verb)", status: 0)
+            try quiet("moult \(verb) --json", status: 0)
+        }
+        for verb in ["status --prometheus", "status --nagios", "rollback --dry-run"] {
+            #expect(try !run("moult \(verb)").output.contains(token))
+        }
+        try quiet("moult export 1.0.0 stick", status: 0)
+        try quiet("moult rollback --reason test -v", status: 0)
+        try quiet("moult recover", status: 0)
+        #expect(try leaks("store stick saved.plan dump") == ["store/moult.json"])
+    }
+
+    @Test(arguments: ["busy", "private/feed.json", "astray", "gone/feed.json", "foreign/feed.json", "text"])
+    func `no error tells the token`(_ path: String) throws {
+        try must("mkdir -p public/foreign && cp public/feed.json public/foreign && echo text > public/text")
+        let url = server.url("\(path)?token=\(token)")
+        try must("moult init -q --product org.example.test --key a.pub --feed '\(url)'")
+        for verb in ["check", "apply -v --json", "export 1.0.0 stick"] {
+            let ended = try run("moult \(verb)")
+            #expect(![0, 2].contains(ended.status))
+            #expect(!(ended.output + ended.errors).contains(token))
+        }
+        #expect(try leaks("store") == ["store/moult.json"])
+    }
+
+    @Test func `no transfer that is cut off tells or keeps the token`() throws {
+        let proxy = try FaultyProxy(before: server, .cut, at: 0.5, times: 99, only: ".tar.zst?token=\(token)")
+        try must(
+            "moult init -q --product org.example.test --key a.pub --feed '\(proxy.url("feed.json?token=\(token)"))'")
+        try quiet("moult apply", status: 75, shows: ".tar.zst?***")
+        try quiet("moult history --json", status: 0)
+        #expect(try run("ls store/.moult/downloads").output.contains(".part"))
+        #expect(try leaks("store") == ["store/moult.json"])
+    }
+
+    /// Every user may read the arguments of a process.
+    @Test func `no process has the token among its arguments`() throws {
+        let proxy = try FaultyProxy(before: server, .stall, at: 0.5, only: ".tar.zst?token=\(token)")
+        try must(
+            "moult init -q --product org.example.test --key a.pub --feed '\(proxy.url("feed.json?token=\(token)"))'")
+        let program = try Background([try BuiltMoult.path(), "apply", "-q", "--store", scratch.path("store")])
+        var seen = ""
+        try program.wait {
+            seen = try Shell.run(["sh", "-c", "ps -o args= --ppid \(program.pid)"]).output
+            return try seen.contains("moult-fetch") && proxy.requests().contains { $0.path.contains(".tar.zst") }
+        }
+        #expect(!seen.contains(token))
+        program.signal(SIGKILL)
+    }
+
+    /// What the operator could be told by mistake: a URL where a file belongs, and URLs that cannot be asked.
+    @Test func `an address that cannot be used is told without its secrets`() throws {
+        for line in [
+            "moult init --product org.example.test --feed 'https://me:\(token)@example.org/feed.json'",
+            "moult init --product org.example.test --feed 'ftp://example.org/feed.json?\(token)'",
+            "moult init --product org.example.test --feed 'https:/example.org/feed.json?\(token)'",
+            "moult init -q --product org.example.test && moult apply 'https://example.org/feed.json?\(token)'",
+            "moult plan --store store 'https://example.org/feed.json?\(token)'",
+            "moult inspect 'https://example.org/feed.json?\(token)'",
+        ] {
+            let ended = try run(line)
+            #expect(ended.status != 0)
+            #expect(!ended.errors.isEmpty && !ended.errors.contains(token), "\(ended.errors)")
+        }
+    }
+
+    /// A plan does not keep the token, and takes it from the settings.
+    @Test func `a plan for a feed that the settings do not name is refused`() throws {
+        try must("moult init -q --product org.example.test --key a.pub")
+        try quiet("moult plan --feed '\(server.url("feed.json?\(token)"))' -o saved.plan", status: 2)
+        try quiet(
+            "moult apply --plan saved.plan", status: 3,
+            shows: "the secret part of \(server.url("feed.json?***")) is not known")
+    }
+
+    @Test func `doctor reports settings with secrets that every user may read`() throws {
+        try must("moult init -q --product org.example.test --key a.pub --feed '\(server.url("feed.json?\(token)"))'")
+        try must("moult apply -q && moult doctor -q && chmod 644 store/moult.json")
+        let ended = try run("moult doctor --json")
+        #expect(ended.status == 1)
+        #expect(ended.output.contains(#""kind":"secrets""#), "\(ended.output)")
+        try must("chmod 600 store/moult.json && moult doctor -q")
+    }
+
+    @Test func `a secret key that other users can use is used with a warning`() throws {
+        let sign = "rm -f rel/*.minisig && moult sign -q rel/test-1.0.0.json -k a.key"
+        #expect(try run(sign).errors == "")
+        try must("chmod 640 a.key")
+        #expect(
+            try run(sign).errors
+                == "moult: warning: other users can use the secret key a.key. Change that: chmod 600 a.key\n")
+    }
+}
