@@ -211,6 +211,9 @@ import Testing
                 == "moult: error: the key list keys-2.json has expired: it was good until 2026-01-01T00:00:00Z, and stores "
                 + "refuse everything under it\n"
                 + "  Make the next one: moult trust DIRECTORY --key ROOT.key, then publish it with --trust.\n")
+        let status = try bench.run("moult status --nagios")
+        #expect(status.status == 1)
+        #expect(status.output.contains("the key list keys-2.json expired at 2026-01-01T00:00:00Z"), "\(status.output)")
         // What is installed can still be used, and the next list ends it.
         try bench.must("moult verify")
         try bench.must("moult trust keys -q -k root.key")

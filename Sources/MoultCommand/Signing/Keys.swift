@@ -13,9 +13,9 @@ enum Keys {
         return try SecretKey(file: bytes, named: path) { try Password.ask("Password of \(path): ") }
     }
 
-    /// The command that keeps other users from a secret key; nil if they cannot read or replace it.
+    /// The command that keeps other users from a secret key; nil if they cannot read or change it. A group may be meant to read it.
     fileprivate static func protection(of path: String) throws -> String? {
-        guard let facts = try Files.factsThroughLinks(path), facts.kind == .file, facts.mode & 0o077 != 0 else {
+        guard let facts = try Files.factsThroughLinks(path), facts.kind == .file, facts.mode & 0o027 != 0 else {
             return nil
         }
         return shellLine(["chmod", "600", path])
