@@ -184,6 +184,27 @@ import Testing
         #expect(try bench.refusal("moult apply", status: 3).contains("test-3.0.0.json has too few signatures"))
     }
 
+    @Test func `several people sign a key list`() throws {
+        let roots = "--root root.pub --root new.pub --threshold root=2"
+        let made = try bench.must("moult trust keys \(roots) -k root.key --json")
+        let both = "2 of \(try bench.id("root")), \(try bench.id("new"))"
+        #expect(try JSON(parsing: Array(made.utf8), source: "made")["missing"]?.string == "it needs \(both)")
+        #expect(
+            try bench.refusal("moult publish public --trust keys/keys-2.json -k online.key", status: 3)
+                == "moult: error: keys/keys-2.json is not signed by the root keys that it names: it needs \(both)\n"
+                + "  Sign it with a root key: moult sign keys/keys-2.json --key ROOT.key\n")
+        try bench.must("moult sign -q keys/keys-2.json -k new.key")
+        try bench.must("moult publish public -q --trust keys/keys-2.json -k online.key; moult check")
+        // From then on one of them is not enough, also twice.
+        try bench.must("moult trust keys -q -k root.key")
+        try bench.must("cp keys/keys-3.json.minisig keys/keys-3.json.$(head -1 new.pub | sed 's/.* //').minisig")
+        #expect(
+            try bench.refusal("moult publish public --trust keys/keys-3.json -k online.key", status: 3)
+                .contains("keys/keys-3.json is not signed by the keys of list 2: it needs \(both)"))
+        try bench.must("cp keys/keys-3.json* public")
+        #expect(try bench.must("moult check; ls store/.moult/keys").contains("keys-3") == false)
+    }
+
     // MARK: time
 
     /// Sets the end of the newest list to the past, as if a year had gone by.

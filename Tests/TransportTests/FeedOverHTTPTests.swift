@@ -200,7 +200,7 @@ import Testing
     @Test(arguments: [
         "echo '{}' > lies/feed.json", "rm lies/feed.json.*", "cp old/feed.json* lies", "truncate -s 20M lies/feed.json",
         "cp lies/test-1.0.0.json lies/test-2.0.0.json", "rm lies/test-2.0.0.json",
-        "truncate -s 2M lies/test-2.0.0.json", "rm lies/test-2.0.0.tar.zst", "truncate -s 4M lies/test-2.0.0.tar.zst",
+        "truncate -s 2M lies/test-2.0.0.json", "truncate -s 20M lies/keys-1.json", "echo '<html>' > lies/keys-1.json", "rm lies/test-2.0.0.tar.zst", "truncate -s 4M lies/test-2.0.0.tar.zst",
         "tail -c 1000 rel/test-2.0.0.tar.zst > lies/test-2.0.0.tar.zst",
         "head -c $(stat -c %s rel/test-2.0.0.tar.zst) /dev/zero > lies/test-2.0.0.tar.zst",
     ])

@@ -37,9 +37,8 @@ enum TrustVerb {
         arguments: [directory], options: [product, root, release, timestamp, threshold, days, key], usesStore: false,
         examples: [
             .init(
-                "The first list:",
-                "moult trust keys --product org.example.app --root root.pub --release release.pub --timestamp online.pub -k root.key"
-            ),
+                "The first list:", "moult trust keys --product NAME --root root.pub --release rel.pub -k root.key"),
+            .init("Sign the feed with a key of its own:", "moult trust keys --timestamp online.pub -k root.key"),
             .init("Replace the release key:", "moult trust keys --release new.pub -k root.key"),
             .init("Renew the list for a year:", "moult trust keys -k root.key"),
             .init("Let stores have it:", "moult publish public --trust keys/keys-2.json -k new.key -k online.key"),
