@@ -71,6 +71,31 @@ import Testing
         #expect(kills > 6)
     }
 
+    /// Of a first feed with a list a reader finds nothing, or all of it.
+    @Test func `a kill while the first feed is published leaves none or a valid one`() throws {
+        try bench.must(
+            "moult trust keys -q --product org.example.test --root a.pub --release b.pub --timestamp c.pub -k a.key")
+        var kills = 0
+        for number in 1...40 {
+            try bench.must("rm -rf first new; moult init new --product org.example.test --key a.pub -q")
+            let ended = try bench.run(
+                """
+                strace -f -qq -o /dev/null -e trace=rename,renameat2 -e inject=rename,renameat2:signal=SIGKILL:when=\(number) \
+                moult publish first rel/test-1.0.0.json -q --trust keys/keys-1.json -k b.key -k c.key
+                """)
+            if try Files.facts(bench.path("first/feed.json")) != nil {
+                try bench.must("moult apply -q --store new --feed first/feed.json")
+            }
+            if ended.status == 0 { break }
+            kills += 1
+            try bench.must(
+                "moult publish first rel/test-1.0.0.json -q --trust keys/keys-1.json -k b.key -k c.key || moult publish first -q -k c.key"
+            )
+            try bench.must("moult apply -q --store new --feed first/feed.json")
+        }
+        #expect(kills > 6)
+    }
+
     @Test func `a key list of another product is refused`() throws {
         try bench.must("moult trust keys -q --product org.example.other --root a.pub --release b.pub -k a.key")
         #expect(

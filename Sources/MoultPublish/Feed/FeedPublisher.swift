@@ -50,15 +50,17 @@ package struct FeedPublisher {
         try signing.prove(feed: text, signatures.usual, named: Feed.fileName, at: options.now)
         let manifests = try releases.map { try $0.signatures(in: directory, by: signing) }
         let renewed = try next == nil ? [] : renewedSignatures(of: before?.feed.releases ?? [], by: signing)
-        // The feed after all that it names; then the key list under which it counts. So whoever reads meanwhile finds
-        // nothing that is refused later.
+        // The feed after everything that it names, and the new key list after the feed that it accepts: a reader finds
+        // nothing that its keys refuse. Only the first feed needs its list before it.
         var files: [String] = []
         for (release, signatures) in zip(releases, manifests) {
             files += try release.bring(into: directory, in: feed, signatures)
         }
         for (name, bytes) in renewed { try directory.write(name, bytes) }
+        let lists = next?.files ?? []
+        if before == nil { for (name, bytes) in lists { try directory.write(name, bytes) } }
         try directory.replace(text, before: before?.digest, signatures)
-        for (name, bytes) in next?.files ?? [] { try directory.write(name, bytes) }
+        if before != nil { for (name, bytes) in lists { try directory.write(name, bytes) } }
         if let next { files.append(KeyList.fileName(next.list.serial)) }
         for name in stale { try Files.remove(directory.file(name)) }
         return PublishReport(
