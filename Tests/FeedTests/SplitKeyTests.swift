@@ -166,6 +166,10 @@ import Testing
             "moult publish public --trust keys/keys-2.json -k online.key -k new.key -q; moult publish public --trust keys/keys-2.json -k online.key -q; false",
             status: 1)
         #expect(short == "")
+        // A threshold is lowered only by its name.
+        #expect(
+            try bench.refusal("moult trust keys --release new.pub -k root.key", status: 3)
+                == "moult: error: keys/keys-3.json: release.trusted must be 2 keys or more, as the threshold says\n")
         try bench.release("2.0.0", sequence: 2)
         #expect(
             try bench.refusal("moult publish public rel/test-2.0.0.json -k online.key -k release.key", status: 3)

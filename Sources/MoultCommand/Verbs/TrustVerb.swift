@@ -13,7 +13,7 @@ enum TrustVerb {
         "timestamp", value: .text("KEY"), repeats: true, "A key that signs the feed, and nothing else")
     static let threshold = Option(
         "threshold", value: .text("ROLE=N"), repeats: true,
-        "How many keys of a role must sign, such as release=2 (default 1)")
+        "How many keys of a role must sign, such as release=2 (default: as before, else 1)")
     static let days = Option("days", value: .number(in: 1...3650), "How many days the list is good (default 365)")
     static let key = Option(
         "key", letter: "k", value: .file(), repeats: true, "The secret root key that signs the list; may be repeated")

@@ -25,7 +25,7 @@ package struct FeedPublisher {
         let before = try directory.feed()
         try proveSigned(before != nil)
         let releases = try manifests.map { try SealedRelease($0, options: options) }
-        let list = try KeyDirectory(path: directory.path).newest(at: options.now)
+        let list = try KeyDirectory(path: directory.path).newest()
         guard let product = before?.feed.product ?? releases.first?.manifest.product else {
             throw refusal(
                 "there is no feed at \(directory.file(Feed.fileName))", "it begins with its first release",

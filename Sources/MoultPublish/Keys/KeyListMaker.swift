@@ -33,7 +33,7 @@ package struct KeyListMaker {
 
     package func make(in directory: String) throws -> Report {
         try Files.ensureDirectory(directory)
-        let before = try KeyDirectory(path: directory).newest(at: now)
+        let before = try KeyDirectory(path: directory).newest()
         guard let product = before?.product ?? product else {
             throw refusal(
                 "there is no key list in \(directory)", "the first one needs the name of the product",
@@ -78,7 +78,7 @@ package struct KeyListMaker {
         guard !entries.isEmpty else {
             throw refusal("the list has no \(name) key", "the first list names them", "Add --\(name) KEY.pub.")
         }
-        return TrustedKeys(entries, threshold: role.threshold ?? (role.keys.isEmpty ? before?.threshold ?? 1 : 1))
+        return TrustedKeys(entries, threshold: role.threshold ?? before?.threshold ?? 1)
     }
 
     private func missing(_ path: String, after before: KeyList?) throws -> String? {
