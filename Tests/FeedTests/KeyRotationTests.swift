@@ -55,13 +55,15 @@ import Testing
         try bench.must("cp -r public before; cp -r store known")
         var kills = 0
         for number in 1...40 {
-            try bench.must("rm -rf public store; cp -r before public; cp -r known store")
+            try bench.must("chmod -R u+w store; rm -rf public store; cp -r before public; cp -r known store")
             let ended = try bench.run(
                 """
                 strace -f -qq -o /dev/null -e trace=rename,renameat2 -e inject=rename,renameat2:signal=SIGKILL:when=\(number) \
                 moult publish public -q \(options)
                 """)
-            try bench.must("moult check -q; rm -rf new; moult init new --product org.example.test --key a.pub -q")
+            try bench.must(
+                "moult check -q; chmod -R u+w new; rm -rf new; moult init new --product org.example.test --key a.pub -q"
+            )
             try bench.must("moult apply -q --store new --feed public/feed.json")
             if ended.status == 0 { break }
             kills += 1
@@ -77,7 +79,8 @@ import Testing
             "moult trust keys -q --product org.example.test --root a.pub --release b.pub --timestamp c.pub -k a.key")
         var kills = 0
         for number in 1...40 {
-            try bench.must("rm -rf first new; moult init new --product org.example.test --key a.pub -q")
+            try bench.must(
+                "chmod -R u+w new; rm -rf first new; moult init new --product org.example.test --key a.pub -q")
             let ended = try bench.run(
                 """
                 strace -f -qq -o /dev/null -e trace=rename,renameat2 -e inject=rename,renameat2:signal=SIGKILL:when=\(number) \

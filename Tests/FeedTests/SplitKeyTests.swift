@@ -250,7 +250,8 @@ import Testing
     // MARK: from one key to several
 
     @Test func `a store that pins one key goes over to separate keys`() throws {
-        try bench.must("rm -r public store keys; moult publish public rel/test-1.0.0.json -q -k new.key")
+        try bench.must(
+            "chmod -R u+w store; rm -r public store keys; moult publish public rel/test-1.0.0.json -q -k new.key")
         try bench.must("moult init --product org.example.test --key new.pub --feed public/feed.json -q; moult apply -q")
         try bench.must(
             "moult trust keys -q --product org.example.test --root root.pub --release release.pub --timestamp online.pub -k root.key -k new.key"

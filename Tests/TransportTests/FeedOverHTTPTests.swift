@@ -209,7 +209,7 @@ import Testing
         try scratch.directory("lies")
         let liar = try WebServer(scratch.path("lies"))
         for lie in lies {
-            try must("rm -rf lies/* store; cp -r public/* lies; \(lie)")
+            try must("mkdir -p store; chmod -R u+w store; rm -rf lies/* store; cp -r public/* lies; \(lie)")
             try follow(liar.url("feed.json"))
             try must(
                 #"sed -i 's|"patience"|"mirrors": ["\#(server.url("feed.json"))"], "patience"|' store/moult.json"#)
