@@ -16,7 +16,7 @@ enum TrustVerb {
         "How many keys of a role must sign, such as release=2 (default: as before, else 1)")
     static let days = Option("days", value: .number(in: 1...3650), "How many days the list is good (default 365)")
     static let key = Option(
-        "key", letter: "k", value: .file(), repeats: true, "The secret root key that signs the list; may be repeated")
+        "key", letter: "k", value: .file(), repeats: true, "The secret root key that signs the list")
 
     static let command = Command(
         "trust", .publishers, "name the keys that stores trust: add, replace, revoke, renew",
@@ -37,7 +37,7 @@ enum TrustVerb {
         arguments: [directory], options: [product, root, release, timestamp, threshold, days, key], usesStore: false,
         examples: [
             .init(
-                "The first list:", "moult trust keys --product NAME --root root.pub --release rel.pub -k root.key"),
+                "The first list:", "moult trust keys --product APP --root root.pub --release rel.pub -k root.key"),
             .init("Sign the feed with a key of its own:", "moult trust keys --timestamp online.pub -k root.key"),
             .init("Replace the release key:", "moult trust keys --release new.pub -k root.key"),
             .init("Renew the list for a year:", "moult trust keys -k root.key"),
