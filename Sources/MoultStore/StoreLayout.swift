@@ -21,6 +21,8 @@ package struct StoreLayout: Sendable, Equatable {
     package var downloads: String { "\(hidden)/downloads" }
     /// What was seen of the feed: the feed itself, what proves it, and how new it was.
     package var feed: String { "\(hidden)/feed" }
+    /// The key lists that have taken the place of the pinned keys, with their signatures.
+    package var keys: String { "\(hidden)/keys" }
     package var quarantine: String { "\(hidden)/quarantine" }
     package var history: String { "\(hidden)/history.jsonl" }
     package var lock: String { "\(hidden)/lock" }
@@ -35,7 +37,7 @@ package struct StoreLayout: Sendable, Equatable {
     /// Everything that moult itself puts into its directory.
     package var own: [String] {
         [
-            current, generations, transactions, downloads, feed, quarantine, history, lock, links, checks, holds,
+            current, generations, transactions, downloads, feed, keys, quarantine, history, lock, links, checks, holds,
             trustedSteps,
         ]
     }

@@ -47,6 +47,73 @@ import Testing
         #expect(try bench.refusal("moult apply", status: 3).contains("trusted is \(try bench.id("a"))\n"))
     }
 
+    /// Killed at each rename, with the old keys or the new ones in place: who reads then finds a feed that its keys prove.
+    @Test(arguments: ["--trust b.pub -k a.key -k b.key", "--trust keys/keys-1.json -k a.key -k b.key -k c.key"])
+    func `a kill while keys change leaves a feed that stores take`(options: String) throws {
+        try bench.must(
+            "moult trust keys -q --product org.example.test --root a.pub --release b.pub --timestamp c.pub -k a.key")
+        try bench.must("cp -r public before; cp -r store known")
+        var kills = 0
+        for number in 1...40 {
+            try bench.must("chmod -R u+w store; rm -rf public store; cp -r before public; cp -r known store")
+            let ended = try bench.run(
+                """
+                strace -f -qq -o /dev/null -e trace=rename,renameat2 -e inject=rename,renameat2:signal=SIGKILL:when=\(number) \
+                moult publish public -q \(options)
+                """)
+            try bench.must(
+                "moult check -q; chmod -R u+w new; rm -rf new; moult init new --product org.example.test --key a.pub -q"
+            )
+            try bench.must("moult apply -q --store new --feed public/feed.json")
+            if ended.status == 0 { break }
+            kills += 1
+            // The same command again ends it.
+            try bench.must("moult publish public -q \(options); moult check -q")
+        }
+        #expect(kills > 6)
+    }
+
+    /// Of a first feed with a list a reader finds nothing, or all of it.
+    @Test func `a kill while the first feed is published leaves none or a valid one`() throws {
+        try bench.must(
+            "moult trust keys -q --product org.example.test --root a.pub --release b.pub --timestamp c.pub -k a.key")
+        var kills = 0
+        for number in 1...40 {
+            try bench.must(
+                "chmod -R u+w new; rm -rf first new; moult init new --product org.example.test --key a.pub -q")
+            let ended = try bench.run(
+                """
+                strace -f -qq -o /dev/null -e trace=rename,renameat2 -e inject=rename,renameat2:signal=SIGKILL:when=\(number) \
+                moult publish first rel/test-1.0.0.json -q --trust keys/keys-1.json -k b.key -k c.key
+                """)
+            if try Files.facts(bench.path("first/feed.json")) != nil {
+                try bench.must("moult apply -q --store new --feed first/feed.json")
+            }
+            if ended.status == 0 { break }
+            kills += 1
+            try bench.must(
+                "moult publish first rel/test-1.0.0.json -q --trust keys/keys-1.json -k b.key -k c.key || moult publish first -q -k c.key"
+            )
+            try bench.must("moult apply -q --store new --feed first/feed.json")
+        }
+        #expect(kills > 6)
+    }
+
+    @Test func `a key list of another product is refused`() throws {
+        try bench.must("moult trust keys -q --product org.example.other --root a.pub --release b.pub -k a.key")
+        #expect(
+            try bench.refusal("moult publish public --trust keys/keys-1.json -k a.key -k b.key", status: 3)
+                == "moult: error: keys/keys-1.json is a key list of org.example.other: the feed is that of org.example.test\n"
+                + "  Name the key list of that product.\n")
+        try bench.must(
+            "cp keys/keys-1.json* public; moult publish other -q rel/test-1.0.0.json -k a.key; cp other/feed.json* public"
+        )
+        #expect(
+            try bench.refusal("moult check --allow-downgrade", status: 3)
+                == "moult: error: keys-1.json is key list 1 of org.example.other: key list 1 of org.example.test belongs there\n"
+                + "  Tell the publisher.\n")
+    }
+
     @Test func `manifests beside the store follow the same keys`() throws {
         try bench.must("moult publish public -q -k a.key -k b.key --trust b.pub; moult apply -q")
         try bench.release("2.0.0", sequence: 2)

@@ -63,8 +63,16 @@ import Testing
         _ = try mutate(key.file(password: nil)) { bytes in
             _ = try SecretKey(file: bytes, named: "s") { throw MoultError(.json, what: "no password") }
         }
-        let list = KeyList(product: "org.example.x", serial: 1, keys: TrustedKeys([.init(key: key.publicKey)]))
-        _ = try mutate(Array(list.json.pretty.utf8)) { _ = try KeyList(parsing: $0, source: "k") }
+        let keys = TrustedKeys([.init(key: key.publicKey)])
+        let roles = KeyRoles(root: keys, release: keys, timestamp: keys, expires: Timestamp(seconds: 1_800_000_000))
+        for list in [
+            KeyList(product: "org.example.x", serial: 1, keys: keys),
+            KeyList(product: "org.example.x", serial: 1, roles: roles),
+        ] {
+            let bytes = Array(list.json.pretty.utf8)
+            #expect(try KeyList(parsing: bytes, source: "k") == list)
+            _ = try mutate(bytes) { _ = try KeyList(parsing: $0, source: "k") }
+        }
     }
 
     @Test func `versions and ranges`() throws {

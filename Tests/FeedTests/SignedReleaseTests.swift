@@ -125,6 +125,17 @@ import Testing
         #expect(try bench.must("minisign -V -Q -p a.pub -m rel/test-1.0.0.json") == "release 1\n")
     }
 
+    @Test(arguments: ["sign rel/test-1.0.0.json -k", "publish public rel/test-1.0.0.json -k"])
+    func `a secret key that others may read is named`(line: String) throws {
+        try bench.must("chmod 644 a.key")
+        let ended = try bench.run("moult \(line) a.key -q")
+        #expect(ended.status == 0)
+        #expect(
+            ended.errors == "moult: warning: other users may read the secret key a.key. Protect it: chmod 600 a.key\n")
+        try bench.must("chmod 640 a.key; rm -rf public")
+        #expect(try bench.run("moult \(line) a.key -q").errors == "")
+    }
+
     @Test func `keygen never overwrites`() throws {
         let before = try bench.must("cat a.key a.pub")
         #expect(

@@ -163,13 +163,4 @@ import Testing
         #expect(ended.output.contains(#""kind":"secrets""#), "\(ended.output)")
         try must("chmod 600 store/moult.json && moult doctor -q")
     }
-
-    @Test func `a secret key that other users can use is used with a warning`() throws {
-        let sign = "rm -f rel/*.minisig && moult sign -q rel/test-1.0.0.json -k a.key"
-        #expect(try run(sign).errors == "")
-        try must("chmod 640 a.key")
-        #expect(
-            try run(sign).errors
-                == "moult: warning: other users can use the secret key a.key. Change that: chmod 600 a.key\n")
-    }
 }

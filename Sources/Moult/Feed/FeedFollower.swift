@@ -85,6 +85,16 @@ struct FeedFollower {
         .choose()
     }
 
+    /// The present feed; keeps key lists, so that what they revoke is never trusted again.
+    func ask() throws -> FeedReader.Current {
+        try reader.ask { chain in
+            do { try chain.keep() } catch {
+                // A user who may only read the store asks all the same.
+                if !Files.isDenied(error) { throw error }
+            }
+        }
+    }
+
     /// Keeps what was proven, so that nothing older is believed later and an unchanged feed costs one question.
     func remember(_ current: FeedReader.Current) throws {
         if current.files.isEmpty { return }
@@ -112,23 +122,39 @@ struct FeedFollower {
             guard case .file(let path) = current.place.beside(name) else { return true }
             return try Files.factsThroughLinks(path) != nil
         }
-        return try incoming(
-            release.manifest,
-            Plan.Origin(
-                feed: current.place.address, serial: current.feed.serial, manifest: release.manifest.name,
-                size: release.manifest.size, sha256: release.manifest.sha256, then: then, notes: notes),
-            current.place, current.provenance, patches: Set(patches))
+        let origin = Plan.Origin(
+            feed: current.place.address, serial: current.feed.serial, manifest: release.manifest.name,
+            size: release.manifest.size, sha256: release.manifest.sha256, then: then, notes: notes)
+        return try incoming(release.manifest, origin, current.place, patches: Set(patches)) { bytes, place in
+            let provenance = try proveOwn(bytes, at: place, current)
+            try release.proveSame(as: Manifest(parsing: bytes, as: .sealed, source: place.description), place)
+            return provenance
+        }
+    }
+
+    /// What stands for a manifest: its own signatures where the keys of feeds may not release, else the feed's.
+    private func proveOwn(
+        _ bytes: [UInt8], at place: Location, _ current: FeedReader.Current
+    ) throws -> Provenance {
+        guard let keys = current.keys, keys.roles.isSplit else { return current.provenance }
+        return .signed(
+            try keys.prove(bytes, named: place.name, by: keys.roles.release) { name in
+                switch try transport.read(place.beside(name), limit: Provenance.largestSignature) {
+                case .bytes(let bytes, _): bytes
+                case .nothing, .unchanged: nil
+                }
+            })
     }
 
     /// The release that a saved plan names, by its digest.
     func incoming(_ origin: Plan.Origin, patches: [Plan.PatchFile]) throws -> Planner.Incoming {
         let file = Feed.File(name: origin.manifest, size: origin.size, sha256: origin.sha256)
-        return try incoming(file, origin, places[0], .planned, patches: Set(patches.map(\.file)))
+        return try incoming(file, origin, places[0], patches: Set(patches.map(\.file))) { _, _ in .planned }
     }
 
     private func incoming(
-        _ file: Feed.File, _ origin: Plan.Origin, _ feed: Location, _ provenance: Provenance,
-        patches: Set<String>
+        _ file: Feed.File, _ origin: Plan.Origin, _ feed: Location, patches: Set<String>,
+        prove: ([UInt8], Location) throws -> Provenance
     ) throws -> Planner.Incoming {
         var faults: [MoultError] = []
         let places = [feed] + places.filter { $0 != feed }
@@ -139,8 +165,8 @@ struct FeedFollower {
                 var path: String?
                 if case .file(let name) = manifest { path = name }
                 return Planner.Incoming(
-                    bytes: bytes, name: manifest.description, path: path, provenance: provenance, origin: origin,
-                    patches: patches)
+                    bytes: bytes, name: manifest.description, path: path, provenance: try prove(bytes, manifest),
+                    origin: origin, patches: patches)
             } catch let error as MoultError {
                 if error.code == .interrupted { throw error }
                 faults.append(error)
@@ -191,11 +217,41 @@ struct FeedFollower {
     func signatures(
         of release: Feed.Release, _ current: FeedReader.Current
     ) throws -> [(name: String, bytes: [UInt8])] {
-        let names = settings.keys?.signatureNames(of: release.manifest.name) ?? ["\(release.manifest.name).minisig"]
+        let names =
+            current.keys?.roles.release.signatureNames(of: release.manifest.name) ?? [
+                "\(release.manifest.name).minisig"
+            ]
         return try names.compactMap { name in
             let answer = try transport.read(current.place.beside(name), limit: Provenance.largestSignature)
             guard case .bytes(let bytes, _) = answer else { return nil }
             return (name, bytes)
         }
+    }
+}
+
+extension Feed.Release {
+    /// What a feed says of a release must be what its manifest says: the keys of feeds cannot change a release.
+    fileprivate func proveSame(as manifest: Manifest, _ place: Location) throws {
+        let differs: (String, String, String)? =
+            if version != manifest.version {
+                ("version", "\(version)", "\(manifest.version)")
+            } else if sequence != manifest.sequence {
+                ("sequence", "\(sequence)", "\(manifest.sequence)")
+            } else if requires != manifest.requires {
+                ("requires", requires.words, manifest.requires.words)
+            } else { nil }
+        guard let (field, own, other) = differs else { return }
+        throw MoultError(
+            .distrusted, .refused, what: "\(place) is not the release that the feed names",
+            why: "\(field) is \(other) in the manifest and \(own) in the feed", now: "Tell the publisher.")
+    }
+}
+
+extension Manifest.Requires {
+    fileprivate var words: String {
+        let parts = [("app", app), ("moult", moult), ("from", from)].compactMap { name, range in
+            range.map { "\(name) \($0)" }
+        }
+        return parts.isEmpty ? "nothing" : parts.joined(separator: ", ")
     }
 }

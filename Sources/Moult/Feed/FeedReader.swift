@@ -8,8 +8,6 @@ internal import MoultTrust
 package import StepKit
 
 extension MoultError.Code {
-    /// A feed that must not be believed: of another product, older than one seen before, or past its time.
-    package static let distrusted = Self(261)
     /// The store follows no feed.
     package static let noFeed = Self(262)
 }
@@ -32,18 +30,23 @@ struct FeedReader {
         let feed: Feed
         let place: Location
         let provenance: Provenance
+        /// The keys that count now; nil if the store trusts none.
+        let keys: KeyChain?
         let seen: ReplayGuard
         /// What shall be kept: the feed and the files that prove it; nothing if it is kept already.
         var files: [(name: String, bytes: [UInt8])] = []
     }
 
     /// The feed from the first place that has one to believe.
-    func ask() throws -> Current {
+    ///
+    /// `keep` gets new key lists as soon as they are proven, whatever becomes of the feed: what they revoke must not be
+    /// trusted again.
+    func ask(keep: (KeyChain) throws -> Void = { _ in }) throws -> Current {
         var faults: [MoultError] = []
         for (index, place) in places.enumerated() {
             var reader = self
             reader.transport = transport.share(of: places.count - index)
-            do { return try reader.ask(place) } catch let error as MoultError {
+            do { return try reader.ask(place, keep) } catch let error as MoultError {
                 if error.code == .interrupted { throw error }
                 faults.append(error)
             }
@@ -53,32 +56,47 @@ struct FeedReader {
             ?? MoultError(.noFeed, .refused, what: "no feed is named")
     }
 
-    private func ask(_ place: Location) throws -> Current {
+    private func ask(_ place: Location, _ keep: (KeyChain) throws -> Void) throws -> Current {
         if settings.keys == nil, place.isWeb, !allowUnsigned { throw unsigned(place) }
         var seen = try ReplayGuard.read(layout)
         let kept = try keptFeed(seen, of: place)
-        switch try transport.read(place, limit: Feed.largest, unless: kept == nil ? nil : seen.tag) {
+        var chain = try settings.keys.map { try KeyChain(pinned: $0, product: settings.product, in: layout) }
+        guard var (bytes, tag) = try read(place, unless: kept == nil ? nil : seen.tag) else {
+            try chain?.proveCurrent(at: now)
+            let provenance = try prove(kept ?? [], named: "\(layout.feed)/\(Feed.fileName)", chain) {
+                try Files.read($0, limit: Provenance.largestSignature)
+            }
+            return Current(
+                feed: try believe(kept ?? [], place, seen, chain), place: place, provenance: provenance,
+                keys: chain, seen: seen)
+        }
+        let known = chain?.serial
+        try chain?.advance(now: now) { try fetch($0, $1, beside: place) }
+        if let chain {
+            try keep(chain)
+            // A publisher replaces the feed before it adds a key list: the one that was read may be from before.
+            if chain.serial != known, let again = try read(place, unless: nil) { (bytes, tag) = again }
+            try chain.proveCurrent(at: now)
+        }
+        var files: [(name: String, bytes: [UInt8])] = []
+        let provenance = try prove(bytes, at: place, chain) { files.append(($0, $1)) }
+        let feed = try believe(bytes, place, seen, chain)
+        (seen.serial, seen.url, seen.tag) = (feed.serial, place.description, tag)
+        (seen.keyList, seen.sha256) = (chain?.serial, try SHA256.digest(of: bytes).hex)
+        return Current(
+            feed: feed, place: place, provenance: provenance, keys: chain, seen: seen,
+            files: files + [(Feed.fileName, bytes)])
+    }
+
+    /// The feed's bytes and what the server calls them; nil if they are those of the tag.
+    private func read(_ place: Location, unless tag: String?) throws -> (bytes: [UInt8], tag: String?)? {
+        switch try transport.read(place, limit: Feed.largest, unless: tag) {
         case .nothing:
             throw MoultError(
                 .notThere, what: "there is no feed at \(place)", why: "nothing is there",
                 now: "Look at \"feed\" in \(layout.settings).")
-        case .unchanged:
-            let provenance = try prove(kept ?? [], named: "\(layout.feed)/\(Feed.fileName)", keptKeys()) {
-                try Files.read($0, limit: Provenance.largestSignature)
-            }
-            return Current(
-                feed: try believe(kept ?? [], place, seen), place: place, provenance: provenance, seen: seen)
-        case .bytes(let bytes, let tag):
-            var files: [(name: String, bytes: [UInt8])] = []
-            var chain = try settings.keys.map { try KeyChain(pinned: $0, product: settings.product, in: layout) }
-            try chain?.advance(now: now) { try fetch($0, $1, beside: place) }
-            let provenance = try prove(bytes, at: place, chain?.keys) { files.append(($0, $1)) }
-            let feed = try believe(bytes, place, seen)
-            (seen.serial, seen.url, seen.tag) = (feed.serial, place.description, tag)
-            seen.sha256 = try SHA256.digest(of: bytes).hex
-            files += chain?.new ?? []
-            return Current(
-                feed: feed, place: place, provenance: provenance, seen: seen, files: files + [(Feed.fileName, bytes)])
+        case .unchanged: return nil
+        case .bytes(let bytes, let tag): return (bytes, tag)
         }
     }
 
@@ -91,10 +109,6 @@ struct FeedReader {
         return bytes
     }
 
-    private func keptKeys() throws -> TrustedKeys? {
-        try settings.keys.map { try KeyChain(pinned: $0, product: settings.product, in: layout).keys }
-    }
-
     private func fetch(_ name: String, _ limit: Int, beside place: Location) throws -> [UInt8]? {
         switch try transport.read(place.beside(name), limit: limit) {
         case .bytes(let bytes, _): bytes
@@ -105,7 +119,7 @@ struct FeedReader {
     // MARK: proof
 
     private func prove(
-        _ bytes: [UInt8], at place: Location, _ keys: TrustedKeys?, keep: (String, [UInt8]) -> Void
+        _ bytes: [UInt8], at place: Location, _ keys: KeyChain?, keep: (String, [UInt8]) -> Void
     ) throws -> Provenance {
         func attempt(_ name: String) throws -> Provenance {
             var found: [(String, [UInt8])] = []
@@ -127,20 +141,31 @@ struct FeedReader {
     }
 
     private func prove(
-        _ bytes: [UInt8], named name: String, _ keys: TrustedKeys?, find: (String) throws -> [UInt8]?
+        _ bytes: [UInt8], named name: String, _ keys: KeyChain?, find: (String) throws -> [UInt8]?
     ) throws -> Provenance {
         guard let keys else { return .unsigned }
-        return .signed(try keys.prove(bytes, named: name, at: now, find: find))
+        return .signed(try keys.prove(bytes, named: name, by: keys.roles.feed, at: now, find: find))
     }
 
     /// What a signature does not prove: that it is for this store, and that it is the present one.
-    private func believe(_ bytes: [UInt8], _ place: Location, _ seen: ReplayGuard) throws -> Feed {
+    private func believe(
+        _ bytes: [UInt8], _ place: Location, _ seen: ReplayGuard, _ chain: KeyChain?
+    ) throws -> Feed {
         let feed = try Feed(parsing: bytes, source: place.description)
         guard feed.product == settings.product else {
             throw distrust(
                 "\(place) is the feed of \(feed.product)", "the store \(layout.root) holds \(settings.product)",
                 "Name the feed of that product in \(layout.settings).")
         }
+        let list = chain?.serial ?? 0
+        if let made = feed.keyList, made < list {
+            throw distrust(
+                "\(place) was made under key list \(made), which key list \(list) has replaced", nil,
+                "Somebody may hold back a newer one: ask the publisher, or name another mirror.")
+        }
+        // A newer key list lets serials begin again: a stolen key cannot use them up for ever.
+        var seen = seen
+        if list > seen.keyList ?? list { (seen.serial, seen.sha256) = (0, nil) }
         if feed.serial < seen.serial, !allowOlder {
             throw distrust(
                 "\(place) is older than a feed seen before",
@@ -153,6 +178,14 @@ struct FeedReader {
                 "\(place) is another feed than the one seen before",
                 "both have serial \(feed.serial), which stands for one feed only", "Tell the publisher.")
         }
+        guard feed.serial - seen.serial <= Feed.serialRange else {
+            throw distrust(
+                "\(place) has serial \(feed.serial)",
+                seen.serial == 0
+                    ? "this store has seen no feed, and the first serial may be at most \(Feed.serialRange)"
+                    : "the last serial was \(seen.serial), and the next may be at most \(Feed.serialRange) higher",
+                "If the publisher did this, a new key list resets the serial: moult help keys")
+        }
         guard now <= feed.expires else {
             throw distrust(
                 "\(place) says nothing any more", "it was good until \(feed.expires)",
@@ -161,7 +194,7 @@ struct FeedReader {
         return feed
     }
 
-    private func distrust(_ what: String, _ why: String, _ now: String) -> MoultError {
+    private func distrust(_ what: String, _ why: String?, _ now: String) -> MoultError {
         MoultError(.distrusted, .refused, what: what, why: why, now: now)
     }
 

@@ -13,7 +13,7 @@ extension Orchestrator {
         let follower = try follower(request, snapshot())
         let lock = try Downloads(layout).lock(wait: wait, stop: watcher.stopIfAsked)
         defer { withExtendedLifetime(lock) {} }
-        let current = try follower.reader.ask()
+        let current = try follower.ask()
         try follower.remember(current)
         guard let release = current.feed.release(version) else {
             let last = current.feed.releases.suffix(5).map(\.version.description).joined(separator: ", ")
@@ -39,9 +39,13 @@ extension Orchestrator {
         for (name, bytes) in try follower.signatures(of: release, current) { try put(name, bytes) }
         try put(release.manifest.name, incoming.bytes)
         // What was kept of the feed proves it; the feed itself comes last.
-        let kept = try Files.list(layout.feed).filter { $0.hasSuffix(".minisig") || $0.hasPrefix("keys-") }
-        for name in kept + [Feed.fileName] {
-            if let bytes = try Files.read("\(layout.feed)/\(name)", limit: Feed.largest) { try put(name, bytes) }
+        let signatures = try Files.list(layout.feed).filter { $0.hasPrefix(Feed.fileName) && $0.hasSuffix(".minisig") }
+        for (directory, names) in [
+            (layout.keys, try Files.list(layout.keys)), (layout.feed, signatures + [Feed.fileName]),
+        ] {
+            for name in names where !name.hasSuffix(".new") {
+                if let bytes = try Files.read("\(directory)/\(name)", limit: Feed.largest) { try put(name, bytes) }
+            }
         }
         return files
     }

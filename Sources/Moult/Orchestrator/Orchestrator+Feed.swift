@@ -24,7 +24,7 @@ extension Orchestrator {
     package func check(_ request: FeedRequest) throws -> FeedLook {
         let store = snapshot()
         let follower = try follower(request, store)
-        let current = try follower.reader.ask()
+        let current = try follower.ask()
         do {
             // Somebody who fetches just now writes it down, too.
             if let lock = try FileLock.take("\(layout.downloads)/lock", .exclusive) {
@@ -60,7 +60,7 @@ extension Orchestrator {
         let downloads = Downloads(layout)
         let lock = try downloads.lock(wait: wait, stop: watcher.stopIfAsked)
         defer { withExtendedLifetime(lock) {} }
-        let current = try follower.reader.ask()
+        let current = try follower.ask()
         follower.prefer(current.place)
         try follower.remember(current)
         var store = asked

@@ -41,6 +41,8 @@ package struct Status: Sendable {
     /// The feed that is followed, and the keys that were pinned.
     package let feed: String?
     package let trusted: [String]
+    /// The key list that has replaced the pinned keys.
+    package let keyList: KeyListFacts?
     package let current: Kept?
     package let since: Timestamp?
     /// When the installed release was made, and until when it is good, as its publisher said.
@@ -70,6 +72,11 @@ package struct Status: Sendable {
         holds = try store.holds
         feed = settings.feed?.url.description
         trusted = settings.keys?.entries.map(\.key.id.description) ?? []
+        do { keyList = try KeyListFacts(settings, layout) } catch {
+            // A user who may not read the lists gets the rest all the same.
+            if !Files.isDenied(error) { throw error }
+            keyList = nil
+        }
         let installed = try store.installed
         generations = try Generation.names(layout).map { try Self.kept($0, installed, store) }
         current = generations.first(where: \.isCurrent)
@@ -131,5 +138,29 @@ package struct Status: Sendable {
             case .damaged(let why): return file(.changed, "it \(why)")
             }
         }
+    }
+}
+
+/// The key list that counts in a store.
+package struct KeyListFacts: Sendable {
+    package let name: String
+    package let expires: Timestamp?
+
+    /// A list that expires earlier than this needs the publisher's attention.
+    private static let early = 30 * 86_400
+
+    /// Nil as long as the pinned keys count. Without a list nothing is verified, which keeps `status` fast.
+    init?(_ settings: Settings, _ layout: StoreLayout) throws {
+        guard let pinned = settings.keys, try !Files.list(layout.keys).isEmpty else { return nil }
+        let chain = try KeyChain(pinned: pinned, product: settings.product, in: layout)
+        guard chain.serial > 0 else { return nil }
+        (name, expires) = (KeyList.fileName(chain.serial), chain.roles.expires)
+    }
+
+    /// What an operator should know in time.
+    package func warning(at now: Timestamp = .now) -> String? {
+        guard let expires, expires.seconds - now.seconds < Self.early else { return nil }
+        return expires < now
+            ? "the key list \(name) expired at \(expires)" : "the key list \(name) expires at \(expires)"
     }
 }

@@ -29,7 +29,10 @@ package struct BundleReader {
     }
 
     /// Decodes everything once; pieces come in any order and on several threads at a time.
-    package func read(threads: Int, onPiece: @Sendable (Piece) throws -> Void) throws {
+    package func read(
+        threads: Int, onHeader: @Sendable (_ frame: Int, UnsafeRawBufferPointer) throws -> Void = { _, _ in },
+        onPiece: @Sendable (Piece) throws -> Void
+    ) throws {
         let (layout, path) = (layout, path)
         try frames.read(threads: threads) { index, _, bytes in
             switch layout.parts[index] {
@@ -39,6 +42,7 @@ package struct BundleReader {
                         throw ArchiveRefusal(.archiveFrames, "its tar headers are not those of the declared members")
                     }
                 }
+                try onHeader(index, bytes)
             case .content(let member, let offset, _):
                 try onPiece(Piece(frame: index, member: member, offset: offset, bytes: bytes))
             }

@@ -27,6 +27,7 @@ extension Command {
         KeygenVerb.command,
         SignVerb.command,
         PublishVerb.command,
+        TrustVerb.command,
         StepsVerb.command,
         InspectVerb.command,
         DiffVerb.command,

@@ -8,13 +8,17 @@ enum Keys {
     private static let limit = 1 << 14
 
     /// A secret key file of ours or minisign's; asks for its password if it has one.
-    static func secret(_ path: String, for call: Call) throws -> SecretKey {
+    fileprivate static func secret(_ path: String) throws -> SecretKey {
         guard let bytes = try Files.read(path, limit: limit) else { throw missing("secret key", path) }
-        if let facts = try Files.factsThroughLinks(path), facts.kind == .file, facts.mode & 0o077 != 0 {
-            let command = shellLine(["chmod", "600", path])
-            call.output.warn("other users can use the secret key \(path). Change that: \(command)")
-        }
         return try SecretKey(file: bytes, named: path) { try Password.ask("Password of \(path): ") }
+    }
+
+    /// The command that keeps other users from a secret key; nil if they cannot read or change it. A group may be meant to read it.
+    fileprivate static func protection(of path: String) throws -> String? {
+        guard let facts = try Files.factsThroughLinks(path), facts.kind == .file, facts.mode & 0o027 != 0 else {
+            return nil
+        }
+        return shellLine(["chmod", "600", path])
     }
 
     /// A public key: the file's path, or the line in it.
@@ -28,5 +32,16 @@ enum Keys {
         MoultError(
             .minisignForm, what: "there is no \(kind) at \(path)", why: "no such file",
             now: "Make a pair of keys with: moult keygen")
+    }
+}
+
+extension Call {
+    /// A secret key that the command line names, with a warning if other users can read it.
+    func secretKey(_ path: String) throws -> SecretKey {
+        let key = try Keys.secret(path)
+        if let command = try Keys.protection(of: path) {
+            output.warn("other users may read the secret key \(path). Protect it: \(command)")
+        }
+        return key
     }
 }

@@ -15,6 +15,9 @@ extension StatusReport {
             "created": .optional(status.created?.description), "expires": .optional(status.expires?.description),
             "hold": status.holds.foremost?.json, "holds": status.holds.json,
             "feed": .optional(status.feed), "known": status.known?.json,
+            "keyList": status.keyList.map {
+                .compact(["name": .string($0.name), "expires": .optional($0.expires?.description)])
+            },
             "trusted": status.trusted.isEmpty ? nil : .array(status.trusted.map { .string($0) }),
             "unfinished": .array(status.unfinished.updates.map { .string($0) }),
             "workers": .array(status.unfinished.workers.map { .size(Int($0.pid)) }),

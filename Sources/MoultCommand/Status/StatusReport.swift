@@ -46,6 +46,10 @@ struct StatusReport: Report {
             table.row("known", "serial \(known.serial)\(made), good until \(known.expires.text(for: terminal))")
         }
         if !status.trusted.isEmpty { table.row("trusts", "\(status.trusted.joined(separator: ", "))") }
+        if let list = status.keyList {
+            let until = list.expires.map { ", good until \($0.text(for: terminal))" } ?? ""
+            table.row("keys", "\(list.name)\(until)")
+        }
         if let since = status.since { table.row("since", "\(since.text(for: terminal))") }
         if let created = status.created { table.row("made", "\(created.text(for: terminal))") }
         if let expires = status.expires { table.row("good until", "\(expires.text(for: terminal))") }

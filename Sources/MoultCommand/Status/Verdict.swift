@@ -48,6 +48,7 @@ struct Verdict {
         if let known = status.known, known.isOver(at: now) {
             warning.append("the feed was good until \(known.expires)")
         }
+        if let text = status.keyList?.warning(at: now) { warning.append(text) }
         if let expires = status.expires, expires < now { warning.append("the release was good until \(expires)") }
         if status.waitsForReaders { warning += status.laggards.map(\.text) }
         findings =

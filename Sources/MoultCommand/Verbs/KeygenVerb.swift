@@ -9,6 +9,8 @@ enum KeygenVerb {
     static let noPassword = Option(
         "no-password", "Leave the secret key unprotected, for machines that sign on their own")
 
+    static let root = Option("root", "Make a root key, which signs key lists only and stays offline")
+
     static let command = Command(
         "keygen", .publishers, "make a pair of keys: one to sign releases with, one to give away",
         discussion: [
@@ -19,9 +21,10 @@ enum KeygenVerb {
             """,
             "Who has the secret key can publish in your name: keep it off the server that serves the releases.",
         ],
-        arguments: [name], options: [noPassword], usesStore: false,
+        arguments: [name], options: [noPassword, root], usesStore: false,
         examples: [
             .init("Make release.key and release.pub:", "moult keygen release"),
+            .init("Make a root key:", "moult keygen --root root"),
             .init(
                 "Let a store take only what this key signed:", "moult init --product org.example.app --key release.pub"),
         ],
@@ -39,7 +42,7 @@ enum KeygenVerb {
         let password = call.has(noPassword) ? nil : try Password.choose()
         let key = try SecretKey.generate()
         try write([(secret, key.file(password: password), 0o600), (open, key.publicKey.file, 0o644)])
-        call.output.print(KeyReport(secret: secret, open: open, key: key.publicKey))
+        call.output.print(KeyReport(secret: secret, open: open, key: key.publicKey, isRoot: call.has(root)))
         return .done
     }
 
@@ -65,8 +68,15 @@ private struct KeyReport: Report {
     let secret: String
     let open: String
     let key: PublicKey
+    let isRoot: Bool
 
     func write(to page: inout Page) {
+        if isRoot {
+            page.line("\("+", .added) \(secret)  secret: sign key lists with it, and keep it offline")
+            page.line("\("+", .added) \(open)  to give away: root key \(key.id.description)")
+            let words = ["moult", "trust", "keys", "--product", "NAME", "--root", open, "--release", "RELEASE.pub"]
+            return page.line("name the release key with: \(shellLine(words + ["--key", secret]), .heading)")
+        }
         page.line("\("+", .added) \(secret)  secret: sign releases with it")
         page.line("\("+", .added) \(open)  to give away: key \(key.id.description)")
         page.line("trust it in a store with: \("moult init --key \(key.base64)", .heading)")

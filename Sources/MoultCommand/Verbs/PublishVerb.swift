@@ -24,14 +24,14 @@ enum PublishVerb {
     static let reason = Option("reason", value: .text("TEXT"), "Why it is withdrawn; whoever has it will read it")
     static let trust = Option(
         "trust", value: .text("KEY"), repeats: true,
-        "From now on stores shall trust this key instead of the present ones; may be given more than once")
+        "The keys that stores trust from now on: a list of moult trust, or public keys, each with --trust")
     static let threshold = Option(
         "threshold", value: .number(in: 1...16), "How many of the new keys must sign, 1 if not said")
     static let patches = Option(
         "patches", value: .number("N", in: 0...50),
         "Keep patches from the last N releases before the newest one, 3 if not said")
     static let serial = Option(
-        "serial", value: .number(in: 1...Int.max), "The feed's serial, one more than the last if not said")
+        "serial", value: .number(in: 1...Feed.highestSerial), "The feed's serial, one more than the last if not said")
 
     static let command = Command(
         "publish", .publishers, "add releases to a feed that stores follow",
@@ -43,7 +43,8 @@ enum PublishVerb {
             """,
             """
             A version that was published is never replaced. To change keys, name the old key and the new one with \
-            --key, and the new public key with --trust: stores that trust the old one then trust the new one.
+            --key, and the new public key with --trust: stores that trust the old one then trust the new one. Where \
+            releases and feed have different keys, --trust names the list that moult trust made (moult help keys).
             """,
         ],
         arguments: [directory, manifests],
@@ -63,7 +64,7 @@ enum PublishVerb {
 
     static func run(_ call: Call) throws -> ExitCode {
         var options = PublishOptions()
-        options.keys = try call.values(key).map { try Keys.secret($0, for: call) }
+        options.keys = try call.values(key).map { try call.secretKey($0) }
         options.days = call.number(days) ?? options.days
         options.channel = call.value(channel) ?? options.channel
         options.patches = call.number(patches) ?? options.patches
@@ -90,7 +91,9 @@ enum PublishVerb {
         } else if call.has(rollout), call.values(manifests).isEmpty {
             throw call.wrongUsage("--rollout needs a MANIFEST or --release VERSION", why: "it is a release's share")
         }
-        if call.has(trust) {
+        if let list = call.values(trust).first, call.values(trust).count == 1, list.hasSuffix(".json") {
+            changes.append(.keyList(list))
+        } else if call.has(trust) {
             changes.append(
                 .trust(try call.values(trust).map { try Keys.public($0) }, threshold: call.number(threshold) ?? 1))
         }

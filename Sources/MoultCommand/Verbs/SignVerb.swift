@@ -33,7 +33,7 @@ enum SignVerb {
         for path in paths where try Files.factsThroughLinks(path)?.kind != .file {
             throw MoultError(.system, what: "cannot sign \(path)", why: "no such file")
         }
-        let secret = try Keys.secret(keyPath, for: call)
+        let secret = try call.secretKey(keyPath)
         let made = try paths.map { try SignatureFile(of: $0).sign(with: secret, comment: call.value(comment)) }
         call.output.print(SignReport(signatures: made, key: secret.publicKey.id.description))
         return .done

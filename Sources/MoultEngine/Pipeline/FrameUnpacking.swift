@@ -8,10 +8,14 @@ internal import Synchronization
 
 /// Unpacks a bundle of ours on every core: each frame is decoded, proven and written at its place, in any order.
 ///
-/// What counts is the digest of every frame's content, which the manifest has: together they cover each byte once, so
-/// the digests of the bundle and of its members, which only one core could compute, would say nothing more.
+/// The digest of every frame's content proves what is unpacked: together they cover each byte once. The digests of the
+/// bundle and of its members say the same of the same bytes. They are computed where they cost least, because a manifest
+/// that contradicts itself is refused: the bundle's meanwhile, those of members that fill several frames while the staged
+/// file is synced (`GenerationSealer`).
 struct FrameUnpacking {
     let bundle: String
+    /// What the manifest says of the whole bundle.
+    let sha256: String
     let frames: Manifest.Frames
     let members: [String: Unpacker.Expected]
     /// What shall be written; everything else is only proven.
@@ -31,15 +35,27 @@ struct FrameUnpacking {
         let declared = zip(frames.packed, frames.content).map { Frame(packedSize: $0, contentSize: $1) }
         let digests = Array(frames.sha256.utf8)
         let gauge = ProgressCounter("unpack", total: members.reduce(0) { $0 + $1.value.size }, tell: progress)
-        try BundleReader(file, layout: layout, frames: declared).read(threads: Threads.cores) { piece in
-            let member = layout.members[piece.member]
-            let digest = try SHA256.digest(of: piece.bytes).hex
-            // What fills no more than one frame has two digests in the manifest, which must agree.
-            guard digest.utf8.elementsEqual(digests[64 * piece.frame..<64 * (piece.frame + 1)]),
-                member.frames.count > 1 || digest == members[member.name]?.sha256
-            else { throw notSealed("\(member.name) in it differs at byte \(piece.offset) or behind") }
-            try targets[piece.member]?.write(piece)
-            try gauge.add(piece.bytes.count)
+        @Sendable func isProven(_ digest: String, _ frame: Int) -> Bool {
+            digest.utf8.elementsEqual(digests[64 * frame..<64 * (frame + 1)])
+        }
+        let reader = try BundleReader(file, layout: layout, frames: declared)
+        try BackgroundDigest.of(bundle) {
+            try reader.read(threads: Threads.cores) { frame, bytes in
+                if try isProven(SHA256.digest(of: bytes).hex, frame) { return }
+                throw notSealed("the headers in its frame \(frame) differ")
+            } onPiece: { piece in
+                let member = layout.members[piece.member]
+                let digest = try SHA256.digest(of: piece.bytes).hex
+                // What fills no more than one frame has two digests in the manifest, which must agree.
+                guard isProven(digest, piece.frame),
+                    member.frames.count > 1 || digest == members[member.name]?.sha256
+                else { throw notSealed("\(member.name) in it differs at byte \(piece.offset) or behind") }
+                try targets[piece.member]?.write(piece)
+                try gauge.add(piece.bytes.count)
+            }
+        } check: { digest in
+            if digest == sha256 { return }
+            throw notSealed("its SHA-256 is \(digest.prefix(8))…, and the manifest says \(sha256.prefix(8))…")
         }
     }
 

@@ -11,8 +11,12 @@ struct GenerationSealer {
     let bytes: [UInt8]
     /// The serial of the feed by which it came.
     let feedSerial: Int?
+    /// The key list that counts now.
+    let keys: KeyChain.Mark?
     /// The databases that steps were to change after they had been unpacked and proven.
     let changed: Set<String>
+    /// The members that were unpacked frame by frame, which does not give the digest of the whole.
+    let unpacked: Set<String>
 
     func finish() throws {
         let directory = transaction.generation
@@ -24,20 +28,35 @@ struct GenerationSealer {
             let path = "\(directory)/\(database.member)"
             // After all checks, so that the disk has written most of it meanwhile, and before its time is recorded.
             let isLinked = try Files.facts(path).map { linked.contains($0.inode) } ?? false
-            if database.place == .generation, !isLinked { try Files.seal(path, mode: 0o444) }
+            let isPublished = !changed.contains(database.name) || database.place == .inPlace
+            if database.place == .generation, !isLinked { try seal(path, database, isPublished) }
             guard let facts = try Files.factsThroughLinks(path) else {
                 throw MoultError(
                     .generation, what: "\(path) was not staged", why: "no step made it", now: "Report this.")
             }
-            let isPublished = !changed.contains(database.name) || database.place == .inPlace
             let digest = try isPublished ? database.sha256 : SHA256.digest(ofFileAt: path).hex
             entries.append(Seal.Entry(member: database.member, sha256: digest, facts: facts))
         }
         try Files.writeNew(bytes, to: "\(directory)/\(Generation.manifestName)", mode: 0o444)
         var seal = Seal(entries: entries, feedSerial: feedSerial)
-        (seal.manifest, seal.transaction) = (try SHA256.digest(of: bytes).hex, transaction.id)
+        (seal.manifest, seal.transaction, seal.keys) = (try SHA256.digest(of: bytes).hex, transaction.id, keys)
         try Files.writeNew(Array(seal.json.line.utf8), to: "\(directory)/\(Seal.fileName)", mode: 0o444)
         // The names in it, for a power cut after the flip: the files' content is synced by whoever wrote it.
         try Files.syncDirectory(directory)
+    }
+
+    private func seal(_ path: String, _ database: Database, _ isPublished: Bool) throws {
+        guard isPublished, unpacked.contains(database.member) else { return try Files.seal(path, mode: 0o444) }
+        // While the disk is waited for, the processor has nothing else to do.
+        try BackgroundDigest.of(path) {
+            try Files.seal(path, mode: 0o444)
+        } check: { digest in
+            if digest == database.sha256 { return }
+            throw MoultError(
+                .digest, what: "the manifest of release \(manifest.version) contradicts itself",
+                why:
+                    "the frames of \(database.member) make a file with SHA-256 \(digest.prefix(8))…, and the manifest says \(database.sha256.prefix(8))…",
+                now: "Tell the publisher: the release must be packed again.")
+        }
     }
 }

@@ -94,7 +94,9 @@ package struct Pipeline {
             try context.progress(.init("seal", done: 0, total: 0))
             try GenerationSealer(
                 transaction: transaction, manifest: release, bytes: made.bytes, feedSerial: plan.origin?.serial,
-                changed: Set(plan.effects.filter(\.isCustom).compactMap(\.database))
+                keys: KeyChain.mark(made.store.settings, in: transaction.layout),
+                changed: Set(plan.effects.filter(\.isCustom).compactMap(\.database)),
+                unpacked: release.bundle?.frames == nil || plan.bundle == nil ? [] : Set(plan.bundled)
             )
             .finish()
         }

@@ -19,9 +19,9 @@ struct Unpacker {
 
     func unpack() throws {
         let expected = Self.expected(of: release)
-        if let frames = release.bundle?.frames {
+        if let sealed = release.bundle, let frames = sealed.frames {
             try FrameUnpacking(
-                bundle: bundle, frames: frames, members: expected,
+                bundle: bundle, sha256: sealed.sha256, frames: frames, members: expected,
                 wanted: members, place: place, progress: progress
             ).unpack()
         } else {

@@ -100,14 +100,17 @@ package struct Planner {
         let path = try Files.absolute(request.manifest)
         let bytes = try Self.manifestBytes(path)
         // Before anything of it is read: what nobody stands for is not even parsed.
-        let provenance = try Provenance(of: bytes, at: path, keys: trustedKeys(store.settings))
+        let provenance = try Provenance(of: bytes, at: path, keys: presentKeys(store.settings))
         return try update(
             Incoming(bytes: bytes, name: request.manifest, path: path, provenance: provenance), request)
     }
 
     /// The keys that count now: a publisher may have put others in the place of the pinned ones.
-    private func trustedKeys(_ settings: Settings) throws -> TrustedKeys? {
-        try settings.keys.map { try KeyChain(pinned: $0, product: settings.product, in: layout).keys }
+    private func presentKeys(_ settings: Settings) throws -> KeyChain? {
+        guard let pinned = settings.keys else { return nil }
+        let chain = try KeyChain(pinned: pinned, product: settings.product, in: layout)
+        try chain.proveCurrent()
+        return chain
     }
 
     package func update(_ incoming: Incoming, _ request: UpdateRequest) throws -> PreparedPlan {

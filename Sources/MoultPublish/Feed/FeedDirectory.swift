@@ -61,12 +61,10 @@ struct FeedDirectory {
     }
 
     /// Replaces the feed. Its signatures are there before it under its digest, and the usual names follow.
-    func replace(_ feed: [UInt8], before: String?, keys: [SecretKey]) throws {
-        let digest = try SHA256.digest(of: feed).hex
-        let early = FeedNames.ofSignatures(Feed.fileName, digest: digest)
-        for (place, bytes) in try signatures(of: feed, named: early, by: keys) { try write(place, bytes) }
+    func replace(_ feed: [UInt8], before: String?, _ signatures: FeedSignatures) throws {
+        let (early, usual) = (signatures.earlyName, signatures.usual)
+        for (place, bytes) in signatures.early { try write(place, bytes) }
         try write(Feed.fileName, feed)
-        let usual = try signatures(of: feed, named: Feed.fileName, by: keys)
         for (place, bytes) in usual { try write(place, bytes) }
         let last = before.map { FeedNames.ofSignatures(Feed.fileName, digest: $0) } ?? early
         try tidy { name in
@@ -77,11 +75,37 @@ struct FeedDirectory {
     /// The signature files for bytes: the first signer's under the usual name, each of several under its own, too.
     func signatures(of bytes: [UInt8], named name: String, by keys: [SecretKey]) throws -> [(String, [UInt8])] {
         try keys.enumerated().flatMap { index, key -> [(String, [UInt8])] in
-            let file = try key.sign(bytes, trustedComment: "file:\(name)\thashed").file(
-                untrustedComment: "signature from moult secret key \(key.publicKey.id)")
+            let file = try signature(of: bytes, named: name, by: key)
             let own = (TrustedKeys.signatureName(of: name, by: key.publicKey.id), file)
             guard keys.count > 1 else { return [("\(name).minisig", file)] }
             return index == 0 ? [("\(name).minisig", file), own] : [own]
+        }
+    }
+
+    private func signature(of bytes: [UInt8], named name: String, by key: SecretKey) throws -> [UInt8] {
+        try key.sign(bytes, trustedComment: "file:\(name)\thashed").file(
+            untrustedComment: "signature from moult secret key \(key.publicKey.id)")
+    }
+
+    /// The signatures of a file that are beside it already.
+    func signatures(beside path: String) throws -> [(String, [UInt8])] {
+        let name = Files.name(of: path)
+        return try Files.list(Files.directory(of: path)).filter { $0.hasPrefix("\(name).") && $0.hasSuffix(".minisig") }
+            .compactMap { place in
+                try Files.read("\(Files.directory(of: path))/\(place)", limit: 1 << 14).map { (place, $0) }
+            }
+    }
+
+    /// Signatures by the keys that have none among those that are there: the usual name if it is free, else the key's own.
+    func adding(
+        _ keys: [SecretKey], to there: [(String, [UInt8])], of bytes: [UInt8], named name: String
+    ) throws -> [(String, [UInt8])] {
+        let signers = try there.map { try Signature(file: $0.1, named: $0.0).keyID }
+        let new = keys.filter { !signers.contains($0.publicKey.id) }
+        if there.isEmpty { return try signatures(of: bytes, named: name, by: new) }
+        return try new.map { key in
+            let place = TrustedKeys.signatureName(of: name, by: key.publicKey.id)
+            return (place, try signature(of: bytes, named: name, by: key))
         }
     }
 
@@ -93,5 +117,18 @@ struct FeedDirectory {
         where name.hasPrefix("\(Feed.fileName).") && name.hasSuffix(".minisig") && !isKept(name) {
             try Files.remove(file(name))
         }
+    }
+}
+
+/// The signatures of a feed: under its usual name, and under its digest, where they are before the feed itself.
+struct FeedSignatures {
+    let earlyName: String
+    let early: [(String, [UInt8])]
+    let usual: [(String, [UInt8])]
+
+    init(feed: [UInt8], by keys: [SecretKey], in directory: FeedDirectory) throws {
+        earlyName = FeedNames.ofSignatures(Feed.fileName, digest: try SHA256.digest(of: feed).hex)
+        early = try directory.signatures(of: feed, named: earlyName, by: keys)
+        usual = try directory.signatures(of: feed, named: Feed.fileName, by: keys)
     }
 }

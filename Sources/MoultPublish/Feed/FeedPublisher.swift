@@ -25,7 +25,15 @@ package struct FeedPublisher {
         let before = try directory.feed()
         try proveSigned(before != nil)
         let releases = try manifests.map { try SealedRelease($0, options: options) }
-        var feed = try renewed(before?.feed, product: releases.first?.manifest.product)
+        let list = try KeyDirectory(path: directory.path).newest()
+        guard let product = before?.feed.product ?? releases.first?.manifest.product else {
+            throw refusal(
+                "there is no feed at \(directory.file(Feed.fileName))", "it begins with its first release",
+                "Name the sealed manifest of a release.")
+        }
+        let next = try nextList(after: list, product)
+        let signing = try SigningKeys(options.keys, before: list, next: next?.list)
+        var feed = try renewed(before?.feed, product, keyList: (next?.list ?? list)?.serial)
         for release in releases { try add(release, to: &feed) }
         for change in options.changes { try make(change, in: &feed) }
         try tryOut(releases)
@@ -39,13 +47,26 @@ package struct FeedPublisher {
         }
         // What stores will read is read as they will.
         _ = try Feed(parsing: text, source: directory.file(Feed.fileName))
-        // The feed last: whoever sees it finds all that it names.
-        let files = try releases.flatMap { try $0.bring(into: directory, in: feed) } + keyList(in: feed)
-        try directory.replace(text, before: before?.digest, keys: options.keys)
+        let signatures = try FeedSignatures(feed: text, by: signing.feed, in: directory)
+        try signing.prove(feed: text, signatures.usual, named: Feed.fileName, at: options.now)
+        let manifests = try releases.map { try $0.signatures(in: directory, by: signing) }
+        let renewed = try next == nil ? [] : renewedSignatures(of: before?.feed.releases ?? [], by: signing)
+        // The feed after everything that it names, and the new key list after the feed that it accepts: a reader finds
+        // nothing that its keys refuse. Only the first feed needs its list before it.
+        var files: [String] = []
+        for (release, signatures) in zip(releases, manifests) {
+            files += try release.bring(into: directory, in: feed, signatures)
+        }
+        for (name, bytes) in renewed { try directory.write(name, bytes) }
+        let lists = next?.files ?? []
+        if before == nil { for (name, bytes) in lists { try directory.write(name, bytes) } }
+        try directory.replace(text, before: before?.digest, signatures)
+        if before != nil { for (name, bytes) in lists { try directory.write(name, bytes) } }
+        if let next { files.append(KeyList.fileName(next.list.serial)) }
         for name in stale { try Files.remove(directory.file(name)) }
         return PublishReport(
             feed: directory.file(Feed.fileName), serial: feed.serial, expires: feed.expires,
-            added: releases.map(\.manifest.version), files: files, signers: options.keys.map(\.publicKey.id),
+            added: releases.map(\.manifest.version), files: files, signers: signing.feed.map(\.publicKey.id),
             releases: feed.releases.count, removed: stale.sorted())
     }
 
@@ -91,21 +112,28 @@ package struct FeedPublisher {
         }
     }
 
-    private func renewed(_ before: Feed?, product: String?) throws -> Feed {
-        guard let product = before?.product ?? product else {
-            throw refusal(
-                "there is no feed at \(directory.file(Feed.fileName))", "it begins with its first release",
-                "Name the sealed manifest of a release.")
-        }
-        let serial = options.serial ?? (before?.serial ?? 0) + 1
-        if let before, serial <= before.serial {
+    private func renewed(_ before: Feed?, _ product: String, keyList: Int?) throws -> Feed {
+        // A new key list lets the serial begin again.
+        let isNewList = before.map { $0.keyList ?? 0 < keyList ?? 0 } ?? true
+        let last = before?.serial ?? 0
+        let mayRestart = isNewList && last >= Feed.serialRange
+        let serial = options.serial ?? (mayRestart ? 1 : last + 1)
+        if let before, serial <= last, !isNewList {
             throw refusal(
                 "the feed cannot have serial \(serial)", "it has serial \(before.serial), and stores refuse to go back",
                 "Take a higher one, or leave it to moult.")
         }
+        let base = isNewList ? 0 : last
+        guard serial - base <= Feed.serialRange else {
+            throw refusal(
+                "the feed cannot have serial \(serial)",
+                "stores refuse a serial more than \(Feed.serialRange) above \(base)",
+                "Take a lower one, or leave it to moult.")
+        }
         return Feed(
             product: product, serial: serial, created: options.now,
-            expires: Timestamp(seconds: options.now.seconds + options.days * 86_400), releases: before?.releases ?? [])
+            expires: Timestamp(seconds: options.now.seconds + options.days * 86_400), releases: before?.releases ?? [],
+            keyList: keyList)
     }
 
     private func add(_ new: SealedRelease, to feed: inout Feed) throws {
@@ -136,7 +164,7 @@ package struct FeedPublisher {
         switch change {
         case .withdraw(let version, let reason): feed.releases[try index(of: version, in: feed)].withdrawn = reason
         case .roll(let version, let share): feed.releases[try index(of: version, in: feed)].rollout = share
-        case .trust: break
+        case .trust, .keyList: break
         }
     }
 
@@ -147,30 +175,69 @@ package struct FeedPublisher {
             "it has \(feed.releases.suffix(5).map(\.version.description).joined(separator: ", "))", "Name one of them.")
     }
 
-    /// Writes the next list of keys, signed by the present ones.
-    private func keyList(in feed: Feed) throws -> [String] {
-        for case .trust(let keys, let threshold) in options.changes {
-            guard !options.keys.isEmpty else {
-                throw refusal(
-                    "a list of keys must be signed", "stores take it from a key that they trust",
-                    "Name the present key with --key FILE.")
+    /// The key list that this publishes, with the files that stores need to prove it.
+    private func nextList(
+        after list: KeyList?, _ product: String
+    ) throws -> (list: KeyList, files: [(name: String, bytes: [UInt8])])? {
+        for change in options.changes {
+            switch change {
+            case .keyList(let path):
+                // A publisher that was interrupted says the same again.
+                let there = try Files.read(directory.file(Files.name(of: path)), limit: KeyList.largest)
+                if let there, try Files.read(path, limit: KeyList.largest) == there { return nil }
+                let next = try KeyDirectory.read(path, after: list, at: options.now)
+                guard next.list.product == product else {
+                    throw refusal(
+                        "\(path) is a key list of \(next.list.product)", "the feed is that of \(product)",
+                        "Name the key list of that product.")
+                }
+                return next
+            case .trust(let keys, let threshold):
+                return try plainList(keys, threshold: threshold, after: list, product)
+            case .withdraw, .roll: continue
             }
-            var serial = 1
-            while try Files.facts(directory.file(KeyList.fileName(serial))) != nil { serial += 1 }
-            let list = KeyList(
-                product: feed.product, serial: serial,
-                keys: TrustedKeys(keys.map { TrustedKeys.Entry(key: $0) }, threshold: threshold))
-            let name = KeyList.fileName(serial)
-            let bytes = Array(list.json.pretty.utf8)
-            _ = try KeyList(parsing: bytes, source: name)
-            // Its signatures first: a list without them would be passed over.
-            for (place, file) in try directory.signatures(of: bytes, named: name, by: options.keys) {
-                try directory.write(place, file)
-            }
-            try directory.write(name, bytes)
-            return [name]
         }
-        return []
+        return nil
+    }
+
+    /// The next list with one set of keys for everything, signed by the present ones.
+    private func plainList(
+        _ keys: [PublicKey], threshold: Int, after list: KeyList?, _ product: String
+    ) throws -> (list: KeyList, files: [(name: String, bytes: [UInt8])]) {
+        guard !options.keys.isEmpty else {
+            throw refusal(
+                "a list of keys must be signed", "stores take it from a key that they trust",
+                "Name the present key with --key FILE.")
+        }
+        if let list, !list.isPlain {
+            throw refusal(
+                "\(KeyList.fileName(list.serial)) has keys for each role", "a public key alone does not say for which",
+                "Make the next list with: moult trust DIRECTORY --key ROOT.key, then publish it with --trust KEYS.json")
+        }
+        let next = KeyList(
+            product: product, serial: (list?.serial ?? 0) + 1,
+            keys: TrustedKeys(keys.map { TrustedKeys.Entry(key: $0) }, threshold: threshold))
+        let name = KeyList.fileName(next.serial)
+        let bytes = Array(next.json.pretty.utf8)
+        _ = try KeyList(parsing: bytes, source: name)
+        // Its signatures first: a list without them would be passed over.
+        return (next, try directory.signatures(of: bytes, named: name, by: options.keys) + [(name, bytes)])
+    }
+
+    /// Signatures by the new release keys for the releases that are in the feed already.
+    private func renewedSignatures(
+        of releases: [Feed.Release], by signing: SigningKeys
+    ) throws -> [(name: String, bytes: [UInt8])] {
+        try releases.filter { $0.withdrawn == nil }.flatMap { release -> [(name: String, bytes: [UInt8])] in
+            let name = release.manifest.name
+            guard let bytes = try Files.read(directory.file(name), limit: Manifest.largest),
+                try SHA256.digest(of: bytes).hex == release.manifest.sha256
+            else { return [] }
+            let there = try directory.signatures(beside: directory.file(name))
+            let new = try directory.adding(signing.release, to: there, of: bytes, named: name)
+            try signing.prove(manifest: bytes, there + new, named: name)
+            return new
+        }
     }
 
     private func refusal(_ what: String, _ why: String, _ now: String) -> MoultError {

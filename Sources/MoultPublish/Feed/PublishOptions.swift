@@ -27,6 +27,8 @@ package struct PublishOptions {
         case roll(Version, to: Int)
         /// The keys that stores shall trust from now on.
         case trust([PublicKey], threshold: Int)
+        /// The signed key list in this file, from which stores take their keys from now on.
+        case keyList(String)
     }
 }
 

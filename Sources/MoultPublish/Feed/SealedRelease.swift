@@ -61,7 +61,9 @@ struct SealedRelease {
     }
 
     /// Puts bundle, patches, manifest and signatures into the directory, each after what it names; gives the new names.
-    func bring(into directory: FeedDirectory, in feed: Feed) throws -> [String] {
+    func bring(
+        into directory: FeedDirectory, in feed: Feed, _ signatures: [(String, [UInt8])]
+    ) throws -> [String] {
         let source = Files.directory(of: path)
         var new: [String] = []
         func bring(_ name: String, _ sha256: String, _ size: Int) throws {
@@ -72,21 +74,22 @@ struct SealedRelease {
         for patch in manifest.patches where kept.contains(patch.file) {
             try bring(patch.file, patch.sha256, patch.size)
         }
-        try sign(in: directory)
+        for (place, file) in signatures { try directory.write(place, file) }
         try bring(Files.name(of: path), entry.manifest.sha256, bytes.count)
         return new
     }
 
-    /// The publisher's own signature of the manifest, for whoever takes it without the feed.
-    private func sign(in directory: FeedDirectory) throws {
+    /// The manifest's own signatures that are not in the directory yet: those beside it, and those by release keys.
+    ///
+    /// Where stores ask for more than the digest in the feed, they must be enough.
+    func signatures(in directory: FeedDirectory, by keys: SigningKeys) throws -> [(String, [UInt8])] {
         let name = Files.name(of: path)
-        let usual = "\(path).minisig"
-        if try Files.facts(directory.file("\(name).minisig")) != nil { return }
-        if let signature = try Files.read(usual, limit: 1 << 14) {
-            return try directory.write("\(name).minisig", signature)
-        }
-        for (place, file) in try directory.signatures(of: bytes, named: name, by: options.keys) {
-            try directory.write(place, file)
-        }
+        let there = try directory.signatures(beside: directory.file(name))
+        let own = try directory.signatures(beside: path).filter { new in !there.contains { $0.0 == new.0 } }
+        let added =
+            try keys.isSplit || there.isEmpty && own.isEmpty
+            ? directory.adding(keys.release, to: there + own, of: bytes, named: name) : []
+        try keys.prove(manifest: bytes, there + own + added, named: name)
+        return own + added
     }
 }

@@ -2,81 +2,140 @@ package import MoultBasics
 internal import MoultFiles
 package import MoultTrust
 
-/// The keys that count now: those pinned in the settings, and the lists that have taken their place since, each signed
-/// by keys of the one before.
-package struct KeyChain {
-    package private(set) var keys: TrustedKeys
-    private(set) var serial = 0
-    /// The lists that came in now, with the files that prove them, for keeping.
-    package private(set) var new: [(name: String, bytes: [UInt8])] = []
-    let product: String
+extension MoultError.Code {
+    /// A feed that must not be believed: of another product, older than one seen before, or past its time; or key lists that are missing.
+    package static let distrusted = Self(261)
+}
 
-    /// More than any publisher changes keys, and an end for a server that always has another list.
-    private static let most = 256
+/// The keys that count now: those pinned in the settings, or those of the newest key list that they lead to. Each list is
+/// signed by keys of the one before.
+///
+/// Lists are kept in `.moult/keys`, apart from what is kept of the feed: a revoked key must not come back when that is
+/// deleted. The seals of generations say how far the store had come, in case the lists are gone, too.
+package struct KeyChain {
+    package private(set) var roles: KeyRoles
+    /// Of the list that counts; 0 as long as the pinned keys do.
+    package private(set) var serial = 0
+    /// The lists that are not in `.moult/keys` yet, each after the signatures that prove it.
+    package private(set) var new: [(name: String, bytes: [UInt8])] = []
+    private let product: String
+    private let layout: StoreLayout
+    /// The newest list that a release of this store came under, by the same pinned keys.
+    private let floor: Int
+
     /// Lists in a row that none of our keys signed: some servers answer any question with a page.
     private static let mostStrange = 16
 
     /// What the store has; a list that the pinned keys do not lead to any more counts no longer.
     package init(pinned: TrustedKeys, product: String, in layout: StoreLayout) throws {
-        keys = pinned
-        self.product = product
-        let names = try Files.list(layout.feed)
-        for serial in 1...Self.most where names.contains(KeyList.fileName(serial)) {
-            let name = "\(layout.feed)/\(KeyList.fileName(serial))"
-            guard let bytes = try Files.read(name, limit: KeyList.largest) else { continue }
-            // It was proven in time when it came; the keys' own end is for what comes from now on.
-            let isProven = try proves(bytes, name, at: Timestamp(seconds: 0)) {
-                try Files.read($0, limit: Provenance.largestSignature)
+        roles = KeyRoles(all: pinned)
+        (self.product, self.layout) = (product, layout)
+        floor = try Self.floor(pinned, layout)
+        // Earlier versions kept them beside the feed.
+        for directory in [layout.keys, layout.feed] {
+            let names = try Files.list(directory)
+            for serial in 1...KeyList.most where serial > self.serial && names.contains(KeyList.fileName(serial)) {
+                // It was proven in time when it came; the keys' own end is for what comes from now on.
+                _ = try adopt(serial, at: Timestamp(seconds: 0), isNew: directory != layout.keys) { name, limit in
+                    try Files.read("\(directory)/\(name)", limit: limit)
+                }
             }
-            if isProven { try adopt(bytes, name) }
         }
     }
 
-    /// Goes on with the lists that lie beside a feed.
+    /// Goes on with the lists beside a feed.
     package mutating func advance(now: Timestamp, find: (String, _ limit: Int) throws -> [UInt8]?) throws {
         var (next, strange) = (serial + 1, 0)
-        while next <= Self.most, strange < Self.mostStrange,
-            let bytes = try find(KeyList.fileName(next), KeyList.largest)
-        {
-            let name = KeyList.fileName(next)
-            var proofs: [(String, [UInt8])] = []
-            let isProven = try proves(bytes, name, at: now) { place in
-                let file = try find(place, Provenance.largestSignature)
-                if let file { proofs.append((place, file)) }
-                return file
-            }
+        while next <= KeyList.most, strange < Self.mostStrange {
+            guard let isProven = try adopt(next, at: now, isNew: true, find: find) else { break }
             // One that our keys say nothing about may be older than what was pinned: a later one may be for us.
-            if isProven {
-                try adopt(bytes, name)
-                new += [(name, bytes)] + proofs.map { (name: $0, bytes: $1) }
-                strange = 0
-            } else {
-                strange += 1
-            }
+            strange = isProven ? 0 : strange + 1
             next += 1
         }
     }
 
-    private func proves(
-        _ bytes: [UInt8], _ name: String, at time: Timestamp, find: (String) throws -> [UInt8]?
-    ) throws -> Bool {
-        do {
-            _ = try keys.prove(bytes, named: name, at: time, find: find)
-            return true
-        } catch let error as MoultError {
-            // Whoever cannot be asked has not said anything about keys.
-            if error.outcome != .refused { throw error }
-            return false
+    /// Takes the list of this serial if the present keys signed it, and says whether they did; nil if there is none.
+    private mutating func adopt(
+        _ serial: Int, at time: Timestamp, isNew: Bool, find: (String, _ limit: Int) throws -> [UInt8]?
+    ) throws -> Bool? {
+        let name = KeyList.fileName(serial)
+        guard let bytes = try find(name, KeyList.largest) else { return nil }
+        var proofs: [(name: String, bytes: [UInt8])] = []
+        let list = try KeyList(
+            proving: bytes, serial: serial, product: product, after: roles, named: name, at: time
+        ) { place in
+            let file = try find(place, Provenance.largestSignature)
+            if let file, !proofs.contains(where: { $0.name == place }) { proofs.append((place, file)) }
+            return file
+        }
+        guard let list else { return false }
+        (roles, self.serial) = (list.roles, serial)
+        if isNew { new += proofs + [(name, bytes)] }
+        return true
+    }
+
+    /// Keeps the lists that came now.
+    package func keep() throws {
+        if new.isEmpty { return }
+        try Files.ensureDirectory(layout.keys)
+        for file in new { try Files.replace("\(layout.keys)/\(file.name)", with: file.bytes) }
+    }
+
+    /// Throws if these keys must not be used: their time is over, or the store knew a newer list.
+    package func proveCurrent(at now: Timestamp = .now) throws {
+        guard serial >= floor else {
+            throw MoultError(
+                .distrusted, .refused, what: "the key list \(KeyList.fileName(floor)) of \(product) is missing",
+                why: "releases of this store were installed under it, and it may revoke keys",
+                now:
+                    "Get \(KeyList.fileName(floor)) and its signatures from the publisher, and put them into \(layout.keys)."
+            )
+        }
+        guard let expires = roles.expires, expires < now else { return }
+        throw MoultError(
+            .expiredKey, .refused, what: "the keys of \(product) have expired",
+            why: "\(KeyList.fileName(serial)), the newest key list that this store has, expired at \(expires)",
+            now: "Ask the publisher for a newer key list, then run: moult check --store \(layout.root)")
+    }
+
+    /// Proves a file by keys of a role, and says which signed it.
+    package func prove(
+        _ bytes: [UInt8], named name: String, by keys: TrustedKeys, at now: Timestamp = .now,
+        find: (String) throws -> [UInt8]?
+    ) throws -> [KeyID] {
+        do { return try keys.prove(bytes, named: name, at: now, find: find) } catch var error as MoultError {
+            // The operator's settings do not say any more which keys count.
+            if serial > 0, error.code == .unknownKey {
+                error.now =
+                    "Ask the publisher for a file that its present keys signed; they are in \(layout.keys)/\(KeyList.fileName(serial))."
+            }
+            throw error
         }
     }
 
-    private mutating func adopt(_ bytes: [UInt8], _ name: String) throws {
-        let list = try KeyList(parsing: bytes, source: name)
-        guard list.product == product, KeyList.fileName(list.serial) == Files.name(of: name) else {
-            throw MoultError(
-                .feed, .refused, what: "\(name) is the list \(list.serial) of the keys of \(list.product)",
-                why: "it lies where another one must be", now: "Tell the publisher.")
+    /// What a generation's seal says of the keys under which it came.
+    package struct Mark: Sendable, Equatable {
+        /// Which keys were pinned: other keys begin other lists.
+        package var pinned: String
+        package var list: Int
+    }
+
+    /// What is written into the seal of a release that comes now; nil without keys.
+    package static func mark(_ settings: Settings, in layout: StoreLayout) throws -> Mark? {
+        guard let keys = settings.keys else { return nil }
+        let chain = try KeyChain(pinned: keys, product: settings.product, in: layout)
+        return Mark(pinned: try keys.fingerprint, list: chain.serial)
+    }
+
+    private static func floor(_ pinned: TrustedKeys, _ layout: StoreLayout) throws -> Int {
+        let fingerprint = try pinned.fingerprint
+        return try Generation.names(layout).reduce(0) { floor, name in
+            // A seal that cannot be read says nothing; `verify` reports it.
+            let path = "\(layout.generation(name))/\(Seal.fileName)"
+            guard let bytes = try? Files.read(path, limit: 1 << 24),
+                let mark = (try? Seal(parsing: bytes, source: path))?.keys, mark.pinned == fingerprint
+            else { return floor }
+            return max(floor, mark.list)
         }
-        (keys, serial) = (list.keys, list.serial)
     }
 }

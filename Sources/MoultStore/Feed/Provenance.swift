@@ -29,10 +29,12 @@ extension Provenance {
     package static let largestSignature = 1 << 14
 
     /// Proves a file by the signatures beside it; without keys there is nothing to prove.
-    package init(of bytes: [UInt8], at path: String, keys: TrustedKeys?) throws {
+    package init(of bytes: [UInt8], at path: String, keys: KeyChain?) throws {
         if let keys {
             self = .signed(
-                try keys.prove(bytes, named: path) { try Files.read($0, limit: Self.largestSignature) })
+                try keys.prove(bytes, named: path, by: keys.roles.release) {
+                    try Files.read($0, limit: Self.largestSignature)
+                })
         } else {
             self = try Files.factsThroughLinks("\(path).minisig") == nil ? .unsigned : .unchecked
         }

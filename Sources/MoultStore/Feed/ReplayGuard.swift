@@ -6,8 +6,10 @@ internal import StepKit
 ///
 /// If the file is gone, the kept generations say the same: each has its manifest, and the feed's serial in its seal.
 package struct ReplayGuard: Equatable {
-    /// The highest serial of a proven feed.
+    /// The highest serial of a proven feed under the newest key list.
     package var serial = 0
+    /// That key list, 0 for the pinned keys; nil in records of earlier versions.
+    package var keyList: Int?
     /// The sequence of the newest release that was installed, unless the operator went below it.
     package var sequence = 0
     /// The last proven feed: where it came from, what the server calls it, and its digest.
@@ -27,7 +29,8 @@ package struct ReplayGuard: Equatable {
             let sequence = json["sequence"]?.integer
         else { return try ofGenerations(layout) }
         return ReplayGuard(
-            serial: Int(serial), sequence: Int(sequence), url: json["url"]?.string, tag: json["tag"]?.string,
+            serial: Int(serial), keyList: json["keys"]?.integer.map { Int($0) }, sequence: Int(sequence),
+            url: json["url"]?.string, tag: json["tag"]?.string,
             sha256: json["sha256"]?.string)
     }
 
@@ -37,7 +40,10 @@ package struct ReplayGuard: Equatable {
             // What cannot be read any more says nothing; `verify` tells of it.
             guard let generation = try? Generation.load(name, in: layout) else { continue }
             seen.sequence = max(seen.sequence, generation.manifest.sequence)
-            seen.serial = max(seen.serial, (try? generation.seal().feedSerial) ?? 0)
+            guard let seal = try? generation.seal(), let serial = seal.feedSerial else { continue }
+            // A newer key list lets serials begin again.
+            if let list = seal.keys?.list, list > seen.keyList ?? 0 { (seen.serial, seen.keyList) = (0, list) }
+            if seal.keys?.list ?? 0 == seen.keyList ?? 0 { seen.serial = max(seen.serial, serial) }
         }
         return seen
     }
@@ -45,7 +51,8 @@ package struct ReplayGuard: Equatable {
     /// Replaces the record; durable where a power cut must not make an old feed pass for new.
     package func write(_ layout: StoreLayout, durable: Bool) throws {
         let json = JSON.compact([
-            "seen": 1, "serial": .size(serial), "sequence": .size(sequence), "url": .optional(url),
+            "seen": 1, "serial": .size(serial), "keys": keyList.map { .size($0) }, "sequence": .size(sequence),
+            "url": .optional(url),
             "tag": .optional(tag), "sha256": .optional(sha256),
         ])
         try Files.ensureDirectory(layout.feed)

@@ -56,6 +56,9 @@ package struct Seal: Sendable, Equatable {
     /// The update that made the generation; nil in seals of earlier versions.
     package var transaction: String?
 
+    /// The key list that counted when the release came; nil without keys, and in seals of earlier versions.
+    package var keys: KeyChain.Mark?
+
     package init(entries: [Entry], feedSerial: Int? = nil) { (self.entries, self.feedSerial) = (entries, feedSerial) }
 
     /// With the facts that were recorded for files of the same digest since.
@@ -76,6 +79,7 @@ package struct Seal: Sendable, Equatable {
             "files": .array(
                 entries.map { .object([.init("member", .string($0.member))] + $0.sealed.members) }),
             "manifest": .optional(manifest), "transaction": .optional(transaction),
+            "keys": keys.map { ["pinned": .string($0.pinned), "list": .size($0.list)] },
         ])
     }
 
@@ -86,6 +90,9 @@ package struct Seal: Sendable, Equatable {
         feedSerial = try fields.optionalCount("feedSerial")
         manifest = try fields.optionalString("manifest")
         transaction = try fields.optionalString("transaction")
+        keys = try fields.optionalObject("keys").map {
+            KeyChain.Mark(pinned: try $0.string("pinned"), list: try $0.count("list"))
+        }
         entries = try fields.objects("files").map { file in
             Entry(member: try file.string("member"), sealed: try SealedFacts(file))
         }

@@ -1,20 +1,36 @@
 package import MoultBasics
 
-/// The keys that a publisher's stores shall trust from now on: `keys/N.json` beside the feed, signed by keys of the
-/// list before it.
+/// The keys that a publisher's stores trust from now on: `keys-N.json` beside the feed, signed by keys of the list before it.
+///
+/// Format 2 says which keys may sign what, and until when:
+///
+///     { "keyList": 2, "product": "org.example.app", "serial": 1, "expires": "2027-11-20T10:00:00Z",
+///       "root": { "threshold": 1, "trusted": [ … ] }, "release": { … }, "timestamp": { … } }
+///
+/// Format 1 has one set of keys for everything:
 ///
 ///     { "keyList": 1, "product": "org.example.app", "serial": 1, "threshold": 1, "trusted": [ … ] }
 package struct KeyList: Sendable, Equatable {
-    package static let format = 1
+    package static let format = 2
     package static let largest = 1 << 16
+    /// More lists than any publisher makes.
+    package static let most = 256
 
     package var product: String
     /// 1 for the first list after the keys that stores have pinned, then 2.
     package var serial: Int
-    package var keys: TrustedKeys
+    package var roles: KeyRoles
+    /// Whether it has one set of keys for everything (format 1).
+    package var isPlain: Bool
 
+    /// A list of format 2.
+    package init(product: String, serial: Int, roles: KeyRoles) {
+        (self.product, self.serial, self.roles, isPlain) = (product, serial, roles, false)
+    }
+
+    /// A list of format 1.
     package init(product: String, serial: Int, keys: TrustedKeys) {
-        (self.product, self.serial, self.keys) = (product, serial, keys)
+        (self.product, self.serial, roles, isPlain) = (product, serial, KeyRoles(all: keys), true)
     }
 
     /// The name of a list beside the feed.
@@ -25,22 +41,47 @@ package struct KeyList: Sendable, Equatable {
             MoultError(.feed, .refused, what: "\(source): \(place) \(why)", now: now)
         }
         let format = try fields.integer("keyList")
-        guard format == Self.format else {
+        guard (1...Self.format).contains(format) else {
             throw fields.fail(
-                "keyList", "is format \(format), and this moult reads format \(Self.format)",
+                "keyList", "is format \(format), and this moult reads formats up to \(Self.format)",
                 now: "Install a newer moult.")
         }
         product = try fields.string("product")
         serial = try fields.count("serial")
-        keys = try TrustedKeys(fields)
+        isPlain = format == 1
+        roles = try isPlain ? KeyRoles(all: TrustedKeys(fields)) : KeyRoles(fields)
         try fields.refuseUnknown()
     }
 
     package var json: JSON {
         .object(
             [
-                JSON.Member("keyList", .size(Self.format)), JSON.Member("product", .string(product)),
+                JSON.Member("keyList", .size(isPlain ? 1 : Self.format)), JSON.Member("product", .string(product)),
                 JSON.Member("serial", .size(serial)),
-            ] + (keys.json.members ?? []))
+            ] + ((isPlain ? roles.root.json : roles.json).members ?? []))
+    }
+}
+
+extension KeyRoles {
+    fileprivate init(_ fields: Fields) throws {
+        func keys(_ part: Fields) throws -> TrustedKeys {
+            let keys = try TrustedKeys(part)
+            try part.refuseUnknown()
+            return keys
+        }
+        let time = try fields.string("expires")
+        guard let expires = Timestamp(time) else {
+            throw fields.fail("expires", "\"\(time)\" is not a time", now: "Write it as in 2027-11-20T10:00:00Z.")
+        }
+        self.init(
+            root: try keys(fields.object("root")), release: try keys(fields.object("release")),
+            timestamp: try fields.optionalObject("timestamp").map(keys), expires: expires)
+    }
+
+    fileprivate var json: JSON {
+        .compact([
+            "expires": .optional(expires?.description), "root": root.json, "release": release.json,
+            "timestamp": timestamp?.json,
+        ])
     }
 }

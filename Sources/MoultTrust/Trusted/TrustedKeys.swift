@@ -56,6 +56,14 @@ package struct TrustedKeys: Sendable, Equatable {
         return Entry(key: key, notAfter: notAfter)
     }
 
+    /// Tells sets of keys apart, whatever their order, ids and times.
+    package var fingerprint: String {
+        get throws {
+            try SHA256.digest(of: entries.map(\.key.bytes).sorted { $0.lexicographicallyPrecedes($1) }.flatMap { $0 })
+                .hex
+        }
+    }
+
     package var json: JSON {
         [
             "threshold": .size(threshold),

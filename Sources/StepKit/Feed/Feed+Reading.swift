@@ -16,6 +16,10 @@ extension Feed {
         if let fault = PlainName.productFault(product) { throw fields.fail("product", "\"\(product)\" \(fault)") }
         let serial = try fields.count("serial")
         guard serial >= 1 else { throw fields.fail("serial", "must be at least 1") }
+        guard serial <= Self.highestSerial else {
+            throw fields.fail("serial", "must be at most \(Self.highestSerial), is \(serial)")
+        }
+        let keyList = try fields.optionalCount("keys")
         guard let expires = try Self.time(fields, "expires") else { throw fields.fail("expires", "is missing") }
         // What a newer feed says and this moult does not know is passed over, unless the feed says that it must not be.
         let critical = try fields.optionalStrings("critical") ?? []
@@ -23,7 +27,7 @@ extension Feed {
         guard fields.json("releases") != nil else { throw fields.fail("releases", "is missing") }
         self.init(
             product: product, serial: serial, created: created, expires: expires,
-            releases: try fields.objects("releases").map { try Release($0, critical: critical) })
+            releases: try fields.objects("releases").map { try Release($0, critical: critical) }, keyList: keyList)
         try Self.refuse(critical, fields)
         try proveDistinct(fields)
     }

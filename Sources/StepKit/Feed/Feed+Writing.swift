@@ -5,7 +5,8 @@ extension Feed {
     package var json: JSON {
         .compact([
             "feed": .size(Self.format), "product": .string(product), "serial": .size(serial),
-            "created": .optional(created?.description), "expires": .string(expires.description),
+            "keys": keyList.map { .size($0) }, "created": .optional(created?.description),
+            "expires": .string(expires.description),
             "releases": .array(releases.map(\.json)),
         ])
     }

@@ -14,9 +14,19 @@ package struct Feed: Sendable, Equatable {
     /// After this the feed says nothing any more: whoever holds back newer ones is noticed.
     package var expires: Timestamp
     package var releases: [Release]
+    /// The key list that it was made under; nil for the pinned keys, and in feeds of earlier versions.
+    package var keyList: Int?
 
-    package init(product: String, serial: Int, created: Timestamp?, expires: Timestamp, releases: [Release]) {
-        (self.product, self.serial, self.created) = (product, serial, created)
+    /// The highest serial: above it JSON readers may round.
+    package static let highestSerial = 1 << 53 - 1
+    /// How far a serial may be from the last one under the same key list: a stolen key cannot use up all numbers, so that
+    /// nothing of the publisher's would ever be newer.
+    package static let serialRange = 1_000_000
+
+    package init(
+        product: String, serial: Int, created: Timestamp?, expires: Timestamp, releases: [Release], keyList: Int? = nil
+    ) {
+        (self.product, self.serial, self.created, self.keyList) = (product, serial, created, keyList)
         (self.expires, self.releases) = (expires, releases)
     }
 

@@ -1,0 +1,110 @@
+internal import MoultBasics
+internal import MoultPublish
+internal import MoultTrust
+
+/// `moult trust`: makes a publisher's next key list.
+enum TrustVerb {
+    static let directory = Argument(
+        .directory(), "The directory of the key lists, on the machine with the root key; created if missing")
+    static let product = Option("product", value: .text("NAME"), "The product, for the first list")
+    static let root = Option("root", value: .text("KEY"), repeats: true, "A key that signs key lists, and nothing else")
+    static let release = Option("release", value: .text("KEY"), repeats: true, "A key that signs releases")
+    static let timestamp = Option(
+        "timestamp", value: .text("KEY"), repeats: true, "A key that signs the feed, and nothing else")
+    static let threshold = Option(
+        "threshold", value: .text("ROLE=N"), repeats: true,
+        "How many keys of a role must sign, such as release=2 (default: as before, else 1)")
+    static let days = Option("days", value: .number(in: 1...3650), "How many days the list is good (default 365)")
+    static let key = Option(
+        "key", letter: "k", value: .file(), repeats: true, "The secret root key that signs the list")
+
+    static let command = Command(
+        "trust", .publishers, "name the keys that stores trust: add, replace, revoke, renew",
+        discussion: [
+            """
+            Writes the next key list, keys-N.json, and signs it with root keys. A role that is not given keeps the keys of \
+            the list before; a role that is given has these keys and no others, so a key that is left out is revoked. \
+            Without a timestamp key, the release keys sign the feed.
+            """,
+            """
+            Stores pin the public root key, and get each list from the feed: moult publish --trust FILE. When the time of \
+            a list is over, stores install nothing until there is a newer one.
+            """,
+            """
+            If another machine has a root key that must sign as well, sign the list there: moult sign FILE --key FILE.
+            """,
+        ],
+        arguments: [directory], options: [product, root, release, timestamp, threshold, days, key], usesStore: false,
+        examples: [
+            .init(
+                "The first list:", "moult trust keys --product APP --root root.pub --release rel.pub -k root.key"),
+            .init("Sign the feed with a key of its own:", "moult trust keys --timestamp online.pub -k root.key"),
+            .init("Replace the release key:", "moult trust keys --release new.pub -k root.key"),
+            .init("Renew the list for a year:", "moult trust keys -k root.key"),
+            .init("Let stores have it:", "moult publish public --trust keys/keys-2.json -k new.key -k online.key"),
+        ],
+        exits: [.init(.failure(.refused), "stores could not use the list; the message says why")],
+        run: run)
+
+    static func run(_ call: Call) throws -> ExitCode {
+        var maker = KeyListMaker()
+        maker.product = call.value(product)
+        maker.days = call.number(days) ?? maker.days
+        for (option, role) in roles {
+            maker[keyPath: role].keys = try call.values(option).map { try Keys.public($0) }
+        }
+        for text in call.values(threshold) {
+            let parts = text.split(separator: "=", maxSplits: 1).map(String.init)
+            guard parts.count == 2, let number = Int(parts[1]), (1...16).contains(number),
+                let role = roles.first(where: { $0.0.name == parts[0] })?.1
+            else {
+                throw call.wrongUsage(
+                    "--threshold is ROLE=N, not \"\(text)\"", why: "a role is root, release or timestamp; N is 1 to 16")
+            }
+            maker[keyPath: role].threshold = number
+        }
+        maker.keys = try call.values(key).map { try call.secretKey($0) }
+        call.output.print(KeyListReport(made: try maker.make(in: call.required(directory))))
+        return .done
+    }
+
+    private static var roles: [(Option, WritableKeyPath<KeyListMaker, KeyListMaker.Role>)] {
+        [(root, \.root), (release, \.release), (timestamp, \.timestamp)]
+    }
+}
+
+private struct KeyListReport: Report {
+    let made: KeyListMaker.Report
+
+    private var roles: [(name: String, keys: TrustedKeys)] {
+        let roles = made.list.roles
+        return [("root", roles.root), ("release", roles.release)] + (roles.timestamp.map { [("timestamp", $0)] } ?? [])
+    }
+
+    func write(to page: inout Page) {
+        let until = made.list.roles.expires.map { ", good until \($0.text(for: page.terminal))" } ?? ""
+        page.wrapped(
+            "\("+", .added) \(made.path)  key list \(made.list.serial) of \(made.list.product)\(until)")
+        var table = Table(.left, .left, indent: 2)
+        for role in roles { table.row("\(role.name)", "\(role.keys.words)") }
+        page.table(table)
+        page.wrapped("signed by \(made.signers.map(\.description).joined(separator: " and "))")
+        if let missing = made.missing {
+            page.wrapped(StyledText("signatures are missing: \(missing)", .warning))
+            page.line("sign it with: \(shellLine(["moult", "sign", made.path, "--key", "ROOT.key"]), .heading)")
+        } else {
+            page.line(
+                "publish it with: \(shellLine(["moult", "publish", "DIRECTORY", "--trust", made.path, "--key", "FILE"]), .heading)"
+            )
+        }
+    }
+
+    var json: JSON {
+        .compact([
+            "file": .string(made.path), "product": .string(made.list.product), "list": .size(made.list.serial),
+            "expires": .optional(made.list.roles.expires?.description),
+            "roles": .object(roles.map { JSON.Member($0.name, $0.keys.json) }),
+            "signers": .array(made.signers.map { .string($0.description) }), "missing": .optional(made.missing),
+        ])
+    }
+}

@@ -1,0 +1,80 @@
+internal import MoultBasics
+internal import MoultTrust
+internal import StepKit
+
+/// Which of the publisher's secret keys sign the feed, and which sign manifests.
+struct SigningKeys {
+    let feed: [SecretKey]
+    let release: [SecretKey]
+    /// The roles that stores will check; nil as long as they trust one set of keys for everything.
+    private let list: KeyList?
+
+    /// `next` is the list that stores have from now on, `before` the one that they may have still: with keys of both, no
+    /// reader finds a feed that its own list does not prove.
+    init(_ keys: [SecretKey], before: KeyList?, next: KeyList?) throws {
+        guard let list = next ?? before, !list.isPlain else {
+            (feed, release, self.list) = (keys, keys, nil)
+            return
+        }
+        let roles = [list.roles] + (next == nil ? [] : before.map { [$0.roles] } ?? [])
+        func holds(_ set: TrustedKeys, _ key: SecretKey) -> Bool {
+            set.entries.contains { $0.key == key.publicKey }
+        }
+        // Before the first list stores trust the keys that they have pinned, which are not written anywhere here.
+        let takesPinned = before == nil && next != nil
+        var (feed, release): ([SecretKey], [SecretKey]) = ([], [])
+        for key in keys {
+            let signsFeed = roles.contains { holds($0.feed, key) }
+            let signsReleases = roles.contains { holds($0.release, key) }
+            guard signsFeed || signsReleases || takesPinned else {
+                throw MoultError(
+                    .publishing, .refused, what: "key \(key.publicKey.id) may not publish",
+                    why: roles.contains { holds($0.root, key) }
+                        ? "it is a root key, which signs key lists only"
+                        : "\(KeyList.fileName(list.serial)) has it neither as a release key nor as a timestamp key",
+                    now: "Name a key of the list with --key FILE, or add this one to the next list: moult trust")
+            }
+            if signsFeed || !signsReleases { feed.append(key) }
+            if signsReleases || !signsFeed { release.append(key) }
+        }
+        (self.feed, self.release, self.list) = (feed, release, list)
+    }
+
+    /// Whether manifests need signatures of their own.
+    var isSplit: Bool { list?.roles.isSplit ?? false }
+
+    /// Throws if stores would refuse a feed with these signatures.
+    func prove(feed bytes: [UInt8], _ signatures: [(String, [UInt8])], named name: String, at now: Timestamp) throws {
+        guard let list else { return }
+        if let expires = list.roles.expires, expires < now {
+            throw MoultError(
+                .publishing, .refused, what: "the key list \(KeyList.fileName(list.serial)) has expired",
+                why: "it was good until \(expires), and stores refuse everything under it",
+                now: "Make the next one: moult trust DIRECTORY --key ROOT.key, then publish it with --trust.")
+        }
+        let role = list.roles.isSplit ? "timestamp" : "release"
+        try prove(bytes, named: name, by: list.roles.feed, role, what: "the feed", signatures)
+    }
+
+    /// Throws if stores would refuse a manifest with these signatures.
+    func prove(manifest bytes: [UInt8], _ signatures: [(String, [UInt8])], named name: String) throws {
+        guard let list, list.roles.isSplit else { return }
+        try prove(bytes, named: name, by: list.roles.release, "release", what: name, signatures)
+    }
+
+    private func prove(
+        _ bytes: [UInt8], named name: String, by keys: TrustedKeys, _ role: String, what: String,
+        _ signatures: [(String, [UInt8])]
+    ) throws {
+        do {
+            _ = try keys.prove(bytes, named: name) { place in signatures.first { $0.0 == place }?.1 }
+        } catch let error as MoultError where error.outcome == .refused {
+            throw MoultError(
+                .publishing, .refused, what: "\(what) lacks signatures of \(role) keys",
+                why: "stores ask for \(keys.words)",
+                now: role == "release"
+                    ? "Name a release key with --key FILE, or sign the manifest where the key is: moult sign MANIFEST --key FILE"
+                    : "Name a timestamp key with --key FILE.", cause: error)
+        }
+    }
+}

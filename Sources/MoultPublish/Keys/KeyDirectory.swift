@@ -1,0 +1,69 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultTrust
+internal import StepKit
+
+/// A directory with a publisher's key lists: that of the feed, or one on the machine that has the root key.
+struct KeyDirectory {
+    let path: String
+
+    /// The newest list; nil if there is none. Each must be signed by root keys of the one before.
+    func newest() throws -> KeyList? {
+        var list: KeyList?
+        // Keys that have expired since signed their list in time.
+        while let next = try self.list(after: list, at: Timestamp(seconds: 0)) { list = next }
+        return list
+    }
+
+    private func list(after before: KeyList?, at now: Timestamp) throws -> KeyList? {
+        let path = "\(self.path)/\(KeyList.fileName((before?.serial ?? 0) + 1))"
+        return try Files.facts(path) == nil ? nil : try Self.read(path, after: before, at: now).list
+    }
+
+    /// A signed list in a file, which must be the one after `before`, and the files that stores need to prove it.
+    static func read(
+        _ path: String, after before: KeyList?, at now: Timestamp
+    ) throws -> (list: KeyList, files: [(name: String, bytes: [UInt8])]) {
+        guard let bytes = try Files.read(path, limit: KeyList.largest) else {
+            throw MoultError(.publishing, what: "there is no key list at \(path)", why: "no such file")
+        }
+        var list = try KeyList(parsing: bytes, source: path)
+        let serial = (before?.serial ?? 0) + 1
+        guard list.serial == serial, Files.name(of: path) == KeyList.fileName(serial) else {
+            throw MoultError(
+                .publishing, .refused, what: "\(path) is not the next key list",
+                why: "its serial is \(list.serial), and the next one is \(KeyList.fileName(serial))",
+                now: "Make the next list with: moult trust DIRECTORY --key ROOT.key")
+        }
+        let find = { (name: String) in try Files.read(name, limit: 1 << 14) }
+        if let before {
+            let next = try KeyList(
+                proving: bytes, serial: serial, product: before.product, after: before.roles, named: path, at: now,
+                find: find)
+            guard let next else {
+                throw MoultError(
+                    .unsigned, .refused, what: "\(path) is not signed by the keys of list \(before.serial)",
+                    why: "it needs \(before.roles.root.words)", now: "Sign it: moult sign \(path) --key ROOT.key")
+            }
+            list = next
+        } else {
+            try list.proveOwn(bytes, named: path, at: now, find: find)
+        }
+        let name = Files.name(of: path)
+        let signatures = try Files.list(Files.directory(of: path)).filter {
+            $0.hasPrefix("\(name).") && $0.hasSuffix(".minisig")
+        }
+        let files = try signatures.compactMap { signature in
+            try Files.read("\(Files.directory(of: path))/\(signature)", limit: 1 << 14).map { (signature, $0) }
+        }
+        // Its signatures first: a list without them would be passed over.
+        return (list, files + [(name, bytes)])
+    }
+}
+
+extension TrustedKeys {
+    /// `1 of 8C01…, 77AB…`
+    package var words: String {
+        "\(threshold) of \(entries.map(\.key.id.description).joined(separator: ", "))"
+    }
+}

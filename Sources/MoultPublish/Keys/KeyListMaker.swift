@@ -1,0 +1,94 @@
+package import MoultBasics
+internal import MoultFiles
+package import MoultTrust
+internal import StepKit
+
+/// Makes the next key list of a directory, and signs it with root keys.
+package struct KeyListMaker {
+    /// The keys of a role, and how many of them must sign; what is not given stays as in the list before.
+    package struct Role: Sendable {
+        package var keys: [PublicKey] = []
+        package var threshold: Int?
+        package init() {}
+    }
+
+    package var product: String?
+    package var root = Role()
+    package var release = Role()
+    package var timestamp = Role()
+    /// For how many days the list is good.
+    package var days = 365
+    package var keys: [SecretKey] = []
+    package var now = Timestamp.now
+    package init() {}
+
+    /// A list that was made.
+    package struct Report: Sendable {
+        package let path: String
+        package let list: KeyList
+        package let signers: [KeyID]
+        /// Why stores do not take it yet: signatures are missing.
+        package let missing: String?
+    }
+
+    package func make(in directory: String) throws -> Report {
+        try Files.ensureDirectory(directory)
+        let before = try KeyDirectory(path: directory).newest()
+        guard let product = before?.product ?? product else {
+            throw refusal(
+                "there is no key list in \(directory)", "the first one needs the name of the product",
+                "Add --product NAME.")
+        }
+        if let own = self.product, own != product {
+            throw refusal(
+                "\(directory) has the key lists of \(product)", "not those of \(own)", "Name another directory.")
+        }
+        let old = before?.roles
+        let hasTimestamp = !timestamp.keys.isEmpty || old?.timestamp != nil
+        let roles = KeyRoles(
+            root: try keys(root, "root", before: old?.root),
+            release: try keys(release, "release", before: old?.release),
+            timestamp: hasTimestamp ? try keys(timestamp, "timestamp", before: old?.timestamp) : nil,
+            expires: Timestamp(seconds: now.seconds + days * 86_400))
+        let list = KeyList(product: product, serial: (before?.serial ?? 0) + 1, roles: roles)
+        let name = KeyList.fileName(list.serial)
+        let path = "\(directory)/\(name)"
+        let bytes = Array(list.json.pretty.utf8)
+        // What stores will read is read as they will.
+        _ = try KeyList(parsing: bytes, source: path)
+        let allowed = roles.root.entries.map(\.key) + (old?.root.entries.map(\.key) ?? [])
+        for key in keys where before != nil && !allowed.contains(key.publicKey) {
+            throw refusal(
+                "\(key.publicKey.id) is not a root key", "the root keys are \((old?.root ?? roles.root).words)",
+                "Name the secret key of one of them with --key FILE.")
+        }
+        guard !keys.isEmpty else {
+            throw refusal("no root key is named", "stores take only a signed list", "Name it with --key FILE.")
+        }
+        for (place, file) in try FeedDirectory(path: directory).signatures(of: bytes, named: name, by: keys) {
+            try Files.replace("\(directory)/\(place)", with: file)
+        }
+        try Files.replace(path, with: bytes)
+        return Report(
+            path: path, list: list, signers: keys.map(\.publicKey.id), missing: try missing(path, after: before))
+    }
+
+    private func keys(_ role: Role, _ name: String, before: TrustedKeys?) throws -> TrustedKeys {
+        let entries = role.keys.isEmpty ? before?.entries ?? [] : role.keys.map { TrustedKeys.Entry(key: $0) }
+        guard !entries.isEmpty else {
+            throw refusal("the list has no \(name) key", "the first list names them", "Add --\(name) KEY.pub.")
+        }
+        return TrustedKeys(entries, threshold: role.threshold ?? before?.threshold ?? 1)
+    }
+
+    private func missing(_ path: String, after before: KeyList?) throws -> String? {
+        do {
+            _ = try KeyDirectory.read(path, after: before, at: now)
+            return nil
+        } catch let error as MoultError where error.code == .unsigned { return error.why ?? error.what }
+    }
+
+    private func refusal(_ what: String, _ why: String, _ now: String) -> MoultError {
+        MoultError(.publishing, .refused, what: what, why: why, now: now)
+    }
+}

@@ -1,0 +1,48 @@
+package import MoultBasics
+
+extension KeyList {
+    /// The list in these bytes if root keys of the list before it signed it, else nil.
+    ///
+    /// A list of format 2 must be signed by its own root keys as well, so that every list can be followed by another.
+    package init?(
+        proving bytes: [UInt8], serial: Int, product: String, after roles: KeyRoles, named name: String,
+        at now: Timestamp, find: (String) throws -> [UInt8]?
+    ) throws {
+        guard try roles.root.isProven(bytes, named: name, at: now, find: find) else { return nil }
+        try self.init(parsing: bytes, source: name)
+        guard self.product == product, self.serial == serial else {
+            throw MoultError(
+                .feed, .refused, what: "\(name) is key list \(self.serial) of \(self.product)",
+                why: "key list \(serial) of \(product) belongs there", now: "Tell the publisher.")
+        }
+        try proveOwn(bytes, named: name, at: now, find: find)
+    }
+
+    /// A list that its own root keys did not sign could never be replaced.
+    package func proveOwn(
+        _ bytes: [UInt8], named name: String, at now: Timestamp, find: (String) throws -> [UInt8]?
+    ) throws {
+        if try isPlain || roles.root.isProven(bytes, named: name, at: now, find: find) { return }
+        throw MoultError(
+            .unsigned, .refused, what: "\(name) is not signed by the root keys that it names",
+            why:
+                "it needs \(roles.root.threshold) of \(roles.root.entries.map(\.key.id.description).joined(separator: ", "))",
+            now: "Sign it with a root key: moult sign \(name) --key ROOT.key")
+    }
+}
+
+extension TrustedKeys {
+    /// Whether enough of these keys signed the bytes; an error if that could not be found out.
+    fileprivate func isProven(
+        _ bytes: [UInt8], named name: String, at now: Timestamp, find: (String) throws -> [UInt8]?
+    ) throws -> Bool {
+        do {
+            _ = try prove(bytes, named: name, at: now, find: find)
+            return true
+        } catch let error as MoultError {
+            // A server that did not answer has not said that there is no signature.
+            if error.outcome != .refused { throw error }
+            return false
+        }
+    }
+}

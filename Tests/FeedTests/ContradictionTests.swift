@@ -1,0 +1,78 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// A manifest whose digests contradict each other is refused, whoever signed it.
+@Suite struct ContradictionTests {
+    private let bench: Bench
+    private let path: String
+
+    init() throws {
+        bench = try Bench()
+        path = bench.path("rel/test-1.0.0.json")
+        // Large enough for several frames, of bytes that do not compress.
+        try Files.writeNew(
+            Array(
+                """
+                CREATE TABLE food(id INTEGER PRIMARY KEY, noise BLOB);
+                WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1200)
+                INSERT INTO food SELECT i, zeroblob(4000) FROM n;
+                """.utf8), to: bench.path("food.sql"))
+        try Files.writeNew(
+            Array(
+                """
+                { "manifest": 1, "product": "org.example.test", "version": "1.0.0", "sequence": 1,
+                  "databases": { "food": { "kind": "reference", "build": { "script": "food.sql" } } } }
+                """.utf8), to: bench.path("draft.json"))
+        try bench.must("moult pack -q draft.json -o rel; moult init -q --product org.example.test")
+    }
+
+    private func manifest() throws -> JSON {
+        try JSON(parsing: try Files.read(path, limit: 1 << 20) ?? [], source: "m")
+    }
+
+    private func refused(_ change: (JSON) throws -> JSON, _ why: String) throws {
+        try Files.replace(path, with: Array(change(manifest()).pretty.utf8))
+        let before = try Tree(bench.path("store"), times: false, skipping: Self.skipped)
+        let ended = try bench.run("moult apply -q rel/test-1.0.0.json")
+        #expect(ended.status == 1)
+        #expect(ended.errors.contains(why), "\(ended.errors)")
+        #expect(try Tree(bench.path("store"), times: false, skipping: Self.skipped) == before)
+    }
+
+    private static let skipped: Set = [".moult/history.jsonl", ".moult/lock", ".moult/transactions"]
+    private static let zeros = String(repeating: "0", count: 64)
+
+    @Test func `the digest of the bundle must be that of its bytes`() throws {
+        try refused(
+            { $0.setting("bundle", to: ($0["bundle"] ?? .null).setting("sha256", to: .string(Self.zeros))) },
+            "its SHA-256 is ")
+    }
+
+    /// The first frame has a header, the last one the end of the archive; those between them have content.
+    @Test(arguments: [0, 1, 3, -1])
+    func `the digest of each frame must be that of its content`(index: Int) throws {
+        let count = try #require(try manifest()["bundle"]?["frames"]?["packed"]?.array?.count)
+        #expect(count > 4)
+        let place = 64 * ((index + count) % count)
+        try refused(
+            { manifest in
+                let bundle = manifest["bundle"] ?? .null
+                let frames = bundle["frames"] ?? .null
+                let old = Array(frames["sha256"]?.string ?? "")
+                let new = String(old[..<place]) + Self.zeros + String(old[(place + 64)...])
+                return manifest.setting(
+                    "bundle", to: bundle.setting("frames", to: frames.setting("sha256", to: .string(new))))
+            }, "is not the one that was sealed")
+    }
+
+    @Test func `the digest of a database must be that of its frames`() throws {
+        try refused(
+            { manifest in
+                let databases = manifest["databases"] ?? .null
+                let food = (databases["food"] ?? .null).setting("sha256", to: .string(Self.zeros))
+                return manifest.setting("databases", to: databases.setting("food", to: food))
+            }, "food.db")
+    }
+}

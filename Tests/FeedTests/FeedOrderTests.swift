@@ -1,0 +1,139 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// A stolen key can spoil neither the order of feeds nor the list of keys for ever.
+@Suite struct FeedOrderTests {
+    private let bench: Bench
+    init() throws {
+        bench = try Bench()
+        try bench.follow(["1.0.0"])
+        for name in ["b", "c"] { try bench.key(name) }
+    }
+
+    private var feed: String { bench.path("public/feed.json") }
+
+    private func refused(_ message: String) throws {
+        let before = try Tree(bench.path("store"), times: false, skipping: [".moult/downloads"])
+        for verb in ["apply", "plan", "check"] {
+            #expect(try bench.refusal("moult \(verb)", status: 3) == "moult: error: \(message)\n", "\(verb)")
+        }
+        #expect(try Tree(bench.path("store"), times: false, skipping: [".moult/downloads"]) == before)
+    }
+
+    /// Signs the feed with another serial, as a thief of the key would.
+    private func steal(serial: Int64) throws { try bench.replaceFeed { $0.setting("serial", to: .integer(serial)) } }
+
+    @Test(arguments: [Int64.max, 1 << 53])
+    func `a serial at the end of the numbers is refused`(serial: Int64) throws {
+        try steal(serial: serial)
+        try refused("\(feed): serial must be at most 9007199254740991, is \(serial)")
+    }
+
+    @Test func `a serial cannot jump`() throws {
+        try bench.must("moult apply -q")
+        try steal(serial: 1_000_002)
+        try refused(
+            """
+            \(feed) has serial 1000002: the last serial was 1, and the next may be at most 1000000 higher
+              If the publisher did this, a new key list resets the serial: moult help keys
+            """)
+        try steal(serial: 1_000_001)
+        try bench.must("moult check")
+    }
+
+    @Test func `a new store takes no serial above the first million`() throws {
+        try steal(serial: 1_000_001)
+        try refused(
+            """
+            \(feed) has serial 1000001: this store has seen no feed, and the first serial may be at most 1000000
+              If the publisher did this, a new key list resets the serial: moult help keys
+            """)
+    }
+
+    /// The thief's feed is the newest that stores saw; the new key list lets the publisher's serial begin again.
+    @Test func `fast-forward ends with the next key list`() throws {
+        try bench.must("moult apply -q; cp -r public mine")
+        try steal(serial: 1_000_000)
+        try bench.must("moult check; rm -r public; mv mine public")
+        #expect(try bench.refusal("moult check", status: 3).contains("its serial is 1, and 1000000 was seen"))
+        try bench.must("moult publish public -q -k a.key -k b.key --trust b.pub --serial 3")
+        try bench.release("2.0.0", sequence: 2)
+        try bench.must("moult publish public rel/test-2.0.0.json -q -k b.key; moult apply -q")
+        #expect(try bench.installed() == "2.0.0")
+        // From there on it only goes up again.
+        try bench.must(
+            "cp -r public old; moult publish public -q -k b.key; moult check -q; rm -r public; mv old public")
+        #expect(try bench.refusal("moult check", status: 3).contains("its serial is 4, and 5 was seen"))
+    }
+
+    /// A key that both lists have must not bring back a feed from before the newer one.
+    @Test func `a feed of an older key list is refused`() throws {
+        try bench.must("moult publish public -q -k a.key --trust a.pub --trust b.pub; moult apply -q; cp -r public old")
+        try bench.must("moult publish public -q -k a.key --trust a.pub --trust c.pub; moult apply -q")
+        try bench.must("cp old/feed.json* public")
+        try refused(
+            """
+            \(feed) was made under key list 1, which key list 2 has replaced
+              Somebody may hold back a newer one: ask the publisher, or name another mirror.
+            """)
+    }
+
+    // MARK: revoked keys
+
+    /// After the change of keys, the mirror serves what it had before it.
+    private func revoke() throws {
+        try bench.must("moult apply -q; cp -r public old")
+        try bench.must("moult publish public -q -k a.key -k b.key --trust b.pub")
+        try bench.release("2.0.0", sequence: 2)
+        try bench.must("moult publish public rel/test-2.0.0.json -q -k b.key; moult apply -q")
+        try bench.must("mv public new; mv old public")
+    }
+
+    @Test func `a revoked key stays revoked when .moult/feed is emptied`() throws {
+        try revoke()
+        try bench.must("rm -r store/.moult/feed/*")
+        #expect(try bench.refusal("moult check", status: 3).contains("trusted is \(try bench.id("b"))\n"))
+        try bench.must("rm -r public; mv new public; moult check")
+    }
+
+    @Test func `a revoked key stays revoked after a rollback`() throws {
+        try revoke()
+        try bench.must("moult rollback -q --reason test; rm -r store/.moult/feed/*")
+        #expect(try bench.refusal("moult check", status: 3).contains("trusted is \(try bench.id("b"))\n"))
+        try bench.release("3.0.0", sequence: 3)
+        try bench.must("moult sign -q -k a.key rel/test-3.0.0.json")
+        #expect(try bench.run("moult apply rel/test-3.0.0.json").status == 3)
+    }
+
+    /// The installed release remembers under which key list it came.
+    @Test func `without the key lists the store waits for the newest that it knew`() throws {
+        try revoke()
+        try bench.must("rm -r store/.moult/feed store/.moult/keys")
+        try refused(
+            """
+            the key list keys-1.json of org.example.test is missing: releases of this store were installed under \
+            it, and it may revoke keys
+              Get keys-1.json and its signatures from the publisher, and put them into \(bench.path("store/.moult/keys")).
+            """)
+        try bench.must("rm -r public; mv new public; moult check")
+    }
+
+    @Test func `key lists that an earlier version kept beside the feed count`() throws {
+        try revoke()
+        try bench.must("mv store/.moult/keys/* store/.moult/feed; rmdir store/.moult/keys")
+        #expect(try bench.refusal("moult check", status: 3).contains("trusted is \(try bench.id("b"))\n"))
+        try bench.must("rm -r public; mv new public; rm public/keys-*; moult publish public -q -k b.key; moult check")
+        #expect(try Files.list(bench.path("store/.moult/keys")).contains("keys-1.json"))
+    }
+
+    /// What was learnt of keys counts, even if the feed that it came with is refused.
+    @Test func `a revocation is kept although the feed is refused`() throws {
+        try bench.must("moult apply -q; cp -r public old")
+        try bench.must("moult publish public -q -k a.key -k b.key --trust b.pub; cp old/feed.json* public")
+        #expect(try bench.run("moult check").status == 3)
+        try bench.must("rm -r public; mv old public")
+        #expect(try bench.refusal("moult check", status: 3).contains("trusted is \(try bench.id("b"))\n"))
+    }
+}

@@ -1,0 +1,303 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// Root, release and timestamp keys: what each may do, and what a thief of it cannot.
+@Suite struct SplitKeyTests {
+    private let bench: Bench
+
+    init() throws {
+        bench = try Bench()
+        for name in ["root", "release", "online", "new"] { try bench.key(name) }
+        try bench.must(
+            "moult trust keys -q --product org.example.test --root root.pub --release release.pub --timestamp online.pub -k root.key"
+        )
+        try bench.release("1.0.0", sequence: 1)
+        try bench.must(
+            "moult publish public rel/test-1.0.0.json -q --trust keys/keys-1.json -k release.key -k online.key")
+        try bench.must(
+            "moult init --product org.example.test --key root.pub --feed public/feed.json -q; moult apply -q")
+    }
+
+    private var feed: String { bench.path("public/feed.json") }
+    private var list: String { bench.path("store/.moult/keys/keys-1.json") }
+
+    private func refused(_ line: String, _ message: String) throws {
+        let before = try Tree(bench.path("store"), times: false, skipping: [".moult/downloads", ".moult/feed"])
+        #expect(try bench.refusal(line, status: 3) == "moult: error: \(message)\n")
+        #expect(try Tree(bench.path("store"), times: false, skipping: [".moult/downloads", ".moult/feed"]) == before)
+    }
+
+    @Test func `a store that pins the root key follows the list`() throws {
+        #expect(try bench.installed() == "1.0.0")
+        let plan = try bench.must("moult publish public -q -k online.key; moult check")
+        #expect(plan.contains("serial 2, signed by \(try bench.id("online")),"))
+        try bench.release("2.0.0", sequence: 2)
+        try bench.must("moult publish public rel/test-2.0.0.json -q -k release.key -k online.key")
+        #expect(
+            try bench.run("moult plan").output.split(separator: "\n")[0].hasSuffix(
+                ", signed by \(try bench.id("release")))"))
+        try bench.must("moult apply -q")
+        #expect(try bench.installed() == "2.0.0")
+    }
+
+    @Test func `a release that was signed elsewhere needs the timestamp key only`() throws {
+        try bench.release("2.0.0", sequence: 2)
+        try bench.must(
+            "moult sign -q rel/test-2.0.0.json -k release.key; moult publish public rel/test-2.0.0.json -q -k online.key"
+        )
+        try bench.must("moult apply -q")
+        #expect(try bench.installed() == "2.0.0")
+    }
+
+    /// The thief makes the same feed as the publisher would, without the release key.
+    @Test func `a stolen timestamp key installs nothing`() throws {
+        try bench.release("2.0.0", sequence: 2)
+        try bench.must("cp -r public keep; rm public/keys-*")
+        try bench.must("moult publish public rel/test-2.0.0.json -q -k online.key; cp keep/keys-* public")
+        try refused(
+            "moult apply",
+            """
+            test-2.0.0.json is not signed by a trusted key: its signature is by key \(try bench.id("online")); trusted is \
+            \(try bench.id("release"))
+              Ask the publisher for a file that its present keys signed; they are in \(list).
+            """)
+        try bench.must("rm public/test-2.0.0.json.minisig")
+        try refused(
+            "moult apply",
+            """
+            test-2.0.0.json is not signed: this store takes only what a trusted key signed, and there is no \
+            test-2.0.0.json.minisig; trusted is \(try bench.id("release"))
+              Get the signature from the publisher, and put it beside the file.
+            """)
+        #expect(try bench.installed() == "1.0.0")
+    }
+
+    @Test func `a stolen timestamp key cannot pass an old release for a new one`() throws {
+        try bench.replaceFeed(by: "online") { feed in
+            let release = (feed["releases"]?.array?.first ?? .null).setting("version", to: "9.0.0")
+            return feed.setting("serial", to: 2).setting("releases", to: .array([release.setting("sequence", to: 9)]))
+        }
+        try refused(
+            "moult apply",
+            """
+            \(bench.path("public/test-1.0.0.json")) is not the release that the feed names: version is 1.0.0 in the \
+            manifest and 9.0.0 in the feed
+              Tell the publisher.
+            """)
+    }
+
+    @Test func `a stolen timestamp key cannot change what a release requires`() throws {
+        try bench.release("2.0.0", sequence: 2, top: [.init("requires", ["from": "<1.0.0"])])
+        try bench.must("moult publish public rel/test-2.0.0.json -q -k release.key -k online.key")
+        try bench.replaceFeed(by: "online") { feed in
+            let releases = (feed["releases"]?.array ?? []).map { $0.setting("requires", to: nil) }
+            return feed.setting("serial", to: 3).setting("releases", to: .array(releases))
+        }
+        try refused(
+            "moult apply",
+            """
+            \(bench.path("public/test-2.0.0.json")) is not the release that the feed names: requires is from <1.0.0 \
+            in the manifest and nothing in the feed
+              Tell the publisher.
+            """)
+    }
+
+    @Test(arguments: ["release", "root"])
+    func `only timestamp keys sign the feed`(key: String) throws {
+        try bench.replaceFeed(by: key) { $0.setting("serial", to: 2) }
+        try refused(
+            "moult apply",
+            """
+            feed.json is not signed by a trusted key: its signature is by key \(try bench.id(key)); trusted is \
+            \(try bench.id("online"))
+              Ask the publisher for a file that its present keys signed; they are in \(list).
+            """)
+    }
+
+    @Test(arguments: ["online", "root"])
+    func `only release keys sign manifests`(key: String) throws {
+        try bench.release("2.0.0", sequence: 2)
+        try bench.must("moult sign -q rel/test-2.0.0.json -k \(key).key")
+        let path = bench.path("rel/test-2.0.0.json")
+        try refused(
+            "moult apply rel/test-2.0.0.json",
+            """
+            \(path) is not signed by a trusted key: its signature is by key \(try bench.id(key)); trusted is \
+            \(try bench.id("release"))
+              Ask the publisher for a file that its present keys signed; they are in \(list).
+            """)
+    }
+
+    /// Neither of them may name other keys.
+    @Test func `only root keys sign key lists`() throws {
+        try bench.must("cp -r keys forged; rm forged/*.minisig")
+        try bench.must(
+            "sed -i 's/\"serial\": 1/\"serial\": 2/' forged/keys-1.json; mv forged/keys-1.json public/keys-2.json")
+        for key in ["release", "online"] {
+            try bench.must(
+                "rm -f public/keys-2.json.*; moult sign -q public/keys-2.json -k \(key).key; moult publish public -q -k online.key || true"
+            )
+            let before = try Files.list(bench.path("store/.moult/keys"))
+            try bench.must("moult check")
+            #expect(try Files.list(bench.path("store/.moult/keys")) == before)
+        }
+    }
+
+    @Test func `a list that its own root keys did not sign is refused`() throws {
+        try bench.must("moult trust keys -q --root new.pub -k root.key")
+        #expect(try bench.must("ls keys").contains("keys-2.json\n"))
+        let refusal = try bench.refusal("moult publish public --trust keys/keys-2.json -k online.key", status: 3)
+        #expect(refusal.contains("is not signed by the root keys that it names: it needs 1 of \(try bench.id("new"))"))
+        // A store refuses it as well, and stays with the list that it has.
+        try bench.must("cp keys/keys-2.json* public; moult publish public -q -k online.key || true")
+        try bench.replaceFeed(by: "online") { $0.setting("serial", to: 2) }
+        #expect(try bench.refusal("moult check", status: 3).contains("is not signed by the root keys that it names"))
+        try bench.must(
+            "moult sign -q keys/keys-2.json -k new.key; moult publish public -q --trust keys/keys-2.json -k online.key --serial 3 || true"
+        )
+        try bench.must("cp keys/keys-2.json* public; moult publish public -q -k online.key; moult check")
+    }
+
+    @Test func `releases need a threshold of keys`() throws {
+        try bench.must("moult trust keys -q --release release.pub --release new.pub --threshold release=2 -k root.key")
+        let short = try bench.refusal(
+            "moult publish public --trust keys/keys-2.json -k online.key -k new.key -q; moult publish public --trust keys/keys-2.json -k online.key -q; false",
+            status: 1)
+        #expect(short == "")
+        // A threshold is lowered only by its name.
+        #expect(
+            try bench.refusal("moult trust keys --release new.pub -k root.key", status: 3)
+                == "moult: error: keys/keys-3.json: release.trusted must be 2 keys or more, as the threshold says\n")
+        try bench.release("2.0.0", sequence: 2)
+        #expect(
+            try bench.refusal("moult publish public rel/test-2.0.0.json -k online.key -k release.key", status: 3)
+                == "moult: error: test-2.0.0.json lacks signatures of release keys: stores ask for 2 of "
+                + "\(try bench.id("release")), \(try bench.id("new"))\n"
+                + "  Name a release key with --key FILE, or sign the manifest where the key is: moult sign MANIFEST --key FILE\n"
+        )
+        try bench.must(
+            "moult publish public rel/test-2.0.0.json -q -k online.key -k release.key -k new.key; moult apply -q")
+        #expect(try bench.installed() == "2.0.0")
+        // One of the two signatures is not enough, also if it is there twice.
+        try bench.release("3.0.0", sequence: 3)
+        try bench.must("moult publish public rel/test-3.0.0.json -q -k online.key -k release.key -k new.key")
+        let (one, other) = (try bench.id("release"), try bench.id("new"))
+        try bench.must("cd public; cp test-3.0.0.json.\(one).minisig test-3.0.0.json.\(other).minisig")
+        #expect(try bench.refusal("moult apply", status: 3).contains("test-3.0.0.json has too few signatures"))
+    }
+
+    @Test func `several people sign a key list`() throws {
+        let roots = "--root root.pub --root new.pub --threshold root=2"
+        let made = try bench.must("moult trust keys \(roots) -k root.key --json")
+        let both = "2 of \(try bench.id("root")), \(try bench.id("new"))"
+        #expect(try JSON(parsing: Array(made.utf8), source: "made")["missing"]?.string == "it needs \(both)")
+        #expect(
+            try bench.refusal("moult publish public --trust keys/keys-2.json -k online.key", status: 3)
+                == "moult: error: keys/keys-2.json is not signed by the root keys that it names: it needs \(both)\n"
+                + "  Sign it with a root key: moult sign keys/keys-2.json --key ROOT.key\n")
+        try bench.must("moult sign -q keys/keys-2.json -k new.key")
+        try bench.must("moult publish public -q --trust keys/keys-2.json -k online.key; moult check")
+        // From then on one of them is not enough, also twice.
+        try bench.must("moult trust keys -q -k root.key")
+        try bench.must("cp keys/keys-3.json.minisig keys/keys-3.json.$(head -1 new.pub | sed 's/.* //').minisig")
+        #expect(
+            try bench.refusal("moult publish public --trust keys/keys-3.json -k online.key", status: 3)
+                .contains("keys/keys-3.json is not signed by the keys of list 2: it needs \(both)"))
+        try bench.must("cp keys/keys-3.json* public")
+        #expect(try bench.must("moult check; ls store/.moult/keys").contains("keys-3") == false)
+    }
+
+    // MARK: time
+
+    /// Sets the end of the newest list to the past, as if a year had gone by.
+    private func expire(_ list: String) throws {
+        try bench.must(
+            #"sed -i 's/"expires": "[^"]*"/"expires": "2026-01-01T00:00:00Z"/' keys/\#(list); moult sign -q keys/\#(list) -k root.key; cp keys/\#(list)* public"#
+        )
+    }
+
+    @Test func `nothing is installed when the key list has expired`() throws {
+        try bench.must(
+            "moult trust keys -q -k root.key; moult publish public -q --trust keys/keys-2.json -k online.key")
+        try expire("keys-2.json")
+        let message = """
+            the keys of org.example.test have expired: keys-2.json, the newest key list that this store has, expired \
+            at 2026-01-01T00:00:00Z
+              Ask the publisher for a newer key list, then run: moult check --store \(bench.path("store"))
+            """
+        #expect(try bench.refusal("moult apply", status: 3) == "moult: error: \(message)\n")
+        try bench.release("2.0.0", sequence: 2)
+        try bench.must("moult sign -q rel/test-2.0.0.json -k release.key")
+        #expect(try bench.refusal("moult apply rel/test-2.0.0.json", status: 3) == "moult: error: \(message)\n")
+        #expect(
+            try bench.refusal("moult publish public -k online.key", status: 3)
+                == "moult: error: the key list keys-2.json has expired: it was good until 2026-01-01T00:00:00Z, and stores "
+                + "refuse everything under it\n"
+                + "  Make the next one: moult trust DIRECTORY --key ROOT.key, then publish it with --trust.\n")
+        let status = try bench.run("moult status --nagios")
+        #expect(status.status == 1)
+        #expect(status.output.contains("the key list keys-2.json expired at 2026-01-01T00:00:00Z"), "\(status.output)")
+        // What is installed can still be used, and the next list ends it.
+        try bench.must("moult verify")
+        try bench.must("moult trust keys -q -k root.key")
+        try bench.must(
+            "moult publish public rel/test-2.0.0.json -q --trust keys/keys-3.json -k online.key; moult apply -q")
+        #expect(try bench.installed() == "2.0.0")
+    }
+
+    // MARK: from one key to several
+
+    @Test func `a store that pins one key goes over to separate keys`() throws {
+        try bench.must(
+            "chmod -R u+w store; rm -r public store keys; moult publish public rel/test-1.0.0.json -q -k new.key")
+        try bench.must("moult init --product org.example.test --key new.pub --feed public/feed.json -q; moult apply -q")
+        try bench.must(
+            "moult trust keys -q --product org.example.test --root root.pub --release release.pub --timestamp online.pub -k root.key -k new.key"
+        )
+        try bench.must(
+            "moult publish public -q --trust keys/keys-1.json -k new.key -k release.key -k online.key; moult check")
+        try bench.release("2.0.0", sequence: 2)
+        try bench.must("moult publish public rel/test-2.0.0.json -q -k release.key -k online.key; moult apply -q")
+        #expect(try bench.installed() == "2.0.0")
+        try bench.replaceFeed(by: "new") { $0.setting("serial", to: 9) }
+        #expect(try bench.refusal("moult check", status: 3).contains("trusted is \(try bench.id("online"))\n"))
+    }
+
+    @Test func `an offline set has what proves it`() throws {
+        try bench.must("moult export 1.0.0 stick -q; moult init other --product org.example.test --key root.pub -q")
+        try bench.must("moult apply -q --store other --feed stick/feed.json; rm stick/keys-*")
+        #expect(
+            try bench.run(
+                "moult init third --product org.example.test --key root.pub -q; moult apply --store third --feed stick/feed.json"
+            ).status == 3)
+    }
+
+    // MARK: the publisher's mistakes
+
+    @Test func `publish refuses what stores would refuse`() throws {
+        try bench.release("2.0.0", sequence: 2)
+        func refusal(_ options: String) throws -> String {
+            let before = try Tree(bench.path("public"), times: false)
+            let text = try bench.refusal("moult publish public rel/test-2.0.0.json \(options)", status: 3)
+            #expect(try Tree(bench.path("public"), times: false) == before)
+            return text
+        }
+        let online = try bench.id("online")
+        #expect(
+            try refusal("-k release.key")
+                == "moult: error: the feed lacks signatures of timestamp keys: stores ask for 1 of \(online)\n"
+                + "  Name a timestamp key with --key FILE.\n")
+        #expect(try refusal("-k online.key").contains("test-2.0.0.json lacks signatures of release keys"))
+        #expect(
+            try refusal("-k online.key -k root.key")
+                == "moult: error: key \(try bench.id("root")) may not publish: it is a root key, which signs key lists only\n"
+                + "  Name a key of the list with --key FILE, or add this one to the next list: moult trust\n")
+        #expect(
+            try refusal("-k online.key -k new.key").contains(
+                "keys-1.json has it neither as a release key nor as a timestamp key"))
+        #expect(
+            try refusal("-k online.key -k release.key --trust new.pub").contains("keys-1.json has keys for each role"))
+    }
+}
