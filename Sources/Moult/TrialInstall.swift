@@ -10,11 +10,11 @@ internal import StepKit
 /// No consumer is told, and steps of other packages do nothing: they belong to the machines that have them.
 package struct TrialInstall {
     /// The directory of the store; it must not be there.
-    private let root: String
+    private let scratch: String
     private let watcher: Watcher
 
-    package init(in root: String, shouldStop: @escaping @Sendable () -> Bool = { false }) {
-        (self.root, watcher) = (root, Watcher(shouldStop: shouldStop))
+    package init(in scratch: String, shouldStop: @escaping @Sendable () -> Bool = { false }) {
+        (self.scratch, watcher) = (scratch, Watcher(shouldStop: shouldStop))
     }
 
     /// Installs the release by its manifest: over the release before, or into an empty store. Gives the reason if that way
@@ -25,7 +25,7 @@ package struct TrialInstall {
             return "it requires moult \(range), and this is \(moultVersion)"
         }
         let result = Result { try install(release, manifest, over: previous) }
-        try Files.removeTree(root)
+        try Files.removeTree(scratch)
         return try result.get()
     }
 
@@ -33,7 +33,7 @@ package struct TrialInstall {
         var settings = Settings(product: manifest.product)
         // What it gave up would stay readable for a minute.
         settings.minimumAge = 0
-        try Orchestrator.create(at: root, settings)
+        try Orchestrator.create(at: scratch, settings)
         if let previous {
             let older = try read(previous)
             if let range = manifest.requires.from, !range.contains(older.version) {
@@ -54,7 +54,7 @@ package struct TrialInstall {
 
     private func update(_ path: String, _ manifest: Manifest) throws {
         let others = Set(manifest.steps.map(\.step)).map { OtherStep(name: $0) }
-        let orchestrator = try Orchestrator(root: root, steps: StepSet.builtIn.adding(others), watcher: watcher)
+        let orchestrator = try Orchestrator(root: scratch, steps: StepSet.builtIn.adding(others), watcher: watcher)
         _ = try orchestrator.update(
             UpdateRequest(
                 manifest: path, app: manifest.requires.app?.example, consent: Consent(acceptsUnpreserved: true)))
@@ -63,8 +63,8 @@ package struct TrialInstall {
     /// Paths of the trial's store say nothing to people: the names in it do.
     private func told(_ error: any Error) -> MoultError {
         guard var error = error as? MoultError else { return MoultError(.system, what: "\(error)", cause: error) }
-        error.what = error.what.replacing("\(root)/", with: "")
-        error.why = error.why?.replacing("\(root)/", with: "")
+        error.what = error.what.replacing("\(scratch)/", with: "")
+        error.why = error.why?.replacing("\(scratch)/", with: "")
         return error
     }
 

@@ -60,7 +60,9 @@ package struct StoreLayout: Sendable, Equatable {
     /// What the link of a sealed database points at.
     package static func link(to member: String) -> String { ".moult/current/\(member)" }
     /// Whether what a link points at is in a store, this one or another.
-    package static func isSealed(_ target: String) -> Bool { target.hasPrefix(".moult/") || target.contains("/.moult/") }
+    package static func isSealed(_ target: String) -> Bool {
+        target.hasPrefix(".moult/") || target.contains("/.moult/")
+    }
 }
 
 /// The file by which backup tools know a directory whose content can be made again (bford.info/cachedir).

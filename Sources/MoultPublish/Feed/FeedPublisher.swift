@@ -77,7 +77,8 @@ package struct FeedPublisher {
         defer { work.remove() }
         for release in releases {
             _ = try Trials(
-                of: release.path, release.manifest, over: [], and: directory.path, in: work.path, by: options.tryInstall)
+                of: release.path, release.manifest, over: [], and: directory.path, in: work.path, by: options.tryInstall
+            )
         }
     }
 
