@@ -8,7 +8,9 @@ enum Fetch {
     static func run() -> Int32 {
         signal(SIGPIPE, SIG_IGN)
         do {
-            try transfer(Request.read())
+            let request = try Request.read()
+            try FetchGuard.confine()
+            try transfer(request)
             return 0
         } catch let failure as Failure {
             say([

@@ -12,7 +12,9 @@ struct WebRequest {
     func perform(_ manners: Transport.RetryPolicy, _ taker: any ResponseSink, _ stopIfAsked: () throws -> Void) throws
         -> WebHead
     {
-        let child = try Subprocess(.init([Helper.path()]), input: .bytes(Array(json(manners).line.utf8)))
+        var command = try Subprocess.Command([Helper.path()])
+        command.endsWithParent = true
+        let child = try Subprocess(command, input: .bytes(Array(json(manners).line.utf8)))
         var head: WebHead?
         var line: [UInt8] = []
         do {

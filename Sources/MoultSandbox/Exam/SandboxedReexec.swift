@@ -1,6 +1,7 @@
 internal import Glibc
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultGuard
 internal import Synchronization
 
 /// Where a verb looks into databases that may mean harm: this very program once more, with the same command line. That
@@ -76,7 +77,6 @@ package enum SandboxedReexec {
     /// of their directories, writes to its scratch directory only, and starts nothing.
     package static func confine(to databases: [String]) throws {
         guard place.withLock({ $0 }) != nil else { return }
-        try Guard.endWithParent()
         // What draws the progress of something that is over takes a moment to end.
         for _ in 0..<100 where try Files.list("/proc/self/task").count > 1 { usleep(10_000) }
         // Times are shown later, and the file with their zone cannot be read then.
@@ -85,7 +85,7 @@ package enum SandboxedReexec {
         // SQLite's own files lie beside the database itself, and may come and go.
         let directories = Set(databases.map { Files.directory(of: realPath($0)) })
         try Guard(
-            reading: .only(directories.sorted()), writing: scratch.map { [$0] } ?? [],
+            .examiner, reading: .only(directories.sorted()), writing: scratch.map { [$0] } ?? [],
             limits: .init(
                 memory: Validator.memory.map { 2 * $0 }, processor: 60 + sizes / 250_000,
                 fileSize: max(1 << 30, 4 * sizes))
