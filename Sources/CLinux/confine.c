@@ -30,8 +30,8 @@ int moult_has_seccomp(void) {
     return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL, 0, 0) < 0 && errno == EFAULT;
 }
 
-// No capability is left, and none can come back: neither by a program that has some as a file, nor by one that root runs.
-int moult_drop_capabilities(void) {
+// What is not kept cannot come back: neither by a program that has capabilities as a file, nor by one that root runs.
+int moult_drop_capabilities(uint64_t kept) {
     // A process that may not change the set that limits programs has nothing to lose there: with no_new_privs programs
     // get no more than it has. EINVAL is the end of the list.
     for (unsigned long capability = 0; capability < 64; capability++)
@@ -41,8 +41,10 @@ int moult_drop_capabilities(void) {
         uint32_t version;
         int process;
     } header = {0x20080522 /* _LINUX_CAPABILITY_VERSION_3 */, 0};
-    uint32_t none[6] = {0};
-    return (int)syscall(SYS_capset, &header, none);
+    struct {
+        uint32_t effective, permitted, inheritable;
+    } sets[2] = {{(uint32_t)kept, (uint32_t)kept, 0}, {(uint32_t)(kept >> 32), (uint32_t)(kept >> 32), 0}};
+    return (int)syscall(SYS_capset, &header, sets);
 }
 
 int moult_confine(const moult_confinement *how) {
@@ -55,7 +57,7 @@ int moult_confine(const moult_confinement *how) {
         if (limit[1] < limit[0]) limit[0] = limit[1];
         if (syscall(SYS_prlimit64, 0, how->limits[i].resource, limit, NULL) != 0) return MOULT_PART_LIMITS;
     }
-    if (moult_drop_capabilities() != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return MOULT_PART_PRIVILEGES;
+    if (moult_drop_capabilities(how->capabilities) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return MOULT_PART_PRIVILEGES;
     if (how->ruleset >= 0 && syscall(446 /* landlock_restrict_self */, how->ruleset, 0) != 0) return MOULT_PART_LANDLOCK;
     if (how->filter_count > 0) {
         struct sock_fprog program = {(unsigned short)how->filter_count, (struct sock_filter *)how->filter};

@@ -126,7 +126,7 @@ static void supervise(const moult_child *what, int report) {
     int lifeline = keep_only(what->lifeline);
     // What it watches could be hostile and has the same user: nothing of it can be read or stopped by ptrace.
     prctl(PR_SET_DUMPABLE, 0);
-    if (lifeline < 0 || moult_drop_capabilities() != 0) kill(-child, SIGKILL);
+    if (lifeline < 0 || moult_drop_capabilities(0) != 0) kill(-child, SIGKILL);
     watch(child, lifeline);
     int status = SIGKILL;
     while (1) {

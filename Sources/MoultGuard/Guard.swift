@@ -4,7 +4,7 @@ internal import MoultBasics
 package import MoultFiles
 
 /// Limits for a process that handles untrusted input: the files that it reads and writes (Landlock), the system calls that
-/// it makes (seccomp), and what it uses (rlimits). It has no capabilities and gets none.
+/// it makes (seccomp), and what it uses (rlimits). It has no capabilities and gets none, with one exception: `needsSearch`.
 ///
 /// What of that the kernel can enforce says `Guard.level`. A process of root keeps the rights that uid 0 has as the owner
 /// of files, and no more.
@@ -64,7 +64,29 @@ package struct Guard: Sendable {
                 ? try LandlockRules(version: level.landlock).ruleset(profile, reading, writing) : nil,
             filter: level.hasSeccomp
                 ? try Filter.program(profile, landlock: level.landlock, process: getpid()) : [],
-            limits: kernelLimits)
+            limits: kernelLimits, capabilities: try needsSearch ? 1 << Self.search : 0)
+    }
+
+    /// CAP_DAC_READ_SEARCH: to read files, and to pass through directories, whatever their modes say.
+    private static let search = 2
+
+    /// Whether root examines what belongs to another user, who may have closed it to everybody else. Landlock then still keeps
+    /// the process from all files but the named ones; without Landlock it gets nothing.
+    private var needsSearch: Bool {
+        get throws {
+            guard case .only(let paths) = reading, profile == .examiner, geteuid() == 0, Self.level.landlock > 0 else {
+                return false
+            }
+            for path in paths + writing {
+                var place = path
+                while true {
+                    if let owner = try Files.factsThroughLinks(place)?.owner, owner != 0 { return true }
+                    if place == "/" || place == "." || place.isEmpty { break }
+                    place = Files.directory(of: place)
+                }
+            }
+            return false
+        }
     }
 
     private var kernelLimits: [Confinement.Limit] {

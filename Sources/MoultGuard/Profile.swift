@@ -36,8 +36,6 @@ package enum Profile: Sendable, Hashable {
 }
 
 extension Profile {
-    package enum Verdict: Sendable, Hashable { case allowed, notPermitted, notImplemented }
-
     /// The first number of which this list knows nothing.
     package static let firstUnknown = 471
 
@@ -46,18 +44,8 @@ extension Profile {
     /// clone3 and openat2 take their arguments in memory, where no filter sees them. The numbers without a name here are newer
     /// than libseccomp's list, and are the same on all processors: statmount, listmount, the three of lsm_*, mseal,
     /// getxattrat, listxattrat, file_getattr, listns.
-    static func notImplemented(landlock: Int) -> [Int] {
+    package static func notImplemented(landlock: Int) -> [Int] {
         let names = ["clone3", "cachestat"] + (landlock < 3 ? ["openat2"] : [])
         return names.compactMap(SystemCallRule.number(of:)) + [457, 458, 459, 460, 461, 462, 464, 465, 468, 470]
-    }
-
-    /// What becomes of a call with these six arguments, by the lists alone.
-    ///
-    /// `process` is the number of a process that is alone, `landlock` the version in force, 0 without it.
-    package func verdict(_ number: Int, _ arguments: [UInt64], landlock: Int, process: Int32) -> Verdict {
-        let rules = rules(landlock: landlock, process: process).filter { $0.number == number }
-        if rules.contains(where: { $0.arguments.allSatisfy { $0.allows(arguments) } }) { return .allowed }
-        if number >= Self.firstUnknown { return .notImplemented }
-        return Self.notImplemented(landlock: landlock).contains(number) ? .notImplemented : .notPermitted
     }
 }

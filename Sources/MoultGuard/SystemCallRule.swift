@@ -21,8 +21,6 @@ package struct SystemCallRule: Sendable, Hashable {
         package static func isZero(_ index: Int) -> Self { Self(wide: index) }
 
         private init(wide index: Int) { (self.index, mask, value) = (index, .max, 0) }
-
-        func allows(_ arguments: [UInt64]) -> Bool { arguments[index] & mask == value }
     }
 
     package let name: String

@@ -116,12 +116,13 @@ typedef struct {
     int filter_count;  // 0 for none
     const moult_limit *limits;
     int limit_count;
+    uint64_t capabilities;  // those that are kept, a bit each
 } moult_confinement;
 
-// Gives up all capabilities, for good. Returns 0 or -1; calls nothing that is unsafe after fork.
-int moult_drop_capabilities(void);
+// Gives up all capabilities but these, for good. Returns 0 or -1; calls nothing that is unsafe after fork.
+int moult_drop_capabilities(uint64_t kept);
 
-// Confines this thread and what it starts, for good: limits, no capabilities, no new privileges, Landlock, seccomp. Returns 0, or the part that failed: MOULT_PART_LIMITS to
+// Confines this thread and what it starts, for good: limits, capabilities, no new privileges, Landlock, seccomp. Returns 0, or the part that failed: MOULT_PART_LIMITS to
 // MOULT_PART_SECCOMP. Calls nothing that is unsafe after fork.
 int moult_confine(const moult_confinement *how);
 

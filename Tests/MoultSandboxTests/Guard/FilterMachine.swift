@@ -31,6 +31,10 @@ struct FilterMachine {
             default: return nil
             }
         }
+        return program.withUnsafeBufferPointer { run($0, word) }
+    }
+
+    private func run(_ program: UnsafeBufferPointer<UInt64>, _ word: (Int) -> UInt32?) -> Answer? {
         var accumulator: UInt32 = 0
         var next = 0
         while next < program.count {
@@ -40,7 +44,7 @@ struct FilterMachine {
             next += 1
             switch instruction & 0xffff {
             case 0x20:
-                guard let loaded = word(at: Int(value)) else { return nil }
+                guard let loaded = word(Int(value)) else { return nil }
                 accumulator = loaded
             case 0x54: accumulator &= value
             case 0x05: next += Int(value)
