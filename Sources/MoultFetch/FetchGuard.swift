@@ -15,7 +15,7 @@ enum FetchGuard {
 
     static func confine() throws {
         // What is not there, or may not be looked at, cannot be read later either.
-        let there = readable.filter { (try? Files.factsThroughLinks($0)) ?? nil != nil }
+        let there = readable.filter { (try? Files.factsThroughLinks($0)) != nil }
         try Guard(.fetch, reading: .only(there), limits: .init(memory: memory)).confineThisProcess()
     }
 

@@ -50,9 +50,13 @@ import Testing
     @Test(.enabled(if: geteuid() == 0, "only root reads files of other users"))
     func `root looks into databases that only another user may read`() throws {
         try Shell.must(
-            ["sh", "-ec", "mkdir -m 700 theirs; cp good.db theirs/; chmod 600 theirs/good.db; chown -R 65534 theirs"],
+            [
+                "sh", "-ec",
+                "mkdir -m 700 theirs; cp good.db theirs/; chmod 600 theirs/good.db; cp -p theirs/good.db their.db; chown -R 65534 theirs their.db",
+            ],
             in: scratch.path)
-        let looked = try run("moult inspect theirs/good.db && moult diff good.db theirs/good.db")
+        let looked = try run(
+            "moult inspect theirs/good.db && moult inspect their.db && moult diff good.db theirs/good.db")
         #expect(looked.status == 0, "\(looked)")
         #expect(looked.output.contains("t         3  x"), "\(looked)")
     }

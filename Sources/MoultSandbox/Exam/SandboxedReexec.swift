@@ -83,9 +83,10 @@ package enum SandboxedReexec {
         tzset()
         let sizes = try databases.map { try Files.factsThroughLinks($0)?.size ?? 0 }.reduce(0, +)
         // SQLite's own files lie beside the database itself, and may come and go.
+        let files = try databases.map(realPath).filter { try Files.factsThroughLinks($0) != nil }
         let directories = Set(databases.map { Files.directory(of: realPath($0)) })
         try Guard(
-            .examiner, reading: .only(directories.sorted()), writing: scratch.map { [$0] } ?? [],
+            .examiner, reading: .only(directories.sorted() + files), writing: scratch.map { [$0] } ?? [],
             limits: .init(
                 memory: Validator.memory.map { 2 * $0 }, processor: 60 + sizes / 250_000,
                 fileSize: max(1 << 30, 4 * sizes))
