@@ -5,7 +5,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PREFIX ?= /usr/local
 
 # What the build links: Debian's libraries and the linker.
-BUILD_DEPS := libsqlite3-dev libarchive-dev libssl-dev libzstd-dev libcurl4-openssl-dev nettle-dev liblzma-dev libbz2-dev zlib1g-dev pkg-config lld
+BUILD_DEPS := libsqlite3-dev libarchive-dev libssl-dev libzstd-dev libcurl4-openssl-dev libseccomp-dev nettle-dev liblzma-dev libbz2-dev zlib1g-dev pkg-config lld
 # What the tests run besides: the programs that people use on the same files.
 TEST_DEPS := btrfs-progs sqlite3 libarchive-tools zstd xz-utils zip unzip p7zip-full minisign strace python3 procps util-linux systemd nginx openssl gcc libc6-dev git rsync fish zsh groff mandoc
 

@@ -36,6 +36,7 @@ let package = Package(
         system("CZstd", apt: ["libzstd-dev"]),
         system("CZlib", apt: ["zlib1g-dev"]),
         system("CLzma", apt: ["liblzma-dev"]),
+        system("CSeccomp", apt: ["libseccomp-dev"]),
         system("CCurl", pkgConfig: "libcurl", apt: ["libcurl4-openssl-dev"]),
 
         // What every room speaks: errors, JSON, sizes and times
@@ -43,6 +44,10 @@ let package = Package(
 
         // Adapters: each wraps one outside thing and has not heard of updates
         .target(name: "MoultFiles", dependencies: ["MoultBasics", "CLinux"]),
+        // Limits for processes that handle untrusted input: their files, system calls and capabilities
+        .target(
+            name: "MoultGuard", dependencies: ["MoultBasics", "MoultFiles", "CLinux", "CSeccomp"],
+            linkerSettings: staticLibraries("seccomp")),
         .target(name: "MoultSQLite", dependencies: ["MoultBasics", "MoultFiles", "CSQLite"]),
         .target(
             name: "MoultArchive", dependencies: ["MoultBasics", "MoultFiles", "CArchive", "CZstd", "CZlib", "CLzma"],
@@ -50,12 +55,14 @@ let package = Package(
         .target(
             name: "MoultTrust", dependencies: ["MoultBasics", "MoultFiles", "CCrypto"],
             linkerSettings: staticLibraries("crypto")),
-        // Processes that handle untrusted input: their limits, and the examination of databases in one
+        // The examination of databases in a confined process
         .target(
-            name: "MoultSandbox", dependencies: ["MoultBasics", "MoultFiles", "MoultSQLite", "MoultTrust", "CLinux"]),
+            name: "MoultSandbox",
+            dependencies: ["MoultBasics", "MoultFiles", "MoultGuard", "MoultSQLite", "MoultTrust", "CLinux"]),
         .target(name: "MoultTransport", dependencies: ["MoultBasics", "MoultFiles"]),
         // What the transport starts to ask web servers: a program of its own, the only one that loads libcurl
-        .executableTarget(name: "MoultFetch", dependencies: ["MoultBasics", "CLinux", "CCurl"]),
+        .executableTarget(
+            name: "MoultFetch", dependencies: ["MoultBasics", "MoultFiles", "MoultGuard", "CLinux", "CCurl"]),
 
         // What a step's author must read
         .target(name: "StepKit", dependencies: ["MoultBasics"]),
@@ -79,7 +86,7 @@ let package = Package(
         .target(
             name: "ExternalSteps",
             dependencies: [
-                "MoultEngine", "MoultStore", "StepKit", "MoultBasics", "MoultFiles", "MoultSandbox", "MoultTrust",
+                "MoultEngine", "MoultStore", "StepKit", "MoultBasics", "MoultFiles", "MoultGuard", "MoultTrust",
                 "CLinux",
             ]),
         // All that can be done to a store, feeds, and what apps import; the publisher's side; the command
@@ -91,7 +98,9 @@ let package = Package(
             ]),
         .target(
             name: "MoultPublish",
-            dependencies: ["StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultArchive", "MoultTrust"]),
+            dependencies: [
+                "StepKit", "MoultBasics", "MoultFiles", "MoultGuard", "MoultSQLite", "MoultArchive", "MoultTrust",
+            ]),
         .target(
             name: "MoultCommand",
             dependencies: [
@@ -182,10 +191,13 @@ let package = Package(
         .testTarget(
             name: "MoultSQLiteTests",
             dependencies: ["MoultSQLite", "MoultBasics", "MoultFiles", "CLinux", "TestSupport"]),
-        .executableTarget(name: "GuardProbe", dependencies: ["MoultSandbox", "CLinux"], path: "Tests/GuardProbe"),
+        .executableTarget(name: "GuardProbe", dependencies: ["MoultGuard", "CLinux"], path: "Tests/GuardProbe"),
         .testTarget(
             name: "MoultSandboxTests",
-            dependencies: ["MoultSandbox", "GuardProbe", "MoultTool", "MoultBasics", "MoultFiles", "TestSupport"]),
+            dependencies: [
+                "MoultSandbox", "MoultGuard", "GuardProbe", "MoultTool", "MoultBasics", "MoultFiles", "TestSupport",
+                "CLinux",
+            ], exclude: ["Guard/ioctls.txt"]),
         .testTarget(
             name: "MoultArchiveTests", dependencies: ["MoultArchive", "MoultBasics", "MoultFiles", "TestSupport"]),
         .testTarget(
@@ -199,7 +211,7 @@ let package = Package(
             name: "MoultCommandTests",
             dependencies: [
                 "MoultCommand", "Moult", "MoultEngine", "MoultStore", "StepKit", "MoultBasics", "MoultFiles",
-                "TestSupport", "CLinux", "MoultSandbox",
+                "TestSupport", "CLinux", "MoultGuard",
             ]),
         .testTarget(name: "ExampleTests", dependencies: ["MoultBasics", "MoultFiles", "TestSupport", "MoultTool"]),
         .testTarget(
@@ -232,7 +244,7 @@ if let names = Context.environment["MOULT_TESTS"]?.split(separator: ",").map(Str
 
 // With a sanitizer, which needs what limits take away: `make test-sanitize`.
 if Context.environment["MOULT_SANITIZE"] != nil {
-    for target in package.targets where target.name.hasPrefix("MoultSandbox") {
+    for target in package.targets where target.name.hasPrefix("MoultSandbox") || target.name == "MoultFetch" {
         target.swiftSettings = [.define("SANITIZED")]
     }
 }

@@ -1,5 +1,7 @@
 #include "CLinux.h"
+#include <poll.h>
 #include <pthread.h>
+#include <sys/socket.h>
 
 // In a child after fork: no handler of its parent's, and nothing blocked. A hang-up that the parent ignores, as below
 // nohup, stays ignored.
@@ -33,14 +35,6 @@ static int mount_read_only(const char *directory) {
     return syscall(442, AT_FDCWD, directory, 0, &writable, sizeof writable) != 0 ? -1 : 0;
 }
 
-// When no process can write to the pipe any more, the kernel kills the whole group.
-static int die_with(int lifeline) {
-    return dup2(lifeline, 4) < 0 || fcntl(4, F_SETOWN, -getpid()) != 0 || fcntl(4, 10 /* F_SETSIG */, SIGKILL) != 0
-            || fcntl(4, F_SETFL, O_ASYNC | O_NONBLOCK) != 0
-        ? -1
-        : 0;
-}
-
 // In the child: calls nothing that is unsafe after fork, and does not come back.
 static void become(const moult_child *what, pid_t parent, int report) {
     moult_confinement confinement = {.ruleset = -1};
@@ -48,17 +42,15 @@ static void become(const moult_child *what, pid_t parent, int report) {
     reset_signals();
     int part = MOULT_PART_GROUP;
     if (what->is_group && setpgid(0, 0) != 0) goto failed;
-    // It ends with the thread that waits for it, and with all that it has started with this process.
-    if (what->lifeline >= 0 && (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)) goto failed;
+    if (what->dies_with_parent && (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)) goto failed;
     part = MOULT_PART_DESCRIPTORS;
-    int safe[] = {report, what->executable, what->lifeline, confinement.ruleset, what->input, what->output, what->errors};
-    for (int i = 0; i < 7; i++)
+    int safe[] = {report, what->executable, confinement.ruleset, what->input, what->output, what->errors};
+    for (int i = 0; i < 6; i++)
         if (safe[i] >= 0 && (safe[i] = fcntl(safe[i], F_DUPFD_CLOEXEC, 10)) < 0) goto failed;
     report = safe[0];
-    if (dup2(safe[4], 0) < 0 || dup2(safe[5], 1) < 0 || dup2(safe[6], 2) < 0) goto failed;
+    if (dup2(safe[3], 0) < 0 || dup2(safe[4], 1) < 0 || dup2(safe[5], 2) < 0) goto failed;
     close_others_on_exec();
     if (what->is_script && dup2(safe[1], 3) < 0) goto failed;
-    if (safe[2] >= 0 && die_with(safe[2]) != 0) goto failed;
     if (what->mounts_read_only) {
         part = MOULT_PART_MOUNTS;
         int refused = mount_read_only(what->directory);
@@ -69,7 +61,7 @@ static void become(const moult_child *what, pid_t parent, int report) {
     part = MOULT_PART_DIRECTORY;
     if (what->directory && chdir(what->directory) != 0) goto failed;
     if (what->confinement) {
-        confinement.ruleset = safe[3];
+        confinement.ruleset = safe[2];
         part = moult_confine(&confinement);
         if (part != 0) goto failed;
     }
@@ -87,9 +79,75 @@ failed:;
     _exit(127);
 }
 
-pid_t moult_start(const moult_child *what, int *is_read_only, moult_child_failure *failure) {
+// Closes every descriptor but this one, which becomes 3.
+static int keep_only(int descriptor) {
+    if (dup2(descriptor, 3) < 0) return -1;
+    for (int standard = 0; standard < 3; standard++) close(standard);
+    if (syscall(436 /* close_range */, 4u, ~0u, 0u) != 0)
+        for (int other = 4; other < 65536; other++) close(other);
+    return 3;
+}
+
+// Passes signals on to the group, each a byte, until its first process has ended, or moult has: then all of it is killed.
+static void watch(pid_t group, int lifeline) {
+    int end = (int)syscall(SYS_pidfd_open, group, 0);
+    struct pollfd events[] = {{lifeline, POLLIN, 0}, {end, POLLIN, 0}};
+    while (end >= 0) {
+        if (poll(events, 2, -1) < 0) {
+            if (errno == EINTR) continue;
+            break;
+        }
+        if (events[1].revents) break;
+        unsigned char signal;
+        ssize_t count = read(lifeline, &signal, 1);
+        if (count == 1) kill(-group, signal);
+        if (count == 0 || (count < 0 && errno != EINTR)) break;
+    }
+    // Nobody leaves the group, so this is everybody; and while its first process is not waited for its number is its own.
+    kill(-group, SIGKILL);
+}
+
+// Between moult and a program: outlives both of them, so that nothing outlives moult. It waits for all that the program
+// leaves behind, tells moult how the program ended, and ends.
+static void supervise(const moult_child *what, int report) {
+    pid_t own = getpid();
+    int part = MOULT_PART_GROUP;
+    // Ignored, as some programs leave it, nobody's end could be waited for. All signals stay blocked.
+    signal(SIGCHLD, SIG_DFL);
+    if (setpgid(0, 0) != 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) goto failed;
+    // It shares this memory until its program begins, which saves copying all page tables once more.
+    pid_t child = vfork();
+    if (child == 0) become(what, own, report);
+    if (child < 0) goto failed;
+    moult_child_failure started = {MOULT_PART_STARTED, child};
+    // If nobody reads it, moult is gone, and the other descriptor says so, too.
+    if (write(report, &started, sizeof started) < 0) kill(-child, SIGKILL);
+    int lifeline = keep_only(what->lifeline);
+    // What it watches could be hostile and has the same user: nothing of it can be read or stopped by ptrace.
+    prctl(PR_SET_DUMPABLE, 0);
+    if (lifeline < 0 || moult_drop_capabilities(0) != 0) kill(-child, SIGKILL);
+    watch(child, lifeline);
+    int status = SIGKILL;
+    while (1) {
+        int one;
+        pid_t ended = waitpid(-1, &one, 0);
+        if (ended < 0 && errno == EINTR) continue;
+        if (ended < 0) break;
+        if (ended == child) status = one;
+    }
+    // Nobody to tell is no failure.
+    (void)!send(lifeline, &status, sizeof status, MSG_NOSIGNAL);
+    _exit(0);
+failed:;
+    moult_child_failure said = {part, errno};
+    (void)!write(report, &said, sizeof said);
+    _exit(127);
+}
+
+pid_t moult_start(const moult_child *what, pid_t *group, int *is_read_only, moult_child_failure *failure) {
     int report[2];
     *is_read_only = 0;
+    *group = 0;
     *failure = (moult_child_failure){0, 0};
     if (pipe2(report, O_CLOEXEC) != 0) {
         *failure = (moult_child_failure){MOULT_PART_DESCRIPTORS, errno};
@@ -101,6 +159,7 @@ pid_t moult_start(const moult_child *what, int *is_read_only, moult_child_failur
     pthread_sigmask(SIG_BLOCK, &all, &before);
     pid_t parent = getpid();
     pid_t child = fork();
+    if (child == 0 && what->lifeline >= 0) supervise(what, report[1]);
     if (child == 0) become(what, parent, report[1]);
     int code = errno;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -113,6 +172,10 @@ pid_t moult_start(const moult_child *what, int *is_read_only, moult_child_failur
         if (count != sizeof said) break;
         if (said.part == MOULT_PART_MOUNTS && said.code == 0) {
             *is_read_only = 1;
+            continue;
+        }
+        if (said.part == MOULT_PART_STARTED) {
+            *group = said.code;
             continue;
         }
         *failure = said;

@@ -1,5 +1,6 @@
 #include "CLinux.h"
 #include <pthread.h>
+#include <sys/socket.h>
 
 long moult_syscall(long number, long a, long b, long c, long d) { return syscall(number, a, b, c, d); }
 
@@ -38,6 +39,7 @@ int moult_flock_call(int fd, int operation) { return flock(fd, operation); }
 int moult_fallocate(int fd, off64_t size) { return (int)syscall(SYS_fallocate, fd, 0, 0L, size); }
 
 int moult_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC); }
+int moult_socket_pair(int ends[2]) { return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends); }
 
 int moult_pidfd_open(pid_t pid) { return (int)syscall(SYS_pidfd_open, pid, 0); }
 int moult_memfd(void) { return (int)syscall(SYS_memfd_create, "moult", 1u /* MFD_CLOEXEC */); }

@@ -9,6 +9,7 @@ enum Fetch {
         signal(SIGPIPE, SIG_IGN)
         do {
             let request = try Request.read()
+            try FetchGuard.confine()
             guard curl_global_init(Int(CURL_GLOBAL_ALL)) == CURLE_OK else { throw Failure("libcurl does not start") }
             try follow(request)
             return 0

@@ -4,7 +4,7 @@ internal import MoultBasics
 
 /// What is done to a process before its program begins, for good: in the kernel's own words.
 ///
-/// Which calls and files that are is none of this room's business: `MoultSandbox` says so.
+/// `MoultGuard` says which calls and files these are.
 package final class Confinement: Sendable {
     /// A set of rules of Landlock; closed with this.
     private let ruleset: Int32?
@@ -12,6 +12,8 @@ package final class Confinement: Sendable {
     private let filter: [UInt64]
     /// Limits of `setrlimit`.
     private let limits: [Limit]
+    /// The capabilities that are kept, a bit each.
+    private let capabilities: UInt64
 
     package struct Limit: Sendable {
         package let resource: Int32
@@ -22,8 +24,8 @@ package final class Confinement: Sendable {
         }
     }
 
-    package init(ruleset: Int32?, filter: [UInt64], limits: [Limit]) {
-        (self.ruleset, self.filter, self.limits) = (ruleset, filter, limits)
+    package init(ruleset: Int32?, filter: [UInt64], limits: [Limit], capabilities: UInt64 = 0) {
+        (self.ruleset, self.filter, self.limits, self.capabilities) = (ruleset, filter, limits, capabilities)
     }
 
     // Nothing was written through it.
@@ -38,7 +40,7 @@ package final class Confinement: Sendable {
                     moult_confinement(
                         ruleset: ruleset ?? -1, filter: filter.assumingMemoryBound(to: sock_filter.self).baseAddress,
                         filter_count: Int32(self.filter.count), limits: limits.baseAddress,
-                        limit_count: Int32(limits.count)))
+                        limit_count: Int32(limits.count), capabilities: capabilities))
             }
         }
     }

@@ -27,17 +27,19 @@ extension Subprocess {
     /// How long a program has between the request to end and its end.
     private static let grace = Duration.seconds(2)
 
-    /// Runs a program, found in PATH, to its end. `environment` is added to this process's own.
+    /// Runs a program, found in PATH, to its end. `environment` is added to this process's own,
+    /// `wholeEnvironment` is in its place.
     ///
     /// A status other than 0 is no error here. A program that writes more than `limit` bytes is killed, and that is one.
     /// With `within` it has a process group of its own, and no longer than that. What it leaves running in the background
     /// is not waited for. `stop` is asked when a signal comes, and may end the waiting and the program.
     package static func run(
         _ arguments: [String], in directory: String? = nil, environment: [String: String] = [:], input: [UInt8] = [],
-        within time: Duration? = nil, limit: Int = 1 << 20, confinement: Confinement? = nil,
-        stop: () throws -> Void = {}
+        wholeEnvironment: [String: String]? = nil, within time: Duration? = nil, limit: Int = 1 << 20,
+        confinement: Confinement? = nil, stop: () throws -> Void = {}
     ) throws -> Result {
         var command = Command(arguments, environment: environment, in: directory)
+        command.wholeEnvironment = wholeEnvironment
         (command.confinement, command.isGroup) = (confinement, time != nil)
         let child = try Subprocess(command, input: input.isEmpty ? .nothing : .bytes(input))
         let deadline = time.map { ContinuousClock.now + $0 }
@@ -74,11 +76,13 @@ extension Subprocess {
     /// Runs a program in the place of this one: with its output and its terminal, to its end.
     ///
     /// `isStopping` is asked ten times in a second. When it says so the program is asked to end, too, and killed if it does
-    /// not within two seconds.
+    /// not within two seconds. It also ends with this process.
     package static func runInPlace(
         _ arguments: [String], environment: [String: String] = [:], isStopping: () -> Bool = { false }
     ) throws -> Ending {
-        let child = try Subprocess(Command(arguments, environment: environment), output: .inherited)
+        var command = Command(arguments, environment: environment)
+        command.endsWithParent = true
+        let child = try Subprocess(command, output: .inherited)
         var asked: ContinuousClock.Instant?
         while true {
             if case .ended = try child.next(until: .now + .milliseconds(100)) { return try child.wait() }

@@ -5,6 +5,7 @@ internal import MoultBasics
 extension Subprocess {
     struct Started {
         var pid: Int32 = -1
+        var group: Int32 = 0
         var isReadOnly = false
         var input: Int32 = -1
         var output: Int32 = -1
@@ -46,7 +47,14 @@ extension Subprocess {
                 child.output = try pipe(\.output, childReads: false)
                 child.errors = try pipe(\.errors, childReads: false)
             }
-            child.lifeline = command.endsWithParent ? try pipe(\.lifeline, childReads: true) : -1
+            child.dies_with_parent = command.endsWithParent || command.isSupervised ? 1 : 0
+            child.lifeline = -1
+            if command.isSupervised {
+                var ends: [Int32] = [-1, -1]
+                guard moult_socket_pair(&ends) == 0 else { throw Errno(moult_errno()).error("cannot make a socket") }
+                (started.lifeline, child.lifeline) = (ends[0], ends[1])
+                theirs.append(ends[1])
+            }
             try run(command, &child, &started)
             return started
         } catch {
@@ -69,20 +77,22 @@ extension Subprocess {
             command.executable?.number ?? -1, command.executable?.isScript == true ? 1 : 0
         )
         (child.is_group, child.mounts_read_only) = (command.isGroup ? 1 : 0, command.mountsReadOnly ? 1 : 0)
-        var (isReadOnly, failure) = (Int32(0), moult_child_failure())
+        var (group, isReadOnly, failure) = (Int32(0), Int32(0), moult_child_failure())
         started.pid = words.withUnsafeBufferPointer { words in
             settings.withUnsafeBufferPointer { settings in
                 (child.arguments, child.environment) = (words.baseAddress, settings.baseAddress)
-                guard let confinement = command.confinement else { return moult_start(&child, &isReadOnly, &failure) }
+                guard let confinement = command.confinement else {
+                    return moult_start(&child, &group, &isReadOnly, &failure)
+                }
                 return confinement.with { how in
                     withUnsafePointer(to: how) { how in
                         child.confinement = how
-                        return moult_start(&child, &isReadOnly, &failure)
+                        return moult_start(&child, &group, &isReadOnly, &failure)
                     }
                 }
             }
         }
-        started.isReadOnly = isReadOnly != 0
+        (started.group, started.isReadOnly) = (group, isReadOnly != 0)
         guard started.pid > 0 else {
             let (error, part) = (Errno(failure.code), part(failure.part))
             throw MoultError(

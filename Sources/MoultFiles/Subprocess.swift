@@ -20,8 +20,11 @@ package final class Subprocess {
         package var confinement: Confinement?
         /// Whether it gets a process group of its own, with which it is ended.
         package var isGroup = false
-        /// Whether it ends with this process, however that ends; needs a group.
+        /// Whether it is killed when the thread that starts it ends, and so with this process, however that ends.
         package var endsWithParent = false
+        /// Whether the same holds for all that it starts, which must stay in its group: a process between this one and it
+        /// kills the group as soon as one of the two has ended.
+        package var isSupervised = false
         /// Whether all mounts but the one of its directory are read-only to it, where the system allows that.
         package var mountsReadOnly = false
         /// An open file that is executed instead of the named program.
@@ -51,7 +54,10 @@ package final class Subprocess {
         case timedOut
     }
 
+    /// Its number, or that of its supervisor.
     package let pid: Int32
+    /// The number of a supervised group.
+    private let group: Int32
     /// Whether its mounts are read-only, as it was wished for.
     package let mountsAreReadOnly: Bool
     let name: String
@@ -60,7 +66,7 @@ package final class Subprocess {
     var input: Int32
     var output: Int32
     var errors: Int32
-    /// While this is open, what ends with this process lives.
+    /// The way to its supervisor; -1 if it has none.
     private let lifeline: Int32
     /// Readable as soon as it has ended.
     let end: Int32
@@ -71,7 +77,8 @@ package final class Subprocess {
 
     package init(_ command: Command, input: Input = .nothing, output: Output = .pipe) throws {
         let started = try Self.start(command, input, output)
-        (pid, mountsAreReadOnly, name, isGroup) = (started.pid, started.isReadOnly, command.name, command.isGroup)
+        (pid, group, mountsAreReadOnly) = (started.pid, started.group, started.isReadOnly)
+        (name, isGroup) = (command.name, command.isGroup)
         (self.input, self.output, errors, lifeline) = (started.input, started.output, started.errors, started.lifeline)
         end = moult_pidfd_open(pid)
         if end < 0 { throw Errno(moult_errno()).error("cannot wait for \(name)") }
@@ -95,7 +102,10 @@ package final class Subprocess {
     }
 
     package func signal(_ number: Int32) {
-        if ending == nil { _ = Glibc.kill(isGroup ? -pid : pid, number) }
+        guard ending == nil else { return }
+        if lifeline < 0 { return _ = Glibc.kill(isGroup ? -pid : pid, number) }
+        // A supervisor that is gone has killed them all.
+        withUnsafeBytes(of: UInt8(truncatingIfNeeded: number)) { _ = moult_write_quietly(lifeline, $0.baseAddress, 1) }
     }
 
     /// Ends what is left of its group and gives how it ended itself.
@@ -112,6 +122,11 @@ package final class Subprocess {
         var status: Int32 = 0
         while waitpid(pid, &status, 0) < 0 {
             if moult_errno() != EINTR { throw Errno(moult_errno()).error("cannot wait for \(name)") }
+        }
+        if lifeline >= 0, Glibc.read(lifeline, &status, 4) != 4 {
+            // Somebody has killed the supervisor, and with it the program that it had started, but not what that had.
+            if group > 0 { _ = Glibc.kill(-group, SIGKILL) }
+            status = SIGKILL
         }
         let ending: Ending =
             moult_exited(status) != 0

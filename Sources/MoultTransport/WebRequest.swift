@@ -14,7 +14,9 @@ struct WebRequest {
         _ stopIfAsked: () throws -> Void
     ) throws -> WebHead {
         // The URL is not an argument of the program, because every user sees those.
-        let child = try Subprocess(.init([Helper.path()]), input: .bytes(Array(json(manners, until).line.utf8)))
+        var command = try Subprocess.Command([Helper.path()])
+        command.endsWithParent = true
+        let child = try Subprocess(command, input: .bytes(Array(json(manners, until).line.utf8)))
         var head: WebHead?
         var line: [UInt8] = []
         func proveTime() throws {

@@ -139,6 +139,6 @@ import Testing
                 """)
         let text = try #require(try StepWorld(program).plan().effects.first { $0.step == "test.step" }?.text)
         // PWD and OLDPWD are the shell's own; one descriptor is that of the listing itself.
-        #expect(text == "HOME LANG MOULT_PROTOCOL MOULT_STEP PATH PWD TMPDIR : 0 1 2 3 4 5 ", "\(text)")
+        #expect(text == "HOME LANG MOULT_PROTOCOL MOULT_STEP PATH PWD TMPDIR : 0 1 2 3 4 ", "\(text)")
     }
 }

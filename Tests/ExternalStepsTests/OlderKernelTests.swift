@@ -1,4 +1,5 @@
 import ExternalSteps
+import Glibc
 import MoultBasics
 import MoultFiles
 import StepKit
@@ -49,4 +50,70 @@ import Testing
         let looked = try run(world, "inspect", "\(world.store)/food.db")
         #expect(looked.status == 0, "\(looked.errors)")
     }
+
+    /// Debian 12's own kernel has Landlock 2: it sees neither files being cut, nor ports, nor signals.
+    @Test(arguments: CommandWorld.users) func `with Landlock 2 a step that plans cuts no file and signals no process`(
+        user: UInt32
+    ) throws {
+        let old = try OlderKernel.withOldLandlock(in: scratch.path)
+        if user != geteuid() { try Shell.must(["chmod", "-R", "755", scratch.path]) }
+        let world = try CommandWorld(Self.cutter, as: user)
+        let database = "\(world.world.store)/user.db"
+        try world.world.settings { $0.setting("with", to: ["database": .string(database)]) }
+        let before = try #require(try Files.facts(database)?.size)
+        let found = try world.planned(by: [old, "2"])
+        #expect(found.count == 7)
+        for line in found { #expect(["EPERM", "ENOSYS"].contains { line.hasSuffix(": \($0)") }, "\(line)") }
+        #expect(try Files.facts(database)?.size == before)
+    }
+
+    @Test func `with Landlock 2 a store is updated as always`() throws {
+        let old = try OlderKernel.withOldLandlock(in: scratch.path)
+        let program = try Programs.shell(
+            scratch, plan: Programs.planned("x", writes: ["GRANTED/file"]),
+            apply: "sh -c 'sleep 60 & kill $!; wait'; echo fine > GRANTED/file; echo '{\"reply\":\"result\"}'")
+        let world = try StepWorld(program)
+        try world.adapt(program)
+        let words = [old, "2", try BuiltMoult.path(), "apply", "-q", world.world.second, "--store", world.store]
+        let applied = try Shell.run(words)
+        #expect(applied.status == 0, "\(applied.errors)")
+        #expect(try Files.read("\(world.granted)/file", limit: 10) == Array("fine\n".utf8))
+        let status = try Shell.run([old, "2", BuiltMoult.path(), "status", "--store", world.store])
+        #expect(status.output.contains("Landlock ABI 2, seccomp"), "\(status)")
+    }
+
+    private static let cutter = """
+        #!/usr/bin/env python3
+        import ctypes, errno, json, os, struct, sys
+        libc = ctypes.CDLL(None, use_errno=True)
+        message = json.loads(sys.stdin.readline())
+
+        def call(number, *arguments):
+            if libc.syscall(number, *arguments) < 0:
+                raise OSError(ctypes.get_errno(), str(number))
+
+        def attempts(file):
+            parent = os.getppid()
+            yield "truncate", lambda: os.truncate(file, 0)
+            yield "open to cut", lambda: os.open(file, os.O_RDONLY | os.O_TRUNC)
+            yield "openat2 to cut", lambda: call(437, -100, file.encode(), struct.pack("QQQ", os.O_TRUNC, 0, 0), 24)
+            yield "kill", lambda: os.kill(parent, 0)
+            yield "kill all", lambda: os.kill(-1, 0)
+            yield "tkill", lambda: call(200, parent, 0)
+            yield "tgkill", lambda: call(234, parent, parent, 0)
+
+        if message["message"] == "describe":
+            answer = {"reply": "result", "protocol": 1, "name": "test.step", "summary": "cuts", "planIsPure": True}
+        else:
+            effects = []
+            for name, attempt in attempts(message["context"]["with"]["database"]):
+                try:
+                    attempt()
+                    found = "allowed"
+                except OSError as error:
+                    found = errno.errorcode[error.errno]
+                effects.append({"change": {"do": "confirm", "text": name + ": " + found}})
+            answer = {"reply": "result", "effects": effects}
+        print(json.dumps(answer), flush=True)
+        """
 }

@@ -122,6 +122,7 @@ struct Probe {
         case "reboot": call(SYS_reboot)
         case "clock": call(SYS_clock_settime)
         case "limits": call(SYS_prlimit64, 0, 4, withUnsafePointer(to: UInt64.max) { Int(bitPattern: $0) })
+        case "capabilities": capabilities()
         case "limits.read": call(SYS_prlimit64, 0, 4, 0)
         default: nil
         }
@@ -138,6 +139,22 @@ struct Probe {
     private func withFile(_ body: (Int32) -> Int) -> Int {
         let descriptor = moult_openat(AT_FDCWD, file, O_RDONLY, 0)
         return descriptor < 0 ? -1 : body(descriptor)
+    }
+
+    /// Fails as a call does if this process has none, and can get none.
+    private func capabilities() -> Int {
+        var header: [UInt32] = [0x2008_0522, 0]
+        var sets: [UInt32] = .init(repeating: 0, count: 6)
+        let asked = header.withUnsafeMutableBytes { header in
+            sets.withUnsafeMutableBytes { sets in
+                call(SYS_capget, Int(bitPattern: header.baseAddress), Int(bitPattern: sets.baseAddress))
+            }
+        }
+        // Only root has a bounding set to lose: it is what a program may get that root runs.
+        let bounding = geteuid() == 0 && (0..<41).contains { call(SYS_prctl, 23, $0) == 1 }
+        if asked != 0 || bounding || sets.contains(where: { $0 != 0 }) { return 0 }
+        moult_set_errno(EPERM)
+        return -1
     }
 
     private func thread() -> Int {

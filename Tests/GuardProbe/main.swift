@@ -6,14 +6,14 @@
 
 import CLinux
 import Glibc
-import MoultSandbox
+import MoultGuard
 
 let words = CommandLine.arguments
 let (scratch, file) = (words[2], words[3])
 
 switch words[1] {
-case "alone": try Guard(writing: [scratch]).confineThisProcess()
-case "reads": try Guard(reading: .only([scratch]), writing: [scratch]).confineThisProcess()
+case "alone": try Guard(.examiner, writing: [scratch]).confineThisProcess()
+case "reads": try Guard(.examiner, reading: .only([scratch]), writing: [scratch]).confineThisProcess()
 default: break
 }
 for name in words[4...] {

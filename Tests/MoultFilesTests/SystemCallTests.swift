@@ -87,30 +87,8 @@ import Testing
         #expect(moult_getxattr(path, "user.moult", &value, 8) == -1)
     }
 
-    /// Each list ends, no call stands in one twice, and every number is one.
-    @Test(arguments: [0, MOULT_DENY_ALONE, MOULT_DENY_LEAVING, MOULT_DENY_LASTING].map { Int32($0) })
-    func `the lists of denied calls are lists`(_ list: Int32) {
-        var names: [String] = []
-        while let name = moult_denied_call(list, Int32(names.count)).name {
-            names.append(String(cString: name))
-            #expect(moult_denied_call(list, Int32(names.count - 1)).number >= 0)
-            guard names.count < 200 else { break }
-        }
-        #expect((2..<200).contains(names.count))
-        #expect(Set(names).count == names.count)
-    }
-
-    @Test func `a filter fits into its buffer with all lists`() {
-        let all = Int32((MOULT_DENY_ALONE | MOULT_DENY_LEAVING | MOULT_DENY_LASTING))
-        var program = [sock_filter](repeating: sock_filter(), count: Int(MOULT_FILTER_CAPACITY))
-        for sockets in 0...2 {
-            let count = moult_filter(&program, all, Int32(sockets), 1)
-            #expect((50...Int32(MOULT_FILTER_CAPACITY)).contains(count))
-        }
-    }
-
     @Test func `what cannot be started says which part failed`() {
-        var (isReadOnly, failure) = (Int32(0), moult_child_failure())
+        var (group, isReadOnly, failure) = (Int32(0), Int32(0), moult_child_failure())
         var child = moult_child()
         (child.input, child.output, child.errors, child.lifeline, child.executable) = (0, 1, 2, -1, -1)
         let words: [UnsafeMutablePointer<CChar>?] = [strdup("none"), nil]
@@ -118,7 +96,7 @@ import Testing
         let started = words.withUnsafeBufferPointer { words in
             "/none".withCString { program in
                 (child.program, child.arguments, child.environment) = (program, words.baseAddress, words.baseAddress)
-                return moult_start(&child, &isReadOnly, &failure)
+                return moult_start(&child, &group, &isReadOnly, &failure)
             }
         }
         #expect(started == -1)

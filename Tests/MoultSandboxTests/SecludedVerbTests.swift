@@ -46,6 +46,21 @@ import Testing
             environment: ["PATH": "\(built):/usr/local/bin:/usr/bin:/bin", "TMPDIR": try scratch.directory("tmp")])
     }
 
+    /// The examiner has no capability but the one to read them, and no more than the named files.
+    @Test(.enabled(if: geteuid() == 0, "only root reads files of other users"))
+    func `root looks into databases that only another user may read`() throws {
+        try Shell.must(
+            [
+                "sh", "-ec",
+                "mkdir -m 700 theirs; cp good.db theirs/; chmod 600 theirs/good.db; cp -p theirs/good.db their.db; chown -R 65534 theirs their.db",
+            ],
+            in: scratch.path)
+        let looked = try run(
+            "moult inspect theirs/good.db && moult inspect their.db && moult diff good.db theirs/good.db")
+        #expect(looked.status == 0, "\(looked)")
+        #expect(looked.output.contains("t         3  x"), "\(looked)")
+    }
+
     /// A store with release 1.0.0 and, beside it, 2.0.0 whose database was spoilt before it was sealed.
     private func release(spoilt: String) throws {
         let maker = try ReleaseMaker(in: scratch.path("rel"))

@@ -34,4 +34,99 @@ package enum OlderKernel {
         try Shell.must(["gcc", "-O1", "-o", path, "\(path).c"])
         return path
     }
+
+    /// A program that runs the words after its first one on a kernel with that version of Landlock. It is made in the
+    /// directory, by gcc.
+    ///
+    /// It answers what is asked of Landlock itself: the version, and EINVAL for rights that this version does not know.
+    package static func withOldLandlock(in directory: String) throws -> String {
+        let path = "\(directory)/with-old-landlock"
+        try Files.writeNew(Array(oldLandlock.utf8), to: "\(path).c")
+        try Shell.must(["gcc", "-O1", "-o", path, "\(path).c"])
+        return path
+    }
+
+    private static let oldLandlock = """
+        #define _GNU_SOURCE
+        #include <errno.h>
+        #include <fcntl.h>
+        #include <linux/filter.h>
+        #include <linux/seccomp.h>
+        #include <poll.h>
+        #include <stddef.h>
+        #include <stdint.h>
+        #include <stdio.h>
+        #include <stdlib.h>
+        #include <string.h>
+        #include <sys/ioctl.h>
+        #include <sys/prctl.h>
+        #include <sys/socket.h>
+        #include <sys/syscall.h>
+        #include <sys/uio.h>
+        #include <sys/wait.h>
+        #include <unistd.h>
+
+        static int version;
+
+        static void answer(int listener) {
+            struct seccomp_notif asked;
+            struct seccomp_notif_resp answer;
+            memset(&asked, 0, sizeof asked);
+            memset(&answer, 0, sizeof answer);
+            if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &asked) != 0) return;
+            answer.id = asked.id;
+            if (asked.data.args[2] == 1) {
+                answer.val = version;
+            } else {
+                uint64_t rights[3] = {0};
+                struct iovec here = {rights, sizeof rights}, there = {(void *)asked.data.args[0], sizeof rights};
+                const int bits[] = {13, 13, 14, 15, 15, 16};
+                uint64_t known = (1ull << bits[version < 5 ? version : 5]) - 1;
+                if (process_vm_readv(asked.pid, &here, 1, &there, 1, 0) != sizeof rights) answer.error = -EFAULT;
+                else if (rights[0] & ~known || (version < 4 && rights[1]) || (version < 6 && rights[2])) answer.error = -EINVAL;
+                else answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+            }
+            ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer);
+        }
+
+        int main(int count, char **words) {
+            int ends[2], listener = -1, status;
+            version = atoi(words[1]);
+            if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends)) return 125;
+            char room[CMSG_SPACE(sizeof listener)] = {0}, byte = 0;
+            struct iovec data = {&byte, 1};
+            struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room};
+            pid_t child = fork();
+            if (child == 0) {
+                struct sock_filter filter[] = {
+                    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+                    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 444, 0, 1),
+                    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
+                    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+                };
+                struct sock_fprog program = {4, filter};
+                if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) _exit(125);
+                listener = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
+                struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+                *header = (struct cmsghdr){CMSG_LEN(sizeof listener), SOL_SOCKET, SCM_RIGHTS};
+                memcpy(CMSG_DATA(header), &listener, sizeof listener);
+                if (listener < 0 || sendmsg(ends[1], &message, 0) != 1) _exit(125);
+                close(listener);
+                close(ends[0]);
+                close(ends[1]);
+                execvp(words[2], words + 2);
+                perror(words[2]);
+                _exit(126);
+            }
+            close(ends[1]);
+            if (recvmsg(ends[0], &message, 0) != 1) return 125;
+            memcpy(&listener, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof listener);
+            struct pollfd events[] = {{listener, POLLIN, 0}, {syscall(SYS_pidfd_open, child, 0), POLLIN, 0}};
+            while (poll(events, 2, -1) > 0 && !events[1].revents)
+                if (events[0].revents & POLLIN) answer(listener);
+            waitpid(child, &status, 0);
+            return WIFEXITED(status) ? WEXITSTATUS(status) : 124;
+        }
+
+        """
 }

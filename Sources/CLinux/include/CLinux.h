@@ -68,8 +68,9 @@ int moult_stat_call(const char *path, moult_stat *out);
 int moult_statvfs_call(const char *path, moult_statvfs *out);
 int moult_flock_call(int fd, int operation);
 
-// A pipe whose ends are closed in programs that are started.
+// A pipe whose ends are closed in programs that are started, and two sockets that are.
 int moult_pipe(int ends[2]);
+int moult_socket_pair(int ends[2]);
 int moult_pidfd_open(pid_t pid);
 // A file in memory.
 int moult_memfd(void);
@@ -101,28 +102,6 @@ int moult_landlock_create(uint64_t files, uint64_t network, uint64_t scopes);
 int moult_landlock_allow(int ruleset, int file, uint64_t access);
 int moult_open_path(const char *path);
 
-typedef struct {
-    const char *name;
-    int number;
-} moult_call;
-
-// The calls that are denied beside those that no confined process may make.
-enum {
-    MOULT_DENY_ALONE = 1,  // for a process that starts nothing and makes nothing by name
-    MOULT_DENY_LEAVING = 2,  // leaving the process group, by which all of it is ended
-    MOULT_DENY_LASTING = 4,  // file locks, and the old kind of shared memory, which outlives a process
-};
-
-// The sockets that may be made.
-enum { MOULT_SOCKETS_NONE = 0, MOULT_SOCKETS_LOCAL = 1, MOULT_SOCKETS_ALL = 2 };
-
-// The calls of one list, 0 for those that are always denied, one by one; a null name at the end.
-moult_call moult_denied_call(int list, int index);
-
-enum { MOULT_FILTER_CAPACITY = 512 };
-// Writes the program that answers "not permitted" to denied calls; returns the number of its instructions. A process
-// that is alone has the number `own`: it sends signals to itself only, and starts nothing.
-int moult_filter(struct sock_filter *out, int lists, int sockets, int own);
 // Whether the kernel can filter calls.
 int moult_has_seccomp(void);
 
@@ -137,9 +116,13 @@ typedef struct {
     int filter_count;  // 0 for none
     const moult_limit *limits;
     int limit_count;
+    uint64_t capabilities;  // those that are kept, a bit each
 } moult_confinement;
 
-// Confines this thread and what it starts, for good. Returns 0, or the part that failed: MOULT_PART_LIMITS to
+// Gives up all capabilities but these, for good. Returns 0 or -1; calls nothing that is unsafe after fork.
+int moult_drop_capabilities(uint64_t kept);
+
+// Confines this thread and what it starts, for good: limits, capabilities, no new privileges, Landlock, seccomp. Returns 0, or the part that failed: MOULT_PART_LIMITS to
 // MOULT_PART_SECCOMP. Calls nothing that is unsafe after fork.
 int moult_confine(const moult_confinement *how);
 
@@ -155,6 +138,7 @@ enum {
     MOULT_PART_PROGRAM,
     MOULT_PART_MOUNTS,
     MOULT_PART_GROUP,
+    MOULT_PART_STARTED,  // no failure: the number of a supervised group
 };
 
 typedef struct {
@@ -166,7 +150,8 @@ typedef struct {
     const char *directory;  // null for this process's
     int input, output, errors;
     int is_group;  // gets a process group of its own
-    int lifeline;  // -1, or the reading end of a pipe that only this process can write to: the group dies with it
+    int dies_with_parent;  // is killed when the thread that starts it ends
+    int lifeline;  // -1, or one of two sockets: a supervisor has it, which kills the group when the other one is closed
     int mounts_read_only;  // all mounts but the directory, where the system allows it
     const moult_confinement *confinement;  // null for none
 } moult_child;
@@ -178,4 +163,8 @@ typedef struct {
 
 // Starts a program. Returns its number, or -1 with what failed; tells whether its mounts are read-only. posix_spawn cannot
 // do it: between fork and exec there is more to do than it knows.
-pid_t moult_start(const moult_child *what, int *is_read_only, moult_child_failure *failure);
+//
+// With a lifeline the number is that of a supervisor, and `group` is that of the program. Each byte that is sent through
+// the other socket is a signal for the group. When the program has ended, and all that it had started is killed and gone,
+// the supervisor sends its status and ends.
+pid_t moult_start(const moult_child *what, pid_t *group, int *is_read_only, moult_child_failure *failure);

@@ -2,7 +2,7 @@ internal import CLinux
 internal import Glibc
 internal import MoultBasics
 internal import MoultFiles
-internal import MoultSandbox
+internal import MoultGuard
 internal import MoultTrust
 
 /// The program of a step: read once into a sealed file in memory, so that what was hashed is what runs.
@@ -80,7 +80,7 @@ package final class StepExecutable: Sendable {
 }
 
 extension StepExecutable {
-    /// Starts it with the rights of a step, in a directory of its own. It ends with this process.
+    /// Starts it with the rights of a step, in a directory of its own. All that it starts ends with it, and with this process.
     func start(as name: String, _ rights: StepRights, scratch: String) throws -> Subprocess {
         // Some interpreters, as Perl, read from that very descriptor, where the last one has left it.
         guard !isScript || lseek(number, 0, SEEK_SET) == 0 else {
@@ -93,7 +93,7 @@ extension StepExecutable {
             "MOULT_STEP": name, "MOULT_PROTOCOL": "1",
         ]
         command.confinement = try rights.enforced(scratch: scratch).confinement()
-        (command.isGroup, command.endsWithParent, command.mountsReadOnly) = (true, true, rights.plans)
+        (command.isGroup, command.isSupervised, command.mountsReadOnly) = (true, true, rights.plans)
         do { return try Subprocess(command, input: .pipe) } catch let error as MoultError {
             throw MoultError(
                 .stepTrust, what: "cannot run the step \(name): \(path)", why: error.why,

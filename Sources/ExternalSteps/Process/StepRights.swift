@@ -1,17 +1,15 @@
 internal import MoultBasics
-internal import MoultSandbox
+package import MoultGuard
 
 /// What a process of a step may do: read everything, write where it is granted, and nothing beside.
 package struct StepRights: Sendable {
     /// Directories with all that is below, or single files.
     package var writable: [String]
-    package var sockets: Sockets
-    /// For a plan: also nothing that is not a file may change, and the mounts are read-only where the system lets us.
+    package var sockets: Profile.Sockets
+    /// For a plan: it also locks no file, and the mounts are read-only where the system lets us.
     package var plans: Bool
 
-    package enum Sockets: Sendable { case none, local, all }
-
-    package init(writable: [String] = [], sockets: Sockets = .none, plans: Bool = false) {
+    package init(writable: [String] = [], sockets: Profile.Sockets = .none, plans: Bool = false) {
         (self.writable, self.sockets, self.plans) = (writable, sockets, plans)
     }
 
@@ -21,7 +19,7 @@ package struct StepRights: Sendable {
             + (mountsReadOnly ? ", read-only mounts" : "")
     }
 
-    /// The same in the kernel's words. Nobody leaves the process group, by which all of it is ended.
+    /// The same in the kernel's words. No process leaves the group, by which all of them are killed.
     func enforced(scratch: String) throws -> Guard {
         guard Guard.level.landlock > 0, Guard.level.hasSeccomp else {
             throw MoultError(
@@ -31,14 +29,6 @@ package struct StepRights: Sendable {
                     + "changing what they must not",
                 now: "Boot a kernel from 5.13 on with both enabled, or use releases without such steps.")
         }
-        var how = Guard(writing: writable + [scratch])
-        how.sockets =
-            switch sockets {
-            case .none: .none
-            case .local: .local
-            case .all: .all
-            }
-        how.besides = plans ? [.leaving, .lasting] : .leaving
-        return how
+        return Guard(.program(plans: plans, sockets: sockets), writing: writable + [scratch])
     }
 }

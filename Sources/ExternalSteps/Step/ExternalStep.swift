@@ -1,6 +1,7 @@
 package import MoultBasics
 internal import MoultEngine
 internal import MoultFiles
+internal import MoultGuard
 package import MoultStore
 package import StepKit
 internal import Synchronization
@@ -114,7 +115,7 @@ package struct ExternalStep: PlacedStep {
             step: name, executable: executable, rights: rights, scratch: scratch, seconds: settings.timeout)
     }
 
-    var sockets: StepRights.Sockets {
+    var sockets: Profile.Sockets {
         switch settings.network {
         case .none: .none
         case .local: .local

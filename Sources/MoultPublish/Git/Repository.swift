@@ -1,5 +1,6 @@
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultGuard
 
 /// What git says about the checked-out revision.
 package struct Revision: Equatable, Sendable {
@@ -16,16 +17,24 @@ package struct Revision: Equatable, Sendable {
     /// A repository's own configuration may name programs: one that watches files, hooks, and those that fetch missing
     /// objects. None of them may run, and none of the commands below runs filters.
     private static let command = ["git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]
-    /// A look at the repository must not write its index, and messages are quoted as they are.
-    private static let environment = ["GIT_OPTIONAL_LOCKS": "0", "GIT_ALLOW_PROTOCOL": "none", "LC_ALL": "C"]
+    /// What names programs and places of git's stays out of its environment, but for the user's own configuration. A look at
+    /// the repository must not write its index, and messages are quoted as they are.
+    private static var environment: [String: String] {
+        let kept = ["PATH", "HOME", "XDG_CONFIG_HOME", "SUDO_UID"]
+        return Subprocess.ownEnvironment.filter { kept.contains($0.key) || $0.key.hasPrefix("GIT_CONFIG") }
+            .merging(["GIT_OPTIONAL_LOCKS": "0", "GIT_ALLOW_PROTOCOL": "none", "LC_ALL": "C"]) { $1 }
+    }
+    /// It reads, and changes nothing; what it could still start can do no more.
+    private static let `guard` = Guard(.program(plans: true))
 
     /// Asks git about the repository that the directory belongs to.
     package init(of directory: String) throws {
         func git(_ arguments: String..., in place: String? = nil) throws -> String {
             let result: Subprocess.Result
             do {
-                result = try Subprocess.run(
-                    Self.command + arguments, in: place ?? directory, environment: Self.environment, limit: 64 << 20)
+                result = try Self.guard.run(
+                    Self.command + arguments, in: place ?? directory, wholeEnvironment: Self.environment,
+                    limit: 64 << 20)
             } catch {
                 throw MoultError(
                     .repository, what: "cannot ask git about \(directory)", why: "\(error)",

@@ -1,5 +1,6 @@
 package import MoultBasics
 internal import MoultFiles
+internal import MoultGuard
 
 /// Migrations that somebody else wrote, run on a copy of a user's database and taken back.
 package struct MigrationRun: Sendable, Equatable {
@@ -102,7 +103,7 @@ extension MigrationRun: WorkerRequest {
     func protection(scratch: String) throws -> Guard {
         let size = try Files.factsThroughLinks(copy)?.size ?? 0
         return Guard(
-            reading: .only([template] + scripts.map(\.file)), writing: [scratch, Files.directory(of: copy)],
+            .examiner, reading: .only([template] + scripts.map(\.file)), writing: [scratch, Files.directory(of: copy)],
             limits: .init(memory: Validator.memory, processor: deadline + 5, fileSize: max(1 << 30, 4 * size)))
     }
 

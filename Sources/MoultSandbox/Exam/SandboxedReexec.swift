@@ -1,6 +1,7 @@
 internal import Glibc
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultGuard
 internal import Synchronization
 
 /// Where a verb looks into databases that may mean harm: this very program once more, with the same command line. That
@@ -76,16 +77,16 @@ package enum SandboxedReexec {
     /// of their directories, writes to its scratch directory only, and starts nothing.
     package static func confine(to databases: [String]) throws {
         guard place.withLock({ $0 }) != nil else { return }
-        try Guard.endWithParent()
         // What draws the progress of something that is over takes a moment to end.
         for _ in 0..<100 where try Files.list("/proc/self/task").count > 1 { usleep(10_000) }
         // Times are shown later, and the file with their zone cannot be read then.
         tzset()
         let sizes = try databases.map { try Files.factsThroughLinks($0)?.size ?? 0 }.reduce(0, +)
         // SQLite's own files lie beside the database itself, and may come and go.
+        let files = try databases.map(realPath).filter { try Files.factsThroughLinks($0) != nil }
         let directories = Set(databases.map { Files.directory(of: realPath($0)) })
         try Guard(
-            reading: .only(directories.sorted()), writing: scratch.map { [$0] } ?? [],
+            .examiner, reading: .only(directories.sorted() + files), writing: scratch.map { [$0] } ?? [],
             limits: .init(
                 memory: Validator.memory.map { 2 * $0 }, processor: 60 + sizes / 250_000,
                 fileSize: max(1 << 30, 4 * sizes))

@@ -1,5 +1,6 @@
 package import MoultBasics
 internal import MoultFiles
+internal import MoultGuard
 
 extension MoultError.Code {
     /// A database could not be examined to the end: it brought down whoever tried, or wanted too much for that.
@@ -73,7 +74,8 @@ extension Validation: WorkerRequest {
     func protection(scratch: String) throws -> Guard {
         let size = try Files.factsThroughLinks(path)?.size ?? 0
         return Guard(
-            reading: .only([path] + (old.map { [$0] } ?? [])), writing: [scratch] + (isWritable ? [path] : []),
+            .examiner, reading: .only([path] + (old.map { [$0] } ?? [])),
+            writing: [scratch] + (isWritable ? [path] : []),
             limits: .init(
                 memory: Validator.memory,
                 // What SQLite does not stop by itself.

@@ -1,5 +1,6 @@
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultGuard
 
 /// Where databases that somebody else made are examined.
 ///

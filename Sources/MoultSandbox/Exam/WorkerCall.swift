@@ -1,6 +1,7 @@
 internal import Glibc
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultGuard
 
 /// What a process of its own is asked about something that may mean harm.
 protocol WorkerRequest: Sendable {
@@ -47,9 +48,10 @@ struct WorkerCall<Asked: WorkerRequest> {
 
     private func answer(_ stop: () throws -> Void) throws -> Asked.Answer {
         // Its end says what happened. To print where it fell takes seconds, and hides the signal.
+        var command = Subprocess.Command([program, Asked.word], environment: ["SWIFT_BACKTRACE": "enable=no"])
+        command.endsWithParent = true
         let child = try Subprocess(
-            .init([program, Asked.word], environment: ["SWIFT_BACKTRACE": "enable=no"]),
-            input: .bytes(Array(question.json.setting("scratch", to: .string(scratch)).line.utf8)))
+            command, input: .bytes(Array(question.json.setting("scratch", to: .string(scratch)).line.utf8)))
         var answer: [UInt8] = []
         do {
             // It stops on its own; this is for one that hangs.

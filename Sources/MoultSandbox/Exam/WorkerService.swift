@@ -1,6 +1,7 @@
 internal import Glibc
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultGuard
 internal import Synchronization
 
 /// The other side of an exam: this process, started for nothing else.

@@ -1,7 +1,7 @@
 import Glibc
 import MoultBasics
 import MoultFiles
-import MoultSandbox
+import MoultGuard
 import TestSupport
 import Testing
 
@@ -50,6 +50,12 @@ struct GuardTests {
     @Test(arguments: ["exec", "fork", "kill", "tgkill"])
     func `who confines itself is alone`(call: String) throws {
         #expect(try Probed().ask(call, .alone) == "\(call): Operation not permitted")
+    }
+
+    @Test(arguments: Probed.Way.allCases)
+    func `a confined process has no capabilities`(way: Probed.Way) throws {
+        if geteuid() == 0 { #expect(try Probed().ask("capabilities", nil) == "capabilities: done") }
+        #expect(try Probed().ask("capabilities", way) == "capabilities: Operation not permitted")
     }
 
     @Test(arguments: Probed.Way.allCases)

@@ -1,7 +1,7 @@
 import Glibc
 import MoultBasics
 import MoultFiles
-import MoultSandbox
+import MoultGuard
 import TestSupport
 import Testing
 
@@ -13,7 +13,7 @@ struct GuardedProgramTests {
     private func run(_ script: String, _ limits: Guard.Limits = .init(), within time: Duration? = nil) throws
         -> Subprocess.Result
     {
-        try Guard(writing: [scratch.directory("work")], limits: limits).run(
+        try Guard(.program(), writing: [scratch.directory("work")], limits: limits).run(
             ["sh", "-c", script], in: scratch.directory("work"), environment: ["GREETING": "hello"],
             input: Array("given\n".utf8), within: time)
     }
@@ -35,15 +35,17 @@ struct GuardedProgramTests {
 
     @Test
     func `Python has no network`() throws {
-        let result = try Guard().run(["python3", "-c", "import socket; socket.create_connection(('127.0.0.1', 9))"])
+        let result = try Guard(.program()).run([
+            "python3", "-c", "import socket; socket.create_connection(('127.0.0.1', 9))",
+        ])
         #expect(result.complaint.hasSuffix("PermissionError: [Errno 1] Operation not permitted"))
     }
 
     @Test
     func `memory is limited`() throws {
         let words = ["python3", "-c", "print(len(bytearray(600 << 20)))"]
-        #expect(try Guard().run(words).text == "629145600")
-        let result = try Guard(limits: .init(memory: 300 << 20)).run(words)
+        #expect(try Guard(.program()).run(words).text == "629145600")
+        let result = try Guard(.program(), limits: .init(memory: 300 << 20)).run(words)
         #expect(result.complaint.hasSuffix("MemoryError"))
     }
 
@@ -67,7 +69,8 @@ struct GuardedProgramTests {
     @Test
     func `what cannot begin says why`() throws {
         func error(_ words: [String], in directory: String? = nil, writing: [String] = []) throws -> String? {
-            try #require(throws: MoultError.self) { try Guard(writing: writing).run(words, in: directory) }.description
+            try #require(throws: MoultError.self) { try Guard(.program(), writing: writing).run(words, in: directory) }
+                .description
         }
         #expect(try error(["/nothing"]) == "cannot run /nothing: No such file or directory")
         #expect(try error(["no-such-program"]) == "cannot run no-such-program: No such file or directory")
@@ -79,7 +82,7 @@ struct GuardedProgramTests {
     /// The tests have threads, and a confined thread beside free ones would confine nothing.
     @Test
     func `only who has one thread confines itself`() throws {
-        let error = try #require(throws: MoultError.self) { try Guard().confineThisProcess() }
+        let error = try #require(throws: MoultError.self) { try Guard(.program()).confineThisProcess() }
         #expect(error.description == "cannot confine this process: it has other threads already")
     }
 }

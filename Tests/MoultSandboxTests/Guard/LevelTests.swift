@@ -1,6 +1,6 @@
 import Testing
 
-@testable import MoultSandbox
+@testable import MoultGuard
 
 struct LevelTests {
     @Test(arguments: [

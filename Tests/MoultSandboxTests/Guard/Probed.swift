@@ -1,7 +1,7 @@
 import Glibc
 import MoultBasics
 import MoultFiles
-import MoultSandbox
+import MoultGuard
 import TestSupport
 
 /// A directory with things in it that a guarded process must leave alone, and one beside it where it may write.
@@ -33,7 +33,7 @@ final class Probed {
     func ask(_ calls: [String], _ way: Way?) throws -> [String] {
         let probe = "\(Files.directory(of: try BuiltMoult.path()))/GuardProbe"
         let words = [probe, way?.rawValue ?? "no", scratch, file] + calls
-        let result = try way == .spawned ? Guard(writing: [scratch]).run(words) : Subprocess.run(words)
+        let result = try way == .spawned ? Guard(.program(), writing: [scratch]).run(words) : Subprocess.run(words)
         guard result.succeeded else { throw MoultError(.system, what: "the probe failed", why: result.complaint) }
         return result.text.split(separator: "\n").map { String($0) }
     }

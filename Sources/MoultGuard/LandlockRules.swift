@@ -4,7 +4,7 @@ internal import MoultBasics
 internal import MoultFiles
 
 /// The rules of Landlock for what may be read and written.
-struct Rules {
+struct LandlockRules {
     /// What the kernel knows; a right that it does not know cannot be asked for.
     let version: Int
 
@@ -41,29 +41,38 @@ struct Rules {
         return rights
     }
 
-    /// A descriptor of the rules; whoever asks closes it.
-    func ruleset(_ reading: Guard.Reading, _ writing: [String], _ sockets: Guard.Sockets) throws -> Int32 {
+    /// A descriptor of the rules, which the caller closes.
+    func ruleset(_ profile: Profile, _ reading: Guard.Reading, _ writing: [String]) throws -> Int32 {
         // What may all be read and executed is not looked at.
         let handled = reading == .everything ? changes : changes.union([.execute, .read])
-        // No port may be bound or connected to; no socket without a name, no process outside is to be reached.
-        let scopes: UInt64 = sockets == .all ? 2 : 3
         let ruleset = moult_landlock_create(
-            handled.rawValue, version >= 4 && sockets != .all ? 3 : 0, version >= 6 ? scopes : 0)
+            handled.rawValue, version >= 4 ? ports(profile) : 0, version >= 6 ? scopes(profile) : 0)
         guard ruleset >= 0 else { throw Errno(moult_errno()).error("cannot make rules of Landlock") }
         func allow(_ rights: Rights, at path: String) throws {
             try self.allow(rights.intersection(handled), at: path, ruleset)
         }
         do {
             if case .only(let paths) = reading { for path in paths { try allow(.read, at: path) } }
-            let named: Rights = sockets == .none ? [] : .sockets
+            let named: Rights = profile.sockets == .none || profile == .fetch ? [] : .sockets
             for path in writing { try allow([.execute, .read, .write, named], at: path) }
-            // Where programs put what nobody wants to read.
+            // Where programs send output that they drop.
             if reading == .everything { try allow([.writeFile, .truncate, .ioctl], at: "/dev/null") }
             return ruleset
         } catch {
             Glibc.close(ruleset)
             throw error
         }
+    }
+
+    /// TCP ports that may not be bound (1) or connected to (2).
+    private func ports(_ profile: Profile) -> UInt64 {
+        if profile == .fetch { return 1 }
+        return profile.sockets == .all ? 0 : 3
+    }
+
+    /// Sockets with abstract names (1) and signals (2) do not leave the process and those that it starts.
+    private func scopes(_ profile: Profile) -> UInt64 {
+        profile.sockets == .all && profile != .fetch ? 2 : 3
     }
 
     private func allow(_ rights: Rights, at path: String, _ ruleset: Int32) throws {

@@ -1,0 +1,48 @@
+internal import Glibc
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultGuard
+
+/// What this program may do once it has been asked: look servers up, and speak with them. It writes no file, starts no
+/// program, and reads what the C library and OpenSSL need for that.
+enum FetchGuard {
+    #if SANITIZED
+        /// The address sanitizer's map of the memory takes terabytes of addresses by itself.
+        private static let memory: Int? = nil
+    #else
+        private static let memory: Int? = 1 << 30
+    #endif
+
+    static func confine() throws {
+        // What is not there, or may not be looked at, cannot be read later either.
+        let there = readable.filter { (try? Files.factsThroughLinks($0)) != nil }
+        try Guard(.fetch, reading: .only(there), limits: .init(memory: memory)).confineThisProcess()
+    }
+
+    private static var readable: [String] {
+        func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
+        let named = ["CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR", "OPENSSL_CONF"].compactMap(variable)
+        return names + libraries + authorities + named + (variable("HOME").map { ["\($0)/.netrc"] } ?? [])
+    }
+
+    /// How names of hosts and services are looked up.
+    private static let names =
+        [
+            "resolv.conf", "hosts", "nsswitch.conf", "host.conf", "gai.conf", "services", "protocols", "passwd",
+            "localtime",
+        ].map { "/etc/\($0)" } + ["systemd/resolve", "resolvconf", "NetworkManager", "nscd"].map { "/run/\($0)" }
+
+    /// The C library loads one for each way to look a name up.
+    private static let libraries =
+        ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache"] + [
+            "/dev/null", "/dev/urandom",
+        ]
+
+    /// Where distributions put certificates; the directory of private keys is not among them.
+    private static let authorities = [
+        "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ssl/cert.pem", "/usr/share/ca-certificates",
+        "/usr/local/share/ca-certificates", "/etc/ca-certificates", "/etc/pki/tls/certs", "/etc/pki/tls/openssl.cnf",
+        "/etc/pki/ca-trust", "/etc/crypto-policies", "/usr/share/crypto-policies", "/usr/share/pki",
+        "/var/lib/ca-certificates",
+    ]
+}

@@ -1,0 +1,143 @@
+/// The lists. What a call does, and what speaks against the others, is in docs/confinement.md.
+extension Profile {
+    /// All that is allowed. Before version 3 Landlock does not see files being cut, and before version 6 no signals.
+    package func rules(landlock: Int, process: Int32) -> [SystemCallRule] {
+        var rules = Self.plain(Self.everyProcess) + Self.arguments + opening(landlock)
+        switch self {
+        case .examiner:
+            rules += Self.plain(Self.files) + Self.locks + Self.alone(process)
+        case .fetch:
+            rules += Self.plain(Self.files) + Self.alone(process) + Self.plain(Self.transfers)
+        case .program(let plans, _):
+            rules += Self.plain(Self.files + " " + Self.changes + " " + Self.programs)
+            rules += [.init("clone", .init(0, is: 0, in: Self.namespacesAndParent))]
+            rules += plans && landlock < 6 ? Self.signalsInGroup : Self.plain("kill tkill tgkill")
+            rules += plans ? [] : Self.locks + Self.plain("flock socketpair")
+            if landlock >= 3 { rules += Self.plain("truncate") }
+        }
+        return rules + sockets(sockets)
+    }
+
+    private static func plain(_ names: String) -> [SystemCallRule] {
+        names.split(whereSeparator: \.isWhitespace).map { SystemCallRule(String($0)) }
+    }
+
+    // MARK: what needs no look at arguments
+
+    /// Memory, threads, time, and what is open already.
+    private static let everyProcess = """
+        read write readv writev pread64 pwrite64 preadv pwritev preadv2 pwritev2 lseek _llseek close close_range dup dup2 dup3
+        pipe pipe2 poll ppoll select pselect6 epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait epoll_pwait2 eventfd
+        eventfd2 brk mmap mmap2 munmap mremap mprotect madvise mincore msync mlock mlock2 munlock munlockall pkey_alloc pkey_free
+        pkey_mprotect membarrier map_shadow_stack rt_sigaction rt_sigprocmask rt_sigreturn rt_sigpending rt_sigsuspend
+        rt_sigtimedwait sigaltstack restart_syscall futex futex_waitv futex_wait futex_wake futex_requeue set_robust_list
+        get_robust_list rseq set_tid_address gettid getpid getppid getpgrp getpgid getsid getuid geteuid getgid getegid getresuid
+        getresgid getgroups exit exit_group sched_yield sched_getaffinity sched_getparam sched_getscheduler sched_getattr
+        sched_get_priority_max sched_get_priority_min sched_rr_get_interval getcpu getpriority ioprio_get get_mempolicy
+        clock_gettime clock_getres clock_nanosleep nanosleep gettimeofday time times getrusage sysinfo uname getrlimit getrandom
+        arch_prctl set_thread_area get_thread_area capget
+        """
+
+    /// Looking at files, and the contents of those that Landlock lets it open.
+    private static let files = """
+        stat lstat fstat newfstatat statx access faccessat faccessat2 readlink readlinkat getcwd getdents getdents64 statfs
+        fstatfs chdir fchdir umask getxattr lgetxattr fgetxattr listxattr llistxattr flistxattr ftruncate fsync fdatasync
+        sync_file_range fadvise64 readahead unlink unlinkat copy_file_range sendfile
+        """
+
+    /// Making and moving files, where Landlock lets it.
+    private static let changes = """
+        creat mkdir mkdirat rmdir rename renameat renameat2 link linkat symlink symlinkat fallocate splice tee vmsplice
+        memfd_create
+        """
+
+    /// What programs in any language use.
+    private static let programs = """
+        fork vfork execve execveat wait4 waitid pidfd_open pause alarm getitimer setitimer timer_create timer_settime
+        timer_gettime timer_getoverrun timer_delete timerfd_create timerfd_settime timerfd_gettime signalfd signalfd4
+        inotify_init inotify_init1 inotify_add_watch inotify_rm_watch mlockall mbind set_mempolicy io_setup io_submit io_getevents
+        io_pgetevents io_cancel io_destroy sync syncfs setuid setgid setreuid setregid setresuid setresgid setfsuid setfsgid
+        setgroups seccomp landlock_create_ruleset landlock_add_rule landlock_restrict_self sendto recvfrom sendmsg recvmsg
+        sendmmsg recvmmsg shutdown getsockname getpeername getsockopt setsockopt
+        """
+
+    /// What libcurl uses besides.
+    private static let transfers = "sendto recvfrom sendmsg recvmsg sendmmsg recvmmsg shutdown"
+
+    // MARK: what depends on arguments
+
+    /// Bits of clone: every namespace, and to become the parent's child.
+    private static let namespacesAndParent = 0x7e02_0080 | 0x8000
+
+    private static let arguments: [SystemCallRule] =
+        ioctls.map { .init("ioctl", .init(1, is: $0)) }
+        + fcntls.map { .init("fcntl", .init(1, is: $0)) }
+        + processControls.map { .init("prctl", .init(0, is: $0)) }
+        + [
+            // Its own limits can be read, and nobody's changed.
+            .init("prlimit64", .init(0, is: 0), .isZero(2)),
+            .init("sched_setaffinity", .init(0, is: 0)),
+            // Asks for the personality.
+            .init("personality", .init(0, is: 0xffff_ffff)),
+        ]
+
+    /// What a terminal is, how much can be read, and settings of the descriptor; blocks that files share, and flags that are read.
+    private static let ioctls = [
+        0x5401, 0x5413, 0x540f, 0x541b,  // TCGETS, TIOCGWINSZ, TIOCGPGRP, FIONREAD
+        0x5421, 0x5450, 0x5451,  // FIONBIO, FIONCLEX, FIOCLEX
+        0x4004_9409, 0x4020_940d,  // FICLONE, FICLONERANGE
+        0x0002, 0xc020_660b, 0x8008_6601, 0x801c_581f,  // FIGETBSZ, FS_IOC_FIEMAP, FS_IOC_GETFLAGS, FS_IOC_FSGETXATTR
+    ]
+
+    /// F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_GETOWN, F_DUPFD_CLOEXEC, F_SETPIPE_SZ, F_GETPIPE_SZ, F_ADD_SEALS,
+    /// F_GET_SEALS; no owner of signals, no lease, no lock.
+    private static let fcntls = [0, 1, 2, 3, 4, 9, 1030, 1031, 1032, 1033, 1034]
+
+    /// PR_GET_PDEATHSIG, PR_GET_DUMPABLE, PR_SET_NAME, PR_GET_NAME, PR_GET_SECCOMP, PR_SET_SECCOMP, PR_CAPBSET_READ,
+    /// PR_GET_TIMERSLACK, PR_SET_NO_NEW_PRIVS, PR_GET_NO_NEW_PRIVS, PR_GET_TID_ADDRESS, PR_SET_VMA. It stays tied to the
+    /// process that started it.
+    private static let processControls = [2, 3, 15, 16, 21, 22, 23, 30, 38, 39, 40, 0x5356_4d41]
+
+    /// F_GETLK, F_SETLK, F_SETLKW and their forms that belong to the open file.
+    private static let locks: [SystemCallRule] = [5, 6, 7, 36, 37, 38].map { .init("fcntl", .init(1, is: $0)) }
+
+    /// Threads of its own, and signals to itself, as of abort().
+    private static func alone(_ process: Int32) -> [SystemCallRule] {
+        [
+            .init("clone", .init(0, is: 0x1_0000, in: 0x1_0000 | namespacesAndParent)),
+            .init("tgkill", .init(0, is: Int(process))),
+        ]
+    }
+
+    /// To its own process group; and to threads the signal of Go's scheduler, which does nothing by default.
+    private static let signalsInGroup: [SystemCallRule] = [
+        .init("kill", .init(0, is: 0)), .init("tgkill", .init(2, is: 23)), .init("tkill", .init(1, is: 23)),
+    ]
+
+    /// Opening a file; where Landlock does not see it, not to cut one for which there is no right to write.
+    private func opening(_ landlock: Int) -> [SystemCallRule] {
+        if landlock >= 3 { return Self.plain("open openat openat2") }
+        let truncates = 0x200
+        return [("open", 1), ("openat", 2)].flatMap { name, flags in
+            [
+                SystemCallRule(name, .init(flags, is: 0, in: truncates)),
+                SystemCallRule(name, .init(flags, is: 1, in: 3)),
+                SystemCallRule(name, .init(flags, is: 2, in: 3)),
+            ]
+        }
+    }
+
+    private func sockets(_ sockets: Sockets) -> [SystemCallRule] {
+        // AF_UNIX; AF_INET, AF_INET6; AF_NETLINK, by which the C library asks for this machine's addresses.
+        var made: [SystemCallRule] = []
+        if sockets != .none { made.append(.init("socket", .init(0, is: 1))) }
+        if sockets == .all {
+            made += [2, 10].map { .init("socket", .init(0, is: $0)) }
+            made.append(.init("socket", .init(0, is: 16), .init(2, is: 0)))
+        }
+        guard sockets != .none else { return [] }
+        made += Self.plain("connect bind")
+        if self == .fetch { return made + Self.plain("getsockname getpeername getsockopt setsockopt socketpair") }
+        return made + Self.plain("listen accept accept4")
+    }
+}

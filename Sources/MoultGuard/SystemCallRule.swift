@@ -1,0 +1,44 @@
+internal import CSeccomp
+
+/// A system call that a confined process may make, perhaps only with certain arguments.
+///
+/// Several rules for one call are alternatives.
+package struct SystemCallRule: Sendable, Hashable {
+    /// An argument that must have this value in the bits of the mask.
+    package struct Argument: Sendable, Hashable {
+        package let index: Int
+        package let mask: UInt64
+        package let value: UInt64
+
+        /// For arguments that the kernel takes as 32 bits: it does not look at the upper half, so neither does the rule.
+        package init(_ index: Int, is value: Int, in mask: Int = 0xffff_ffff) {
+            self.index = index
+            self.mask = UInt64(mask)
+            self.value = UInt64(UInt32(truncatingIfNeeded: value)) & self.mask
+        }
+
+        /// A pointer or a number of 64 bits that must be 0.
+        package static func isZero(_ index: Int) -> Self { Self(wide: index) }
+
+        private init(wide index: Int) { (self.index, mask, value) = (index, .max, 0) }
+    }
+
+    package let name: String
+    package let arguments: [Argument]
+
+    init(_ name: String, _ arguments: Argument...) { (self.name, self.arguments) = (name, arguments) }
+
+    /// The number on this processor; nil for a call that it does not have.
+    package var number: Int? { Self.number(of: name) }
+
+    /// libseccomp gives negative numbers to calls that other processors have, and to names that nobody has.
+    package static func number(of name: String) -> Int? {
+        let number = seccomp_syscall_resolve_name(name)
+        return number >= 0 ? Int(number) : nil
+    }
+
+    /// Whether the name is one of a call on any processor.
+    package var isKnown: Bool { seccomp_syscall_resolve_name(name) != Self.unknown }
+
+    private static let unknown: Int32 = -1
+}

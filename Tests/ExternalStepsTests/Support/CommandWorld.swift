@@ -1,0 +1,53 @@
+import ExternalSteps
+import Glibc
+import MoultBasics
+import MoultFiles
+import TestSupport
+
+/// A store with a step, used by the built command as root or as another user.
+struct CommandWorld {
+    let scratch: Scratch
+    let world: StepWorld
+    let user: UInt32
+
+    /// Root, and an ordinary user; without root only the latter, who is this user.
+    static var users: [UInt32] { geteuid() == 0 ? [0, 65534] : [geteuid()] }
+
+    /// `GRANTED` and `STORE` in the program's text are the places of this world.
+    init(_ text: String, as user: UInt32, with: JSON = .object([])) throws {
+        scratch = try Scratch()
+        self.user = user
+        let program = try Programs.write(text, scratch.path("step"))
+        world = try StepWorld(program, with: with, timeout: 60)
+        try world.adapt(program)
+        guard user != geteuid() else { return }
+        // The program is root's, as if installed; the store and the granted directory are the other user's.
+        let home = world.world.scratch.path
+        try Shell.must(["chmod", "755", scratch.path, home, world.world.releases.scratch.path])
+        try Shell.must(["chown", "-R", "\(user):\(user)", home])
+        try Shell.must(["install", "-m", "755", BuiltMoult.path(), scratch.path("moult")])
+    }
+
+    var prefix: [String] {
+        user == geteuid() ? [] : ["setpriv", "--reuid=\(user)", "--regid=\(user)", "--clear-groups"]
+    }
+
+    /// The words that run the command on this store.
+    func command(_ words: String...) throws -> [String] {
+        try prefix + [user == geteuid() ? BuiltMoult.path() : scratch.path("moult")] + words
+            + ["--store", world.store]
+    }
+
+    /// What the step planned.
+    func planned(by kernel: [String] = []) throws -> [String] {
+        let ended = try Shell.run(
+            kernel + command("plan", world.world.second, "--json"),
+            environment: ["HOME": world.world.scratch.path, "TMPDIR": "/tmp"])
+        guard ended.status == 2 else {
+            throw MoultError(.system, what: "plan ended with \(ended.status)", why: ended.errors)
+        }
+        let plan = try JSON(parsing: Array(ended.output.utf8), source: "plan")
+        return (plan["effects"]?.array ?? []).filter { $0["step"]?.string == world.name }
+            .compactMap { $0["text"]?.string ?? $0["change"]?["text"]?.string }
+    }
+}
