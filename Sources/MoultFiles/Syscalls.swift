@@ -116,6 +116,12 @@ package enum Syscall {
     static func flock(_ fd: Int32, _ operation: Int32) throws(Errno) {
         _ = try call("flock") { moult_flock_call(fd, operation) }
     }
+    static func lockForReading(_ fd: Int32) throws(Errno) {
+        _ = try call("fcntl(F_OFD_SETLK)") { moult_lock_for_reading(fd) }
+    }
+    static func isLocked(_ fd: Int32) throws(Errno) -> Bool {
+        try call("fcntl(F_OFD_GETLK)") { moult_is_locked(fd) } == 1
+    }
     static func setLease(_ fd: Int32, _ kind: Int32) throws(Errno) {
         // Whoever opens the file breaks the lease, and the signal for that is SIGIO, which ends a program that does not
         // expect it. SIGURG is ignored by default; the holder asks for the lease's state when it matters.

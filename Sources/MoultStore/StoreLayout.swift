@@ -22,6 +22,8 @@ package struct StoreLayout: Sendable, Equatable {
     /// What was seen of the feed: the feed itself, what proves it, and how new it was.
     package var feed: String { "\(hidden)/feed" }
     package var quarantine: String { "\(hidden)/quarantine" }
+    /// The files on which readers hold their leases.
+    package var leases: String { "\(hidden)/leases" }
     package var history: String { "\(hidden)/history.jsonl" }
     package var lock: String { "\(hidden)/lock" }
     /// The releases that must not be installed.
@@ -35,12 +37,13 @@ package struct StoreLayout: Sendable, Equatable {
     /// Everything that moult itself puts into its directory.
     package var own: [String] {
         [
-            current, generations, transactions, downloads, feed, quarantine, history, lock, links, checks, holds,
-            trustedSteps,
+            current, generations, transactions, downloads, feed, quarantine, leases, history, lock, links, checks,
+            holds, trustedSteps,
         ]
     }
 
     package func generation(_ name: String) -> String { "\(generations)/\(name)" }
+    func lease(_ generation: String) -> String { "\(leases)/\(generation)" }
     package func transaction(_ id: String) -> String { "\(transactions)/\(id)" }
     /// A file of the store; a full path, as caches that live apart have, stays as it is.
     package func file(_ name: String) -> String { name.hasPrefix("/") ? name : "\(root)/\(name)" }

@@ -176,6 +176,7 @@ package struct Orchestrator: Sendable {
             watcher.tell(.warning("\(layout.current) was made again: \(generation) is in service"))
         }
         let results = try settler.settle(patiently: true, back: back)
+        try LeaseFile.tidy(layout)
         try rebuildHolds()
         return results
     }
@@ -225,6 +226,7 @@ package struct Orchestrator: Sendable {
         defer { withExtendedLifetime(lock) {} }
         return try refusingDamage {
             let settled = try settler.settle()
+            try LeaseFile.tidy(layout)
             return try body(snapshot(), settled)
         }
     }

@@ -111,6 +111,7 @@ package final class Performer: Changes, @unchecked Sendable {
             }
         }
         try Files.setMode(place, 0o555)
+        try LeaseFile.make([generation], layout)
         try Files.syncDirectory(layout.generations)
     }
 

@@ -10,12 +10,13 @@ package enum StoreLock {
     ) throws -> FileLock {
         let until = ContinuousClock.now + .seconds(seconds)
         let patience = ContinuousClock.now + leftBehind
+        var backoff = Backoff(.seconds(seconds) + leftBehind)
         while true {
             if let lock = try lock(layout) { return lock }
             let now = ContinuousClock.now
             if now >= until, try now >= patience || !isLeftBehind(layout) { break }
             try stop()
-            usleep(20_000)
+            _ = backoff.pause()
         }
         // Who holds it may end while we ask; then there is nobody to name.
         let holders = try LockHolders.of(layout.lock).map(\.description)
