@@ -49,6 +49,7 @@ lint:
 	scripts/check-arrows
 	scripts/check-guarantees
 	scripts/check-gate
+	scripts/check-paths
 	scripts/codes
 
 # The documentation of the public API, as archives that any web server serves; a warning, or a symbol without a sentence, fails.

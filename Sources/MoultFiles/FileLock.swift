@@ -25,7 +25,8 @@ package final class FileLock: Sendable {
                 let facts = FileFacts(try Syscall.fstat(descriptor.number))
                 guard facts.kind == .file else {
                     throw MoultError(
-                        .system, what: "cannot lock \(path)", why: "it is not a regular file", now: Files.moveAway(path))
+                        .system, what: "cannot lock \(path)", why: "it is not a regular file", now: Files.moveAway(path)
+                    )
                 }
                 // Before the lock: a process that only reads may have it.
                 try closeToReaders(descriptor, facts)
@@ -67,12 +68,7 @@ package final class ReadLock: Sendable {
     }
 
     package static func take(_ path: String) throws -> Attempt {
-        let opened: Descriptor?
-        do { opened = try Descriptor.ifThere(path, .record) } catch {
-            if Files.isDenied(error) { return .impossible }
-            throw error
-        }
-        guard let descriptor = opened, try descriptor.facts().kind == .file else { return .impossible }
+        guard let descriptor = try open(path) else { return .impossible }
         do {
             try Syscall.lockForReading(descriptor.number)
             return .taken(ReadLock(descriptor))
@@ -85,13 +81,24 @@ package final class ReadLock: Sendable {
 
     /// Whether an open file has such a lock on the file at a path. Needs permission to read it.
     package static func isHeld(_ path: String) throws -> Bool {
-        guard let descriptor = try Descriptor.ifThere(path, .record), try descriptor.facts().kind == .file else {
-            return false
-        }
+        guard let descriptor = try open(path) else { return false }
         do { return try Syscall.isLocked(descriptor.number) } catch {
             // A file system without such locks has none.
             if [EINVAL, ENOLCK, ENOSYS, EOPNOTSUPP].map({ Errno($0) }).contains(error) { return false }
             throw error.error("cannot ask for the locks on \(path)")
+        }
+    }
+
+    /// Nil unless there is a regular file that this user may read.
+    private static func open(_ path: String) throws -> Descriptor? {
+        do {
+            guard let descriptor = try Descriptor.ifThere(path, .record), try descriptor.facts().kind == .file else {
+                return nil
+            }
+            return descriptor
+        } catch let error as MoultError {
+            if Files.isDenied(error) || error.cause as? Errno == .loop { return nil }
+            throw error
         }
     }
 

@@ -20,7 +20,7 @@ extension Orchestrator {
         // What can be made again says so to backup tools.
         try CacheTag.put(in: layout.downloads)
         // The lock's file is made here, so that a command which in the end refuses leaves no trace at all.
-        _ = try FileLock.take(layout.lock, .exclusive)
+        _ = try StoreLock.takeIfFree(layout)
         try Files.replace(layout.settings, with: Array(settings.json.pretty.utf8))
         try Files.syncDirectory(layout.hidden)
     }

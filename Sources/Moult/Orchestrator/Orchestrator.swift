@@ -183,7 +183,7 @@ package struct Orchestrator: Sendable {
 
     /// Settles what is unfinished if nobody else is at work; for readers that are about to open the databases.
     package func settleIfIdle() throws {
-        guard try isUnfinished(), let lock = try FileLock.take(layout.lock, .exclusive) else {
+        guard try isUnfinished(), let lock = try StoreLock.takeIfFree(layout) else {
             return
         }
         defer { withExtendedLifetime(lock) {} }
@@ -301,7 +301,7 @@ package struct Orchestrator: Sendable {
         guard let generation = try store.installed else { return }
         do {
             guard try Assessment(of: generation, in: store).isOutdated(),
-                let lock = try FileLock.take(layout.lock, .exclusive)
+                let lock = try StoreLock.takeIfFree(layout)
             else { return }
             let store = snapshot()
             try withExtendedLifetime(lock) {

@@ -57,7 +57,6 @@ package final class Lease: Sendable {
         return MoultError(
             .locked, .busy, what: "generation \(name) of \(layout.root) cannot be read now",
             why: "\(holders.isEmpty ? "another process" : holders) has locked it",
-            now: "End that process. As the owner of the store, protect its readers from such locks: "
-                + shellLine(["moult", "recover", "--store", layout.root]))
+            now: "End that process. As the owner of the store, protect its readers from such locks: moult recover")
     }
 }
