@@ -226,6 +226,11 @@ package final class PinnedDirectory: Sendable {
         _ = Glibc.close(number)
     }
 
+    #if DEBUG
+        /// For tests that take a store away from a running update: as if no command had locked it.
+        package static func forget(_ path: String) { all.withLock { $0[path] = nil } }
+    #endif
+
     fileprivate static func of(_ path: Substring) -> PinnedDirectory? {
         all.withLock { all in all.isEmpty ? nil : all[String(path)]?.directory }
     }

@@ -33,7 +33,7 @@ package struct StoreLayout: Sendable, Equatable {
     /// What is known of files that several generations have in common.
     package var links: String { "\(hidden)/links.json" }
     /// What is known of databases that apps write to.
-    var checks: String { "\(hidden)/checks.json" }
+    package var checks: String { "\(hidden)/checks.json" }
     /// Everything that moult itself puts into its directory.
     package var own: [String] {
         [

@@ -14,7 +14,9 @@ extension Orchestrator {
                 now: "Change that file, or name another directory.")
         }
         try Files.ensureDirectory(layout.root)
-        for directory in [layout.hidden, layout.generations, layout.transactions, layout.downloads, layout.quarantine, layout.leases] {
+        for directory in [
+            layout.hidden, layout.generations, layout.transactions, layout.downloads, layout.quarantine, layout.leases,
+        ] {
             try Files.ensureDirectory(directory)
         }
         // What can be made again says so to backup tools.

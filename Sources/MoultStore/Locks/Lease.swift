@@ -53,7 +53,11 @@ package final class Lease: Sendable {
     }
 
     private static func blocked(_ name: String, _ layout: StoreLayout) throws -> MoultError {
-        let holders = try LeaseFile.holders(of: name, layout).map(\.description).joined(separator: ", ")
+        var holders = ""
+        // The kernel's table may miss a lock where others come and go while it is read.
+        for _ in 0..<10 where holders.isEmpty {
+            holders = try LeaseFile.holders(of: name, layout).map(\.description).joined(separator: ", ")
+        }
         return MoultError(
             .locked, .busy, what: "generation \(name) of \(layout.root) cannot be read now",
             why: "\(holders.isEmpty ? "another process" : holders) has locked it",

@@ -15,7 +15,11 @@ package enum LeaseFile {
         for name in generations {
             let path = layout.lease(name)
             let facts = try Files.facts(path)
-            if let facts, facts.kind == .file, facts.mode == mode { continue }
+            if let facts, facts.kind == .file {
+                // In a copy the mode may be another one. A file of another user keeps its mode.
+                if facts.mode != mode { do { try Files.setMode(path, mode) } catch  where Files.isDenied(error) {} }
+                continue
+            }
             try Files.ensureDirectory(layout.leases)
             if facts != nil {
                 // Whatever it is, moult did not make it.
@@ -32,7 +36,10 @@ package enum LeaseFile {
     package static func tidy(_ layout: StoreLayout) throws {
         let names = try Generation.names(layout).filter(Generation.isName)
         try make(names, layout)
-        for name in try Files.list(layout.leases) where !names.contains(name) { try remove(name, layout) }
+        for name in try Files.list(layout.leases) where !names.contains(name) {
+            // Whatever else is there, moult did not make it.
+            if try Files.facts(layout.lease(name))?.kind == .file { try remove(name, layout) }
+        }
     }
 
     package static func remove(_ generation: String, _ layout: StoreLayout) throws {
