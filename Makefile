@@ -49,6 +49,7 @@ lint:
 	scripts/check-arrows
 	scripts/check-guarantees
 	scripts/check-gate
+	scripts/check-paths
 	scripts/codes
 	scripts/fields
 

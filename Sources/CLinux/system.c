@@ -35,6 +35,22 @@ int moult_fstat_call(int fd, moult_stat *out) { return fstat(fd, out); }
 int moult_lstat_call(const char *path, moult_stat *out) { return lstat(path, out); }
 int moult_stat_call(const char *path, moult_stat *out) { return stat(path, out); }
 int moult_statvfs_call(const char *path, moult_statvfs *out) { return statvfs(path, out); }
+int moult_lock_for_reading(int fd) {
+    struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+    return fcntl(fd, F_OFD_SETLK, &lock);
+}
+
+int moult_unlock_reading(int fd) {
+    struct flock lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
+    return fcntl(fd, F_OFD_SETLK, &lock);
+}
+
+int moult_is_locked(int fd) {
+    // A write lock would conflict with every other one. It is asked for and not taken, so that fd may be read-only.
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    return fcntl(fd, F_OFD_GETLK, &lock) ? -1 : lock.l_type != F_UNLCK;
+}
+
 int moult_flock_call(int fd, int operation) { return flock(fd, operation); }
 int moult_fallocate(int fd, off64_t size) { return (int)syscall(SYS_fallocate, fd, 0, 0L, size); }
 

@@ -23,8 +23,11 @@ package struct Descriptor: ~Copyable {
     }
 
     package enum Access: Sendable {
+        /// Does not wait if a FIFO is in its place.
         case read
-        /// Reads a file of ours; does not wait if a FIFO is in its place.
+        /// Reads what may be a pipe, and waits for it.
+        case stream
+        /// Reads a file of ours: below a store's `.moult` it is no link.
         case record
         case write
         /// Creates the file, which must not be there, and follows no link.
@@ -41,8 +44,8 @@ package struct Descriptor: ~Copyable {
     package init(_ path: String, _ access: Access, mode: UInt32 = 0o600) throws {
         let flags: Int32 =
             switch access {
-            case .read: O_RDONLY
-            case .record: O_RDONLY | O_NONBLOCK
+            case .read, .record: O_RDONLY | O_NONBLOCK
+            case .stream: O_RDONLY
             case .write: O_RDWR
             case .create: O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW
             case .append: O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW
@@ -53,15 +56,31 @@ package struct Descriptor: ~Copyable {
         let verb = access == .create ? "create" : "open"
         let need: Permission =
             switch access {
-            case .read, .record, .directory, .name: .read(path)
+            case .read, .stream, .record, .directory, .name: .read(path)
             case .write, .append, .lock: .write(path)
             case .create: .name(path)
             }
         let number = try wrapped("cannot \(verb) \(path)", need) { () throws(Errno) in
-            try Syscall.open(path, flags, mode)
+            try Syscall.open(path, flags, mode, followsLast: access == .read)
         }
         self.handle = Handle(number: number)
         self.path = path
+    }
+
+    /// Takes over what is open.
+    init(owning number: Int32, _ path: String) {
+        self.handle = Handle(number: number)
+        self.path = path
+    }
+
+    /// The names in this directory.
+    borrowing func names() throws -> [String] {
+        let (number, path) = (self.number, self.path)
+        // Reading it needs a descriptor of its own, whose place is at the beginning.
+        let again = try wrapped("cannot list \(path)") { () throws(Errno) in
+            try Syscall.open(".", in: number, O_RDONLY | O_DIRECTORY)
+        }
+        return try Files.list(consuming: again, path)
     }
 
     /// Opens what may be missing: nil if nothing is there.

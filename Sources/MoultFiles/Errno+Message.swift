@@ -5,7 +5,12 @@ extension Errno {
     /// The error for people: what could not be done to which path, why, and how to remedy it, for which it asks which
     /// of the permissions is missing.
     package func error(_ what: String, _ needs: Permission...) -> MoultError {
-        MoultError(.system, what: what, why: description, now: remedy(needs), cause: self)
+        if self == .loop, let link = needs.lazy.compactMap({ StorePath.plantedLink(in: $0.path) }).first {
+            return MoultError(
+                .system, what: what, why: "\(link) is a symbolic link, and moult follows none in its own directory",
+                now: "Remove the link: \(shellLine(["rm", link]))", cause: self)
+        }
+        return MoultError(.system, what: what, why: description, now: remedy(needs), cause: self)
     }
 
     private func remedy(_ needs: [Permission]) -> String? {

@@ -16,6 +16,9 @@ package struct FileFacts: Sendable, Equatable {
     package let changed: Moment
     package let modified: Moment
 
+    /// Whether these are the facts of one and the same file.
+    package func isSameFile(_ other: FileFacts?) -> Bool { inode == other?.inode && device == other?.device }
+
     /// A time of the file system, to the nanosecond.
     package struct Moment: Sendable, Hashable, Comparable {
         package let seconds: Int

@@ -4,6 +4,7 @@ internal import MoultBasics
 
 /// A lock of the kernel on an open file or directory (`flock`); it goes when the process does.
 ///
+/// Every process that can read the file can take it, so what waits for one needs a file that other users cannot read.
 /// A class, because whoever uses what it protects must keep it alive.
 package final class FileLock: Sendable {
     package enum Mode: Sendable { case shared, exclusive }
@@ -20,20 +21,85 @@ package final class FileLock: Sendable {
     package static func take(_ path: String, _ mode: Mode, directory: Bool = false) throws -> FileLock? {
         let descriptor = try Descriptor(path, directory ? .directory : .lock, mode: 0o600)
         do {
+            if !directory {
+                let facts = FileFacts(try Syscall.fstat(descriptor.number))
+                guard facts.kind == .file else {
+                    throw MoultError(
+                        .system, what: "cannot lock \(path)", why: "it is not a regular file", now: Files.moveAway(path)
+                    )
+                }
+                // Before the lock: a process that only reads may have it.
+                try closeToReaders(descriptor, facts)
+            }
             try Syscall.flock(descriptor.number, (mode == .shared ? LOCK_SH : LOCK_EX) | LOCK_NB)
-            if !directory { try closeToReaders(descriptor) }
             return FileLock(descriptor)
-        } catch {
+        } catch let error as Errno {
             if error == .wouldBlock { return nil }
             throw error.error("cannot lock \(path)")
         }
     }
 
     /// Whoever can read a file can lock it: only those who may write to it shall. Older versions made it readable for all.
-    private static func closeToReaders(_ descriptor: borrowing Descriptor) throws(Errno) {
-        let facts = FileFacts(try Syscall.fstat(descriptor.number))
+    private static func closeToReaders(_ descriptor: borrowing Descriptor, _ facts: FileFacts) throws(Errno) {
         let wanted: UInt32 = facts.mode & 0o020 == 0 ? 0o600 : 0o660
         if facts.owner == geteuid(), facts.mode & ~wanted & 0o777 != 0 { try Syscall.fchmod(descriptor.number, wanted) }
+    }
+
+    /// Device and inode of what is locked.
+    package func facts() throws -> FileFacts { try descriptor.facts() }
+}
+
+/// A lock for reading on a whole file, which belongs to the open file (`F_OFD_SETLK`); it goes when the process does.
+///
+/// Only a process that may write to the file can take a lock that is in the way of this one.
+package final class ReadLock: Sendable {
+    private let descriptor: Descriptor
+
+    private init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
+
+    // For the same reason as above.
+    deinit { _ = moult_unlock_reading(descriptor.number) }
+
+    package enum Attempt {
+        case taken(ReadLock)
+        case blocked
+        /// There is no regular file at the path that this user may read, or its file system has no such locks.
+        case impossible
+    }
+
+    package static func take(_ path: String) throws -> Attempt {
+        guard let descriptor = try open(path) else { return .impossible }
+        do {
+            try Syscall.lockForReading(descriptor.number)
+            return .taken(ReadLock(descriptor))
+        } catch {
+            if error == .wouldBlock || error == .denied { return .blocked }
+            if [EINVAL, ENOLCK, ENOSYS, EOPNOTSUPP].map({ Errno($0) }).contains(error) { return .impossible }
+            throw error.error("cannot lock \(path)")
+        }
+    }
+
+    /// Whether an open file has such a lock on the file at a path. Needs permission to read it.
+    package static func isHeld(_ path: String) throws -> Bool {
+        guard let descriptor = try open(path) else { return false }
+        do { return try Syscall.isLocked(descriptor.number) } catch {
+            // A file system without such locks has none.
+            if [EINVAL, ENOLCK, ENOSYS, EOPNOTSUPP].map({ Errno($0) }).contains(error) { return false }
+            throw error.error("cannot ask for the locks on \(path)")
+        }
+    }
+
+    /// Nil unless there is a regular file that this user may read.
+    private static func open(_ path: String) throws -> Descriptor? {
+        do {
+            guard let descriptor = try Descriptor.ifThere(path, .record), try descriptor.facts().kind == .file else {
+                return nil
+            }
+            return descriptor
+        } catch let error as MoultError {
+            if Files.isDenied(error) || error.cause as? Errno == .loop { return nil }
+            throw error
+        }
     }
 
     /// Device and inode of what is locked.

@@ -77,17 +77,48 @@ extension Files {
         try wrapped("cannot set the mode of \(path)") { () throws(Errno) in try Syscall.chmod(path, mode) }
     }
 
-    /// Removes a directory with all that is in it, following no link; nothing to do if it is not there.
+    /// Removes a directory with all that is in it; nothing to do if it is not there.
+    ///
+    /// It goes from open directory to open directory, so that no link is followed, also not one that takes the place of a
+    /// directory meanwhile.
     package static func removeTree(_ path: String) throws {
         guard let found = try facts(path) else { return }
         guard found.kind == .directory else { return try remove(path) }
-        // Sealed directories are 0555, and what is in them cannot be removed before that is taken back.
-        if found.mode & 0o700 != 0o700 { try setMode(path, 0o700) }
-        for name in try list(path) { try removeTree("\(path)/\(name)") }
+        try empty(path) { flags throws(Errno) in try Syscall.open(path, flags) }
         do { try Syscall.rmdir(path) } catch {
             if error == .noEntry { return }
             throw error.error("cannot remove the directory \(path)", .name(path))
         }
+    }
+
+    /// Removes all that is in a directory, which `open` opens with flags.
+    private static func empty(_ path: String, _ open: (Int32) throws(Errno) -> Int32) throws {
+        let opened = try wrapped("cannot open \(path)", .read(path)) { () throws(Errno) in try openForReading(open) }
+        let directory = Descriptor(owning: opened, path)
+        // What is in a sealed directory cannot be removed before that is taken back.
+        if try directory.facts().mode & 0o700 != 0o700 { try directory.setMode(0o700) }
+        for name in try directory.names() {
+            let (number, path) = (directory.number, "\(path)/\(name)")
+            do { try Syscall.unlink(name, in: number) } catch {
+                if error == .noEntry { continue }
+                guard error == Errno(EISDIR) else { throw error.error("cannot remove \(path)", .name(path)) }
+                try empty(path) { flags throws(Errno) in try Syscall.open(name, in: number, flags) }
+                try wrapped("cannot remove the directory \(path)", .name(path)) { () throws(Errno) in
+                    try Syscall.unlink(name, in: number, isDirectory: true)
+                }
+            }
+        }
+        try directory.close()
+    }
+
+    /// Opens a directory, also one that is closed to its owner.
+    private static func openForReading(_ open: (Int32) throws(Errno) -> Int32) throws(Errno) -> Int32 {
+        let flags = O_DIRECTORY | O_NOFOLLOW
+        do { return try open(flags | O_RDONLY) } catch { guard error == .denied else { throw error } }
+        let closed = try open(flags | MOULT_O_PATH)
+        defer { _ = Glibc.close(closed) }
+        try Syscall.chmod("/proc/self/fd/\(closed)", 0o700)
+        return try Syscall.open(".", in: closed, flags | O_RDONLY)
     }
 
     /// Makes the names in a directory survive a power cut: a rename or a new file is on disk only after this.
@@ -109,14 +140,14 @@ extension Files {
 
     /// Makes the content and the attributes of a file survive a power cut.
     package static func syncFile(_ path: String) throws {
-        let file = try Descriptor(path, .read)
+        let file = try Descriptor(path, .record)
         try file.sync()
         try file.close()
     }
 
     /// Gives a file its final mode and makes content, mode and time of change survive a power cut.
     package static func seal(_ path: String, mode: UInt32) throws {
-        let file = try Descriptor(path, .read)
+        let file = try Descriptor(path, .record)
         try file.setMode(mode)
         try file.sync()
         try file.close()

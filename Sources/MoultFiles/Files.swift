@@ -81,12 +81,22 @@ package enum Files {
 
     /// The names in a directory, sorted; empty if it is not there.
     package static func list(_ path: String) throws -> [String] {
-        guard let directory = opendir(path) else {
+        let number: Int32
+        do { number = try Syscall.open(path, O_RDONLY | O_DIRECTORY | O_NONBLOCK) } catch {
+            if error == .noEntry { return [] }
+            var failure = error.error("cannot list \(path)", .read(path))
+            if error == .notADirectory { failure.now = moveAway(path) }
+            throw failure
+        }
+        return try list(consuming: number, path)
+    }
+
+    /// The names in an open directory, which is closed.
+    static func list(consuming number: Int32, _ path: String) throws -> [String] {
+        guard let directory = fdopendir(number) else {
             let code = Errno(moult_errno())
-            if code == .noEntry { return [] }
-            var error = code.error("cannot list \(path)", .read(path))
-            if code == .notADirectory { error.now = moveAway(path) }
-            throw error
+            _ = Glibc.close(number)
+            throw code.error("cannot list \(path)")
         }
         defer { closedir(directory) }
         var names: [String] = []

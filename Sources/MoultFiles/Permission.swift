@@ -35,7 +35,7 @@ package enum Permission {
         error.now.flatMap { $0.hasPrefix(allow) ? String($0.dropFirst(allow.count)) : nil }
     }
 
-    private var path: String {
+    var path: String {
         switch self {
         case .read(let path), .write(let path), .name(let path): path
         }

@@ -2,9 +2,22 @@ internal import CLinux
 internal import Glibc
 
 /// The one place where the system is called: a line for each call, so that a test can make the n-th of them fail.
+///
+/// Paths below a store's `.moult` are reached without following a link: see `StorePath`.
 package enum Syscall {
-    static func open(_ path: String, _ flags: Int32, _ mode: mode_t = 0) throws(Errno) -> Int32 {
-        try call("open") { moult_openat(AT_FDCWD, path, flags | O_CLOEXEC, mode) }
+    static func open(_ path: String, _ flags: Int32, _ mode: mode_t = 0, followsLast: Bool = false) throws(Errno)
+        -> Int32
+    {
+        try again("open") { () throws(Errno) in try StorePath.open(path, flags, mode, followsLast: followsLast) }
+    }
+    /// Opens a name in an open directory, and follows no link.
+    static func open(_ name: String, in directory: Int32, _ flags: Int32) throws(Errno) -> Int32 {
+        try call("open") { moult_openat(directory, name, flags | O_CLOEXEC | O_NOFOLLOW, 0) }
+    }
+    static func unlink(_ name: String, in directory: Int32, isDirectory: Bool = false) throws(Errno) {
+        _ = try call(isDirectory ? "rmdir" : "unlink") {
+            Glibc.unlinkat(directory, name, isDirectory ? Int32(AT_REMOVEDIR) : 0)
+        }
     }
     /// Never repeated, and done even where a test lets it fail: whatever close says, the descriptor is gone.
     static func close(_ fd: Int32) throws(Errno) {
@@ -44,12 +57,12 @@ package enum Syscall {
     }
     static func lstat(_ path: String) throws(Errno) -> moult_stat {
         var facts = moult_stat()
-        _ = try call("lstat") { moult_lstat_call(path, &facts) }
+        try at("lstat", path) { Int(fstatat($0, $1, &facts, AT_SYMLINK_NOFOLLOW)) }
         return facts
     }
     static func stat(_ path: String) throws(Errno) -> moult_stat {
         var facts = moult_stat()
-        _ = try call("stat") { moult_stat_call(path, &facts) }
+        try at("stat", path) { Int(fstatat($0, $1, &facts, 0)) }
         return facts
     }
     static func birth(_ path: String) throws(Errno) -> FileFacts.Moment? {
@@ -64,19 +77,28 @@ package enum Syscall {
     }
     static func readlink(_ path: String, _ buffer: UnsafeMutableBufferPointer<CChar>) throws(Errno) -> Int {
         guard let base = buffer.baseAddress else { throw Errno(EINVAL) }
-        return try call("readlink") { Glibc.readlink(path, base, buffer.count) }
+        return try at("readlink", path) { Glibc.readlinkat($0, $1, base, buffer.count) }
     }
     static func symlink(_ target: String, _ path: String) throws(Errno) {
-        _ = try call("symlink") { Glibc.symlink(target, path) }
+        try at("symlink", path) { Int(Glibc.symlinkat(target, $0, $1)) }
     }
-    static func link(_ old: String, _ new: String) throws(Errno) { _ = try call("link") { Glibc.link(old, new) } }
-    static func unlink(_ path: String) throws(Errno) { _ = try call("unlink") { Glibc.unlink(path) } }
-    static func rmdir(_ path: String) throws(Errno) { _ = try call("rmdir") { Glibc.rmdir(path) } }
+    static func link(_ old: String, _ new: String) throws(Errno) {
+        try at("link", old, new) { Int(Glibc.linkat($0, $1, $2, $3, 0)) }
+    }
+    static func unlink(_ path: String) throws(Errno) { try at("unlink", path) { Int(Glibc.unlinkat($0, $1, 0)) } }
+    static func rmdir(_ path: String) throws(Errno) {
+        try at("rmdir", path) { Int(Glibc.unlinkat($0, $1, Int32(AT_REMOVEDIR))) }
+    }
     static func mkdir(_ path: String, _ mode: mode_t) throws(Errno) {
-        _ = try call("mkdir") { Glibc.mkdir(path, mode) }
+        try at("mkdir", path) { Int(Glibc.mkdirat($0, $1, mode)) }
     }
     static func chmod(_ path: String, _ mode: mode_t) throws(Errno) {
-        _ = try call("chmod") { Glibc.chmod(path, mode) }
+        guard try StorePath(path) != nil else { _ = try call("chmod") { Glibc.chmod(path, mode) }; return }
+        // The call would follow a link.
+        let file = try StorePath.open(path, MOULT_O_PATH | O_NOFOLLOW, 0, followsLast: false)
+        defer { _ = Glibc.close(file) }
+        if FileFacts(try fstat(file)).kind == .link { throw .loop }
+        _ = try call("chmod") { Glibc.chmod("/proc/self/fd/\(file)", mode) }
     }
     static func fchmod(_ fd: Int32, _ mode: mode_t) throws(Errno) { _ = try call("fchmod") { Glibc.fchmod(fd, mode) } }
     static func chown(_ path: String, _ owner: uid_t, _ group: gid_t) throws(Errno) {
@@ -111,10 +133,16 @@ package enum Syscall {
         return Array(groups.prefix(Int(filled)))
     }
     static func rename(_ old: String, _ new: String, _ flags: UInt32 = 0) throws(Errno) {
-        _ = try call("rename") { moult_renameat2(AT_FDCWD, old, AT_FDCWD, new, flags) }
+        try at("rename", old, new) { Int(moult_renameat2($0, $1, $2, $3, flags)) }
     }
     static func flock(_ fd: Int32, _ operation: Int32) throws(Errno) {
         _ = try call("flock") { moult_flock_call(fd, operation) }
+    }
+    static func lockForReading(_ fd: Int32) throws(Errno) {
+        _ = try call("fcntl(F_OFD_SETLK)") { moult_lock_for_reading(fd) }
+    }
+    static func isLocked(_ fd: Int32) throws(Errno) -> Bool {
+        try call("fcntl(F_OFD_GETLK)") { moult_is_locked(fd) } == 1
     }
     static func setLease(_ fd: Int32, _ kind: Int32) throws(Errno) {
         // Whoever opens the file breaks the lease, and the signal for that is SIGIO, which ends a program that does not
@@ -142,21 +170,53 @@ package enum Syscall {
         _ = try call("munmap") { Glibc.munmap(address, size) }
     }
     static func access(_ path: String, _ mode: Int32) throws(Errno) {
-        _ = try call("access") { Glibc.access(path, mode) }
+        try at("access", path) { Int(faccessat($0, $1, mode, 0)) }
     }
 
-    /// Makes one call, again when a signal interrupted it.
+    // MARK: calling
+
+    /// Makes one call with a path.
+    @discardableResult
+    private static func at(
+        _ name: StaticString, _ path: String, _ body: (Int32, UnsafePointer<CChar>) -> Int
+    ) throws(Errno) -> Int {
+        try again(name) { () throws(Errno) in
+            try StorePath.reach(path) { directory, last throws(Errno) in try answer(body(directory, last)) }
+        }
+    }
+
+    /// Makes one call with two paths.
+    private static func at(
+        _ name: StaticString, _ old: String, _ new: String,
+        _ body: (Int32, UnsafePointer<CChar>, Int32, UnsafePointer<CChar>) -> Int
+    ) throws(Errno) {
+        try again(name) { () throws(Errno) in
+            _ = try StorePath.reach(old) { from, old throws(Errno) in
+                try StorePath.reach(new) { to, new throws(Errno) in try answer(body(from, old, to, new)) }
+            }
+        }
+    }
+
+    /// Makes one call.
     private static func call<Result: BinaryInteger>(
         _ name: StaticString, _ body: () -> Result
     ) throws(Errno) -> Result {
+        try again(name) { () throws(Errno) in try answer(body()) }
+    }
+
+    static func answer<Result: BinaryInteger>(_ result: Result) throws(Errno) -> Result {
+        if result < 0 { throw Errno(moult_errno()) }
+        return result
+    }
+
+    /// Repeats what a signal interrupted.
+    private static func again<Result>(_ name: StaticString, _ body: () throws(Errno) -> Result) throws(Errno) -> Result
+    {
         #if DEBUG
             if let error = Faults.strike(name) { throw error }
         #endif
         while true {
-            let result = body()
-            if result >= 0 { return result }
-            let code = moult_errno()
-            if code != EINTR { throw Errno(code) }
+            do { return try body() } catch { if error != .interrupted { throw error } }
         }
     }
 }
@@ -178,4 +238,8 @@ package struct Errno: Error, Equatable, Sendable, CustomStringConvertible {
     package static let notEmpty = Errno(ENOTEMPTY)
     package static let invalid = Errno(EINVAL)
     package static let readOnly = Errno(EROFS)
+    package static let loop = Errno(ELOOP)
+    static let interrupted = Errno(EINTR)
+    static let notPermitted = Errno(EPERM)
+    static let unknownCall = Errno(ENOSYS)
 }

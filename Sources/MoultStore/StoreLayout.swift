@@ -24,6 +24,8 @@ package struct StoreLayout: Sendable, Equatable {
     /// The key lists that have taken the place of the pinned keys, with their signatures.
     package var keys: String { "\(hidden)/keys" }
     package var quarantine: String { "\(hidden)/quarantine" }
+    /// The files on which readers hold their leases.
+    package var leases: String { "\(hidden)/leases" }
     package var history: String { "\(hidden)/history.jsonl" }
     package var lock: String { "\(hidden)/lock" }
     /// The releases that must not be installed.
@@ -33,16 +35,17 @@ package struct StoreLayout: Sendable, Equatable {
     /// What is known of files that several generations have in common.
     package var links: String { "\(hidden)/links.json" }
     /// What is known of databases that apps write to.
-    var checks: String { "\(hidden)/checks.json" }
+    package var checks: String { "\(hidden)/checks.json" }
     /// Everything that moult itself puts into its directory.
     package var own: [String] {
         [
-            current, generations, transactions, downloads, feed, keys, quarantine, history, lock, links, checks, holds,
-            trustedSteps,
+            current, generations, transactions, downloads, feed, keys, quarantine, leases, history, lock, links, checks,
+            holds, trustedSteps,
         ]
     }
 
     package func generation(_ name: String) -> String { "\(generations)/\(name)" }
+    func lease(_ generation: String) -> String { "\(leases)/\(generation)" }
     package func transaction(_ id: String) -> String { "\(transactions)/\(id)" }
     /// A file of the store; a full path, as caches that live apart have, stays as it is.
     package func file(_ name: String) -> String { name.hasPrefix("/") ? name : "\(root)/\(name)" }

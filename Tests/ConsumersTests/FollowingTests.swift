@@ -2,6 +2,7 @@ import Glibc
 import Moult
 import MoultBasics
 import MoultFiles
+import MoultStore
 import TestSupport
 import Testing
 
@@ -104,7 +105,7 @@ import Testing
         let holder = try Program.python(
             recipes[1] + "\nimport sys\nheld, path = lease(sys.argv[1]); print(path); sys.stdin.read()", shop.root)
         let path = try #require(holder.line())
-        #expect(try LockHolders.of(path).map(\.pid) == [holder.pid])
+        #expect(try LeaseFile.holders(of: Files.name(of: path), shop.layout).map(\.pid) == [holder.pid])
     }
 
     @Test func `the recipes in sh`() throws {

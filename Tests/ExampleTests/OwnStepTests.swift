@@ -45,7 +45,8 @@ import Testing
         let masked = try await ExampleApps.path("Masked")
         var fired = 0
         for (call, number) in [
-            ("fsync", 2), ("fsync", 6), ("fsync", 9), ("fsync", 11), ("renameat2", 2), ("renameat2", 4), ("unlink", 2),
+            ("fsync", 2), ("fsync", 6), ("fsync", 9), ("fsync", 11), ("renameat2", 2), ("renameat2", 4),
+            ("unlinkat", 2),
         ] {
             let world = try world()
             let ended = try Shell.run([

@@ -40,8 +40,8 @@ import Testing
     @Test(arguments: ExampleSteps.allCases) func `survives crashes`(_ example: ExampleSteps) throws {
         let moult = try BuiltMoult.path()
         let points: [(call: String, number: Int)] = [
-            ("mkdir", 2), ("mkdir", 8), ("fsync", 1), ("fsync", 8), ("fsync", 10), ("fsync", 12), ("fsync", 14),
-            ("renameat2", 1), ("renameat2", 4), ("rename", 1), ("unlink", 1), ("rmdir", 5), ("execveat", 1),
+            ("mkdirat", 2), ("mkdirat", 8), ("fsync", 1), ("fsync", 8), ("fsync", 10), ("fsync", 12), ("fsync", 14),
+            ("renameat2", 1), ("renameat2", 4), ("rename", 1), ("unlinkat", 1), ("unlinkat", 9), ("execveat", 1),
             ("fork", 1),
             ("wait4", 1), ("wait4", 4), ("memfd_create", 1),
         ]

@@ -96,7 +96,7 @@ import Testing
         let hostile = try Case(
             kind: "shared", spoil: "printf '\\377\\377' | dd of=$DB bs=1 seek=4100 conv=notrunc status=none")
         try hostile.bench.must("moult apply -q rel/test-1.0.0.json")
-        _ = try hostile.refusal(through: "strace -f -qq -o trace -e trace=openat,prctl")
+        _ = try hostile.refusal(through: "strace -f -qq -o trace -e trace=openat,openat2,prctl")
         let lines = try hostile.bench.must("cat trace").split(separator: "\n").map { String($0) }
         // The one that gives up its privileges is the examiner.
         let examiners = Set(

@@ -72,8 +72,8 @@ enum Flow: String, CaseIterable {
             // The command dies when the pointer is to be moved.
             let ended = try Shell.run(
                 [
-                    "strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=symlink", "-e",
-                    "inject=symlink:signal=SIGKILL:when=1",
+                    "strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=symlinkat", "-e",
+                    "inject=symlinkat:signal=SIGKILL:when=1",
                 ]
                     + [moult] + apply(store, releases))
             guard ended.status != 0, try Orchestrator(root: store, steps: .builtIn).isUnfinished() else {

@@ -11,7 +11,8 @@ struct Recording {
     let inodes: [UInt64: Disk.ID]
 
     private static let calls = [
-        "open", "openat", "creat", "write", "pwrite64", "writev", "pwritev", "pwritev2", "sendfile", "copy_file_range",
+        "open", "openat", "openat2", "creat", "write", "pwrite64", "writev", "pwritev", "pwritev2", "sendfile",
+        "copy_file_range",
         "lseek", "truncate", "ftruncate", "fallocate", "rename", "renameat", "renameat2", "link", "linkat", "symlink",
         "symlinkat", "unlink", "unlinkat", "mkdir", "mkdirat", "rmdir", "fsync", "fdatasync", "syncfs", "sync", "msync",
     ]

@@ -37,9 +37,18 @@ struct Renumbering {
         let inodes = try members.map { member in
             // How often a database was changed is no inode, and 0 is none.
             if member.name.hasPrefix("counter/") || member.value == 0 { return member }
+            if member.name.hasPrefix("made/") { return try made(member, record) }
             return JSON.Member(member.name, try facts(member.value).map { .inode($0) } ?? 0)
         }
         return record.setting("inodes", to: .object(inodes))
+    }
+
+    /// When the file was last written, in nanoseconds.
+    private func made(_ member: JSON.Member, _ record: JSON) throws -> JSON.Member {
+        let inode = record["inodes"]?["waiting/\(member.name.dropFirst("made/".count))"]
+        guard let facts = try inode.flatMap({ try facts($0) }) else { return JSON.Member(member.name, 0) }
+        let time = Int64(facts.modified.seconds) * 1_000_000_000 + Int64(facts.modified.nanoseconds)
+        return JSON.Member(member.name, .integer(time))
     }
 
     private func records(_ json: JSON) throws -> JSON {

@@ -22,7 +22,7 @@ struct Translation {
     mutating func add(_ call: TracedCall) throws {
         switch call.name {
         case "open": try open(call, flags: 1)
-        case "openat": try open(call, flags: 2)
+        case "openat", "openat2": try open(call, flags: 2)
         case "write", "pwrite64", "lseek", "ftruncate", "fallocate", "fsync", "fdatasync": try file(call)
         case "rename": try rename(call, call.path(0), call.path(1), "0")
         case "renameat", "renameat2":
@@ -77,7 +77,8 @@ struct Translation {
 
     private mutating func open(_ call: TracedCall, flags: Int) throws {
         guard let opened = call.opened, let path = below(opened), !isSharedMemory(path) else { return }
-        let flags = call.arguments[flags].split(separator: "|")
+        // `openat2` has them in a structure: `{flags=O_RDWR|O_CREAT, mode=0600, ...}`.
+        let flags = call.arguments[flags].trimmingPrefix("{flags=").split(separator: "|")
         if flags.contains("O_CREAT"), try disk.live.id(path) == nil { try perform(.makeFile(path)) }
         guard let file = try disk.live.id(path) else { throw Disk.wrong("\(path) was opened and is not there") }
         if flags.contains("O_TRUNC"), !disk.live.content(file).isEmpty { try perform(.resize(path, to: 0)) }

@@ -67,6 +67,7 @@ import Testing
         let watcher = Watcher(tell: { event in
             guard moment.isNow(event) else { return }
             #expect(throws: Never.self) { try Files.rename(store, to: crashed) }
+            PinnedDirectory.forget("\(store)/.moult")
         })
         let error = #expect(throws: MoultError.self) {
             try Orchestrator(root: store, steps: .builtIn, watcher: watcher).update(UpdateRequest(manifest: second))

@@ -11,12 +11,12 @@ import Testing
 @Suite(.serialized) struct KillTests {
     /// The calls that change something on a disk, and at which of them to kill: early, late and in between.
     static let points: [(call: String, number: Int)] = [
-        ("mkdir", 1), ("mkdir", 3), ("openat", 30), ("fchmod", 1), ("fchmod", 2), ("fsync", 1), ("fsync", 3),
+        ("mkdirat", 1), ("mkdirat", 3), ("openat2", 20), ("openat2", 30), ("fchmod", 1), ("fchmod", 2), ("fsync", 1),
+        ("fsync", 3),
         ("fsync", 5),
         ("fsync", 6), ("fsync", 7), ("fsync", 8), ("fsync", 9), ("fsync", 10), ("renameat2", 1), ("renameat2", 2),
-        ("renameat2", 3), ("renameat2", 4), ("renameat2", 5), ("symlink", 1), ("chmod", 1), ("unlink", 1),
-        ("unlink", 3),
-        ("rmdir", 1), ("rmdir", 3), ("write", 3), ("write", 5),
+        ("renameat2", 3), ("renameat2", 4), ("renameat2", 5), ("symlinkat", 1), ("chmod", 1), ("unlinkat", 1),
+        ("unlinkat", 3), ("unlinkat", 6), ("unlinkat", 9), ("write", 3), ("write", 5),
     ]
 
     @Test func `every release is whole afterwards`() throws {

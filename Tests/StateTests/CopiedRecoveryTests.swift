@@ -7,8 +7,8 @@ import Testing
 @Suite struct CopiedRecoveryTests {
     static let points: [(call: String, number: Int)] = [
         ("fsync", 4), ("fsync", 7), ("fsync", 9), ("fsync", 11), ("fsync", 14), ("renameat2", 1), ("renameat2", 2),
-        ("rename", 2), ("rename", 4), ("link", 1), ("unlink", 3), ("unlink", 6), ("unlink", 9), ("symlink", 1),
-        ("rmdir", 1), ("rmdir", 3), ("mkdir", 5), ("write", 8),
+        ("rename", 2), ("rename", 4), ("link", 1), ("unlinkat", 3), ("unlinkat", 6), ("unlinkat", 9), ("symlinkat", 1),
+        ("unlinkat", 12), ("unlinkat", 15), ("mkdirat", 5), ("write", 8),
     ]
 
     private func interrupt(

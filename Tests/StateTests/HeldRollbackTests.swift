@@ -91,7 +91,7 @@ import Testing
     private func kill(_ then: String, prepare: String, check: (ReleasesStore, Comment) throws -> Void) throws {
         var fired = 0
         for (call, numbers) in [
-            ("renameat2", 1...6), ("fsync", 1...14), ("rename", 1...2), ("unlink", 1...3), ("write", 1...4),
+            ("renameat2", 1...6), ("fsync", 1...14), ("rename", 1...2), ("unlinkat", 1...3), ("write", 1...4),
         ] {
             for number in numbers {
                 let store = try ReleasesStore(2)

@@ -12,8 +12,8 @@ import Testing
     init() throws { (releases, scratch) = (try CopiedStore.Releases(), try Scratch()) }
 
     @Test(arguments: [
-        ("symlink", 1), ("rename", 3), ("rename", 4), ("rename", 5), ("unlink", 3), ("unlink", 6), ("unlink", 12),
-        ("rmdir", 1), ("rmdir", 2), ("rmdir", 3), ("rmdir", 4),
+        ("symlinkat", 1), ("rename", 3), ("rename", 4), ("rename", 5), ("unlinkat", 3), ("unlinkat", 6),
+        ("unlinkat", 9), ("unlinkat", 12), ("unlinkat", 15), ("unlinkat", 18), ("unlinkat", 21),
     ])
     func `an update that recovery finished raises the downgrade guard`(call: String, number: Int) throws {
         let store = try CopiedStore.make(.idle, at: path, releases)
@@ -27,7 +27,7 @@ import Testing
 
     @Test func `a clean-up that is killed leaves nothing behind after the next command`() throws {
         var killed = 0
-        for call in ["unlink", "unlinkat", "rename", "rmdir", "write", "fsync"] {
+        for call in ["unlinkat", "rename", "renameat2", "write", "fsync"] {
             for number in 1...6 {
                 let path = scratch.path("\(call)-\(number)")
                 let store = try CopiedStore.make(.quarantine, at: path, releases)

@@ -4,7 +4,16 @@ import MoultFiles
 package enum OlderKernel {
     /// A program that runs the words after its own name on a kernel without Landlock. It is made in the directory, by gcc.
     package static func withoutLandlock(in directory: String) throws -> String {
-        let path = "\(directory)/without-landlock"
+        try without("landlock", 444...446, in: directory)
+    }
+
+    /// The same without `openat2`, as before Linux 5.6.
+    package static func withoutOpenat2(in directory: String) throws -> String {
+        try without("openat2", 437...437, in: directory)
+    }
+
+    private static func without(_ name: String, _ calls: ClosedRange<Int>, in directory: String) throws -> String {
+        let path = "\(directory)/without-\(name)"
         try Files.writeNew(
             Array(
                 """
@@ -18,8 +27,8 @@ package enum OlderKernel {
                 int main(int count, char **words) {
                     struct sock_filter filter[] = {
                         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-                        BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 444, 0, 2),
-                        BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, 446, 1, 0),
+                        BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, \(calls.lowerBound), 0, 2),
+                        BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, \(calls.upperBound), 1, 0),
                         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
                         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
                     };

@@ -2,26 +2,43 @@
  *
  * usage: reader STORE MEMBER SQL
  */
+#define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* A read lock on a generation's lease file; where an older moult made the store, a flock on its directory. Neither waits. */
+static int hold(const char *file, const char *directory) {
+    struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+    int descriptor = open(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), taken;
+    if (descriptor >= 0) taken = fcntl(descriptor, F_OFD_SETLK, &lock);
+    else if ((descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0) return -1;
+    else taken = flock(descriptor, LOCK_SH | LOCK_NB);
+    if (taken) close(descriptor);
+    return taken ? -1 : descriptor;
+}
+
 /* Takes a lease on the installed generation and says where it is. The lease ends when the descriptor is closed. */
 static int lease(const char *store, char *directory) {
-    char link[PATH_MAX];
+    char link[PATH_MAX], file[PATH_MAX], now[PATH_MAX];
     snprintf(link, sizeof link, "%s/.moult/current", store);
     for (;;) {
-        struct stat held, current;
-        int descriptor = open(link, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (descriptor < 0 || flock(descriptor, LOCK_SH) || fstat(descriptor, &held)) return -1;
-        /* It counts only if it is still current after the lock: else it might have been removed in between. */
-        if (realpath(link, directory) && !stat(directory, &current) && held.st_ino == current.st_ino) return descriptor;
-        close(descriptor);
+        if (!realpath(link, directory)) return -1;
+        if (snprintf(file, sizeof file, "%s/.moult/leases%s", store, strrchr(directory, '/')) >= (int)sizeof file) return -1;
+        int descriptor = hold(file, directory), code = errno;
+        /* It counts only if the generation is still current after the lock: else it might have been removed in between. */
+        int same = realpath(link, now) && !strcmp(directory, now);
+        if (same && descriptor >= 0) return descriptor;
+        if (descriptor >= 0) close(descriptor);
+        errno = code;
+        if (same) return -1;
     }
 }
 

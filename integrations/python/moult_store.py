@@ -1,5 +1,5 @@
 """The databases of a moult store, from Python: copy this file into your program. It needs nothing but Python."""
-import contextlib, fcntl, json, os, sqlite3
+import contextlib, fcntl, json, os, sqlite3, struct
 from urllib.parse import quote
 
 
@@ -19,16 +19,34 @@ class Store:
     @property
     def db(self):
         """One connection with all databases of the installed release; another one as soon as there is another release."""
-        current = self.directory + "/.moult/current"
-        while os.path.basename(os.readlink(current)) != self.generation:
+        while (name := self._current()) != self.generation:
             self.__exit__()
-            # A shared lock is the lease that keeps a generation. It counts if that is still the current one afterwards.
-            lease = os.open(current, os.O_RDONLY)
-            self._held.callback(os.close, lease)
-            fcntl.flock(lease, fcntl.LOCK_SH)
-            if os.path.samestat(os.fstat(lease), os.stat(current)):
-                self._db = self._held.enter_context(contextlib.closing(self._open(os.readlink(f"/proc/self/fd/{lease}"))))
+            try:
+                self._lease(name)
+            except FileNotFoundError:
+                # Removed in between, if there is another one now.
+                if self._current() == name:
+                    raise
+            # A lease counts if its generation is still the current one afterwards.
+            if self._current() == name:
+                generation = f"{self.directory}/.moult/generations/{name}"
+                self._db = self._held.enter_context(contextlib.closing(self._open(generation)))
         return self._db
+
+    def _current(self):
+        return os.path.basename(os.readlink(self.directory + "/.moult/current"))
+
+    def _lease(self, name):
+        """Keeps a generation: a read lock on its lease file; if an older moult made the store, a flock on its directory."""
+        hidden = self.directory + "/.moult"
+        try:
+            lease = os.open(f"{hidden}/leases/{name}", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            self._held.callback(os.close, lease)
+            fcntl.fcntl(lease, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0))
+        except FileNotFoundError:
+            lease = os.open(f"{hidden}/generations/{name}", os.O_RDONLY)
+            self._held.callback(os.close, lease)
+            fcntl.flock(lease, fcntl.LOCK_SH | fcntl.LOCK_NB)
 
     def _open(self, generation):
         with open(generation + "/manifest.json") as manifest:

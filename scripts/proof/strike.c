@@ -53,7 +53,7 @@ static const struct call { long number; const char *name; int traits; } calls[] 
     {SYS_write, "write", DATA | ROOM | FILED}, {SYS_pwrite64, "pwrite", DATA | ROOM | FILED},
     {SYS_writev, "writev", ROOM | FILED}, {SYS_pwritev, "pwritev", ROOM | FILED}, {SYS_pwritev2, "pwritev2", ROOM | FILED},
     {SYS_sendfile, "sendfile", ROOM | FILED}, {SYS_copy_file_range, "copy_file_range", ROOM},
-    {SYS_open, "open", ROOM | OPENS}, {SYS_openat, "openat", ROOM | OPENS}, {SYS_creat, "creat", ROOM},
+    {SYS_open, "open", ROOM | OPENS}, {SYS_openat, "openat", ROOM | OPENS}, {SYS_openat2, "openat2", ROOM | OPENS}, {SYS_creat, "creat", ROOM},
     {SYS_mkdir, "mkdir", ROOM}, {SYS_mkdirat, "mkdirat", ROOM}, {SYS_rmdir, "rmdir", 0},
     {SYS_unlink, "unlink", 0}, {SYS_unlinkat, "unlinkat", 0},
     {SYS_rename, "rename", ROOM}, {SYS_renameat, "renameat", ROOM}, {SYS_renameat2, "renameat2", ROOM},
@@ -69,7 +69,7 @@ static const struct call { long number; const char *name; int traits; } calls[] 
 
 /* Which arguments of a call are paths, by their numbers. */
 static const struct paths { long number; int first, second; } paths[] = {
-    {SYS_open, 1, 0}, {SYS_openat, 2, 0}, {SYS_creat, 1, 0}, {SYS_mkdir, 1, 0}, {SYS_mkdirat, 2, 0}, {SYS_rmdir, 1, 0},
+    {SYS_open, 1, 0}, {SYS_openat, 2, 0}, {SYS_openat2, 2, 0}, {SYS_creat, 1, 0}, {SYS_mkdir, 1, 0}, {SYS_mkdirat, 2, 0}, {SYS_rmdir, 1, 0},
     {SYS_unlink, 1, 0}, {SYS_unlinkat, 2, 0}, {SYS_rename, 1, 2}, {SYS_renameat, 2, 4}, {SYS_renameat2, 2, 4},
     {SYS_link, 1, 2}, {SYS_linkat, 2, 4}, {SYS_symlink, 1, 2}, {SYS_symlinkat, 1, 3}, {SYS_chmod, 1, 0},
     {SYS_fchmodat, 2, 0}, {SYS_chown, 1, 0}, {SYS_fchownat, 2, 0}, {SYS_truncate, 1, 0}, {SYS_utimensat, 2, 0},
@@ -114,6 +114,13 @@ static void describe(pid_t thread, long descriptor, char *path, size_t size) {
     path[count < 0 ? 0 : count] = 0;
     int device = !strncmp(path, "/dev/", 5) && strncmp(path, "/dev/shm/", 9);
     if (path[0] != '/' || device || !strncmp(path, "/proc/", 6) || !strncmp(path, "/memfd:", 7)) path[0] = 0;
+}
+
+/* The flags of `openat2`, with which its structure begins; 0 if the thread is gone. */
+static unsigned long flags_of_openat2(pid_t thread, unsigned long long structure) {
+    uint64_t flags = 0;
+    struct iovec here = {&flags, sizeof flags}, there = {(void *)structure, sizeof flags};
+    return process_vm_readv(thread, &here, 1, &there, 1, 0) == sizeof flags ? flags : 0;
 }
 
 /* A string in the memory of the traced thread. */
@@ -180,6 +187,7 @@ static enum __ptrace_request judge(pid_t thread) {
     char path[4096] = "";
     if (call->traits & OPENS) {
         unsigned long flags = call->number == SYS_open ? registers.rsi : registers.rdx;
+        if (call->number == SYS_openat2) flags = flags_of_openat2(thread, registers.rdx);
         if (!(flags & (O_CREAT | O_TRUNC))) return PTRACE_CONT;
     }
     if (call->traits & CONTROLS && registers.rsi != FICLONE && registers.rsi != FICLONERANGE) return PTRACE_CONT;

@@ -18,15 +18,22 @@ struct ReplacementWay {
         return (.live, "\(holder) has it open")
     }
 
-    /// Throws if a link leads nowhere, or if this is root and another user decides where it leads.
+    /// Throws if a link leads nowhere, if another user than this one or root made it, or if this is root and another user
+    /// decides where it leads.
     static func proveLink(_ database: Database, _ context: PlanContext) throws {
         let path = context.store.path(database.path)
         guard let link = try Files.facts(path), link.kind == .link else { return }
         guard try Files.factsThroughLinks(path)?.kind == .file else {
             throw context.missing(database, at: database.path)
         }
-        guard geteuid() == 0 else { return }
         let target = try Files.resolved(path)
+        guard geteuid() == 0 else {
+            if link.owner == 0 || link.owner == geteuid() { return }
+            throw MoultError(
+                Template.code, .refused, what: "\(path) is a symbolic link to \(target)",
+                why: "user \(link.owner) made the link, and this command could change a file that is not that user's",
+                now: "Nothing was changed. If the link is right, make it again as the user who runs the command.")
+        }
         let deciders = [link, try Files.facts(target), try Files.facts(Files.directory(of: target))].compactMap(\.self)
         guard let other = deciders.first(where: { $0.owner != 0 }) else { return }
         throw MoultError(

@@ -67,6 +67,11 @@ int moult_lstat_call(const char *path, moult_stat *out);
 int moult_stat_call(const char *path, moult_stat *out);
 int moult_statvfs_call(const char *path, moult_statvfs *out);
 int moult_flock_call(int fd, int operation);
+// Locks that belong to the open file (F_OFD_*), on all of it. The first takes or releases a read lock and does not wait; the
+// last returns 1 if another open file has a lock.
+int moult_lock_for_reading(int fd);
+int moult_unlock_reading(int fd);
+int moult_is_locked(int fd);
 
 // A pipe whose ends are closed in programs that are started, and two sockets that are.
 int moult_pipe(int ends[2]);

@@ -14,13 +14,15 @@ extension Orchestrator {
                 now: "Change that file, or name another directory.")
         }
         try Files.ensureDirectory(layout.root)
-        for directory in [layout.hidden, layout.generations, layout.transactions, layout.downloads, layout.quarantine] {
+        for directory in [
+            layout.hidden, layout.generations, layout.transactions, layout.downloads, layout.quarantine, layout.leases,
+        ] {
             try Files.ensureDirectory(directory)
         }
         // What can be made again says so to backup tools.
         try CacheTag.put(in: layout.downloads)
         // The lock's file is made here, so that a command which in the end refuses leaves no trace at all.
-        _ = try FileLock.take(layout.lock, .exclusive)
+        _ = try StoreLock.takeIfFree(layout)
         // Every user may read the settings, unless a secret is in them.
         let hasSecrets = settings.feed?.addresses.contains(where: \.hasSecrets) ?? false
         try Files.replace(

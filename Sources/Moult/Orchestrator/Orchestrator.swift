@@ -176,13 +176,14 @@ package struct Orchestrator: Sendable {
             watcher.tell(.warning("\(layout.current) was made again: \(generation) is in service"))
         }
         let results = try settler.settle(patiently: true, back: back)
+        try LeaseFile.tidy(layout)
         try rebuildHolds()
         return results
     }
 
     /// Settles what is unfinished if nobody else is at work; for readers that are about to open the databases.
     package func settleIfIdle() throws {
-        guard try isUnfinished(), let lock = try FileLock.take(layout.lock, .exclusive) else {
+        guard try isUnfinished(), let lock = try StoreLock.takeIfFree(layout) else {
             return
         }
         defer { withExtendedLifetime(lock) {} }
@@ -225,6 +226,7 @@ package struct Orchestrator: Sendable {
         defer { withExtendedLifetime(lock) {} }
         return try refusingDamage {
             let settled = try settler.settle()
+            try LeaseFile.tidy(layout)
             return try body(snapshot(), settled)
         }
     }
@@ -300,7 +302,7 @@ package struct Orchestrator: Sendable {
         guard let generation = try store.installed else { return }
         do {
             guard try Assessment(of: generation, in: store).isOutdated(),
-                let lock = try FileLock.take(layout.lock, .exclusive)
+                let lock = try StoreLock.takeIfFree(layout)
             else { return }
             let store = snapshot()
             try withExtendedLifetime(lock) {

@@ -107,7 +107,7 @@ package struct Status: Sendable {
         return Kept(
             name: name, version: generation?.manifest.version, size: try Generation.size(name, store.layout),
             isCurrent: isCurrent,
-            holders: try LockHolders.of(store.layout.generation(name)))
+            holders: try LeaseFile.holders(of: name, store.layout))
     }
 
     private static func files(_ generation: Generation, _ store: StoreSnapshot) throws -> [File] {

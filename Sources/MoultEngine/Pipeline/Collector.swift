@@ -43,20 +43,21 @@ package struct Collector {
         // Nobody can go back to one whose manifest is damaged.
         let (sound, broken) = try split(candidates)
         for candidate in sound.dropFirst(keep - 1) + broken {
-            let directory = layout.generation(candidate.name)
             // Readers without a lease may be about to open what was in service a moment ago.
             let age = Timestamp.now.seconds - max(candidate.since, left[candidate.name] ?? 0)
             if age < settings.minimumAge, !broken.contains(where: { $0.name == candidate.name }) {
                 report.kept.append(
                     Kept(generation: candidate.name, why: "in service less than \(settings.minimumAge) s ago"))
-            } else if let lease = try FileLock.take(directory, .exclusive, directory: true) {
-                report.freed += try Generation.size(candidate.name, layout)
-                if !dry { try remove(candidate.name, holding: lease) }
-                report.removed.append(candidate.name)
-            } else {
-                let holders = try LockHolders.of(directory).map(\.description).joined(separator: ", ")
+            } else if try LeaseFile.isHeld(candidate.name, layout) {
+                let holders = try LeaseFile.holders(of: candidate.name, layout).map(\.description)
                 report.kept.append(
-                    Kept(generation: candidate.name, why: "in use by \(holders.isEmpty ? "somebody" : holders)"))
+                    Kept(
+                        generation: candidate.name,
+                        why: "in use by \(holders.isEmpty ? "another process" : holders.joined(separator: ", "))"))
+            } else {
+                report.freed += try Generation.size(candidate.name, layout)
+                if !dry { try remove(candidate.name) }
+                report.removed.append(candidate.name)
             }
         }
         return report
@@ -91,9 +92,9 @@ package struct Collector {
     }
 
     /// Out of sight in one step, then gone: a crash in between leaves rubbish among the transactions, not half a generation.
-    private func remove(_ name: String, holding lease: FileLock) throws {
+    private func remove(_ name: String) throws {
         try Removable(generation: name, in: layout)?.remove(by: .trash(name, layout))
+        try LeaseFile.remove(name, layout)
         try LinkedFiles(layout).refresh()
-        withExtendedLifetime(lease) {}
     }
 }

@@ -111,6 +111,7 @@ package final class Performer: Changes, @unchecked Sendable {
             }
         }
         try Files.setMode(place, 0o555)
+        try LeaseFile.make([generation], layout)
         try Files.syncDirectory(layout.generations)
     }
 
@@ -124,7 +125,7 @@ package final class Performer: Changes, @unchecked Sendable {
             if !isGone { try Files.exchange(transaction.generation, place) }
         }
         // What was found damaged is there again, or still.
-        if !isGone { try Files.setMode(place, 0o555) }
+        if isGone { try LeaseFile.remove(generation, layout) } else { try Files.setMode(place, 0o555) }
         try Files.syncDirectory(layout.generations)
     }
 

@@ -49,7 +49,7 @@ final class RowStream {
         private let descriptor: Descriptor
 
         init(_ path: String) throws {
-            descriptor = try Descriptor(path, .read)
+            descriptor = try Descriptor(path, .stream)
             size = try descriptor.facts().size
         }
 

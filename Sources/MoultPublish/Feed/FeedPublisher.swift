@@ -17,8 +17,12 @@ package struct FeedPublisher {
     package func publish(_ manifests: [String]) throws -> PublishReport {
         try Files.ensureDirectory(directory.path)
         guard let lock = try FileLock.take(directory.path, .exclusive, directory: true) else {
+            // The directory is public, so that every process can lock it.
+            let holders = try LockHolders.of(directory.path).map(\.description)
             throw MoultError(
-                .publishing, .busy, what: "\(directory.path) is in use", why: "another moult publishes there",
+                .publishing, .busy, what: "\(directory.path) is in use",
+                why: holders.isEmpty
+                    ? "another moult publishes there" : "\(holders.joined(separator: ", ")) has its lock",
                 now: "Try again later.")
         }
         defer { withExtendedLifetime(lock) {} }

@@ -13,7 +13,7 @@ final class LineReader {
     private var end = 0
 
     init(path: String) throws {
-        descriptor = try Descriptor(path, .read)
+        descriptor = try Descriptor(path, .stream)
         self.path = path
     }
 

@@ -36,7 +36,7 @@ package struct Holders: Sendable {
 
     package init(of store: StoreSnapshot) throws {
         let layout = store.layout
-        var subjects: [Subject] = try Self.databases(store)
+        var subjects: [Subject] = try Self.databases(store) + Self.leases(layout)
         let locks = try KernelLocks.read()
         let table = try OpenFileTable.read { path, facts in
             subjects.contains { $0.isSameFile(facts) } || Self.isGone(path, layout)
@@ -45,7 +45,8 @@ package struct Holders: Sendable {
         for entry in table.entries {
             if let subject = subjects.first(where: { $0.isSameFile(entry.facts) }) {
                 guard !subject.isSidecar else { continue }
-                uses[entry.pid, default: []].append(try subject.use(subject.how(of: entry.pid, locks)))
+                let use = try subject.use(subject.how(of: entry.pid, locks))
+                if !uses[entry.pid, default: []].contains(use) { uses[entry.pid, default: []].append(use) }
             } else {
                 uses[entry.pid, default: []].append(
                     Use(what: .gone, name: entry.path, generation: nil, path: entry.path, how: .open))
@@ -144,6 +145,16 @@ package struct Holders: Sendable {
             database.sidecars = [memory]
         }
         return [database] + database.sidecars
+    }
+
+    /// A lease is no lock of a process in the kernel's table, but only readers with one have its file open.
+    private static func leases(_ layout: StoreLayout) throws -> [Subject] {
+        try Generation.names(layout).compactMap { name in
+            try Files.facts(layout.lease(name)).map {
+                Subject(
+                    what: .generation, name: name, generation: name, path: layout.generation(name), facts: $0)
+            }
+        }
     }
 
     private static func directories(_ layout: StoreLayout) throws -> [Subject] {

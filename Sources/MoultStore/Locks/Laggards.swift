@@ -27,16 +27,11 @@ package struct Laggard: Sendable, Equatable {
     /// This process is left out: it cannot reload while it waits here.
     private static func find(_ layout: StoreLayout) throws -> [Laggard] {
         let current = try Generation.currentName(layout)
-        let locks = try KernelLocks.read()
-        var laggards: [Laggard] = []
-        for name in try Generation.names(layout) where name != current {
-            guard let facts = try Files.facts(layout.generation(name)) else { continue }
-            for lock in try locks.held(on: facts, at: layout.generation(name))
-            where lock.kind == .flock && lock.pid != ProcessFacts.ownNumber {
-                laggards.append(Laggard(process: ProcessFacts(pid: lock.pid), generation: name))
+        return try Generation.names(layout).filter { $0 != current }.flatMap { name in
+            try LeaseFile.holders(of: name, layout).filter { $0.pid != ProcessFacts.ownNumber }.map {
+                Laggard(process: $0, generation: name)
             }
         }
-        return laggards
     }
 
     package var text: String { "\(process.description) still reads generation \(generation)" }

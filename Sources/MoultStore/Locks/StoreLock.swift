@@ -1,21 +1,26 @@
-internal import CLinux
 internal import MoultBasics
-package import MoultFiles
+internal import MoultFiles
 
-/// One updater at a time.
-package enum StoreLock {
+/// One updater at a time. While it has the lock, everything in `.moult` is reached from the directory that it locked.
+package final class StoreLock: Sendable {
+    private let directory: PinnedDirectory
+    private let lock: FileLock
+
+    private init(_ directory: PinnedDirectory, _ lock: FileLock) { (self.directory, self.lock) = (directory, lock) }
+
     /// Takes the store's lock; waits as long as told, then says who has it (exit 75). `stop` may end the waiting.
     package static func take(
         _ layout: StoreLayout, wait seconds: Int = 0, stop: () throws -> Void = {}
-    ) throws -> FileLock {
+    ) throws -> StoreLock {
         let until = ContinuousClock.now + .seconds(seconds)
         let patience = ContinuousClock.now + leftBehind
+        var backoff = Backoff(.seconds(seconds) + leftBehind)
         while true {
-            if let lock = try lock(layout) { return lock }
+            if let lock = try lockForChanges(layout) { return lock }
             let now = ContinuousClock.now
             if now >= until, try now >= patience || !isLeftBehind(layout) { break }
             try stop()
-            usleep(20_000)
+            _ = backoff.pause()
         }
         // Who holds it may end while we ask; then there is nobody to name.
         let holders = try LockHolders.of(layout.lock).map(\.description)
@@ -34,9 +39,15 @@ package enum StoreLock {
         try LockHolders.of(layout.lock).allSatisfy { try Files.facts("/proc/\($0.pid)") == nil }
     }
 
+    /// Takes the store's lock if it is free.
+    package static func takeIfFree(_ layout: StoreLayout) throws -> StoreLock? {
+        let directory = try PinnedDirectory(layout.hidden)
+        return try FileLock.take(layout.lock, .exclusive).map { StoreLock(directory, $0) }
+    }
+
     /// Who may not take the lock may not change the store, and that is what there is to say.
-    private static func lock(_ layout: StoreLayout) throws -> FileLock? {
-        do { return try FileLock.take(layout.lock, .exclusive) } catch let error as MoultError {
+    private static func lockForChanges(_ layout: StoreLayout) throws -> StoreLock? {
+        do { return try takeIfFree(layout) } catch let error as MoultError {
             guard Files.isDenied(error) else { throw error }
             let isReadOnly = error.cause as? Errno == .readOnly
             throw MoultError(

@@ -20,6 +20,7 @@ import Testing
         let watcher = Watcher(tell: { event in
             guard matches(event) else { return }
             #expect(throws: Never.self) { try Files.rename(store, to: crashed) }
+            PinnedDirectory.forget("\(store)/.moult")
         })
         #expect(throws: MoultError.self) {
             try Orchestrator(root: store, steps: .builtIn, watcher: watcher).update(

@@ -1,0 +1,17 @@
+internal import Glibc
+
+/// The pauses of a process that waits for another one: short at first, longer later, and not beyond a deadline.
+package struct Backoff {
+    private let deadline: ContinuousClock.Instant
+    private var microseconds: UInt32 = 1_000
+
+    package init(_ limit: Duration) { deadline = .now + limit }
+
+    /// Sleeps for a moment; false without a pause if the time is over.
+    package mutating func pause() -> Bool {
+        guard ContinuousClock.now < deadline else { return false }
+        usleep(microseconds)
+        microseconds = min(microseconds * 2, 100_000)
+        return true
+    }
+}

@@ -1,0 +1,237 @@
+internal import CLinux
+internal import Glibc
+internal import Synchronization
+
+/// A path below a store's directory `.moult`, which system calls reach without following a link.
+///
+/// What is in there is made by moult, and so are its names: a link in place of a directory was planted, and whatever
+/// is behind it belongs to another user, or to another program. Every call of `Syscall` that gets a path goes through
+/// `reach`, so that no code can forget it. Only `.moult` itself, and directories above it, may be links of the operator.
+struct StorePath {
+    /// The directory `.moult` itself.
+    let directory: Substring
+    /// The names below it: never empty, never `..`.
+    let names: [Substring]
+
+    /// Nil for a path that is not below such a directory.
+    init?(_ path: String) throws(Errno) {
+        // Most paths are others, and this is asked at every call.
+        guard let end = Self.end(path) else { return nil }
+        directory = path[..<end]
+        names = path[end...].split(separator: "/").filter { $0 != "." }
+        if names.isEmpty { return nil }
+        if names.contains("..") { throw .loop }
+    }
+
+    /// Where the last `.moult` ends that has something below it. By bytes, because the standard library finds characters slowly.
+    private static func end(_ path: String) -> String.Index? {
+        var text = path
+        let end = text.withUTF8 { bytes in
+            var slash = bytes.count - 1
+            while slash >= mark.count {
+                if bytes[slash] == mark[0], mark.indices.allSatisfy({ bytes[slash - mark.count + $0] == mark[$0] }) {
+                    return slash
+                }
+                slash -= 1
+            }
+            return 0
+        }
+        return end == 0 ? nil : path.utf8.index(path.startIndex, offsetBy: end)
+    }
+
+    private static let mark = Array("/.moult".utf8)
+
+    // MARK: reaching
+
+    /// Calls `body` with a directory and a path in it: the path's parent and its last name if it is below `.moult`, else
+    /// the working directory and the path as it is.
+    static func reach<R>(
+        _ path: String, _ body: (_ directory: Int32, _ name: UnsafePointer<CChar>) throws(Errno) -> R
+    ) throws(Errno) -> R {
+        guard let place = try StorePath(path) else {
+            return try named(path) { p throws(Errno) in try body(AT_FDCWD, p) }
+        }
+        let root = PinnedDirectory.of(place.directory)
+        guard let last = place.names.last, place.names.count > 1 else {
+            // Nothing is between `.moult` and the name.
+            guard let root, let name = place.names.last else {
+                return try named(path) { p throws(Errno) in try body(AT_FDCWD, p) }
+            }
+            return try named(String(name)) { p throws(Errno) in try body(root.number, p) }
+        }
+        let parent = try place.parent().open(from: root, O_DIRECTORY | MOULT_O_PATH, 0)
+        defer { _ = Glibc.close(parent) }
+        return try named(String(last)) { p throws(Errno) in try body(parent, p) }
+    }
+
+    /// Opens a path; a link is followed only as the last name, where `followsLast` says so, in a generation.
+    static func open(_ path: String, _ flags: Int32, _ mode: mode_t, followsLast: Bool) throws(Errno) -> Int32 {
+        guard let place = try StorePath(path) else { return try plain(AT_FDCWD, path, flags, mode) }
+        do { return try place.open(from: PinnedDirectory.of(place.directory), flags, mode) } catch {
+            guard error == .loop, followsLast, place.isInGeneration else { throw error }
+            return try reach(path) { directory, name throws(Errno) in
+                try Syscall.answer(moult_openat(directory, name, flags | O_CLOEXEC, mode))
+            }
+        }
+    }
+
+    /// A generation has links to files that stay where the operator has them (`"place": "in-place"`).
+    private var isInGeneration: Bool {
+        ["generations", "current"].contains(names.first) || names.dropLast().contains("generation")
+    }
+
+    private func parent() -> StorePath { StorePath(directory: directory, names: names.dropLast()) }
+
+    private init(directory: Substring, names: some Sequence<Substring>) {
+        (self.directory, self.names) = (directory, Array(names))
+    }
+
+    private func open(from root: PinnedDirectory?, _ flags: Int32, _ mode: mode_t) throws(Errno) -> Int32 {
+        let names = try resolvingCurrent(from: root)
+        let below = names.joined(separator: "/")
+        if let root { return try Self.beneath(root.number, below, flags, mode) }
+        do { return try Self.strictly(AT_FDCWD, "\(directory)/\(below)", flags, mode) } catch {
+            // A directory above may be a link, or the kernel may not know the call.
+            guard [.loop, .unknownCall, .notPermitted].contains(error) else { throw error }
+        }
+        let root = try Self.plain(AT_FDCWD, String(directory), O_DIRECTORY | MOULT_O_PATH, 0)
+        defer { _ = Glibc.close(root) }
+        return try Self.beneath(root, below, flags, mode)
+    }
+
+    /// `current` is the one link that moult makes in there: it is read, and must name a generation.
+    private func resolvingCurrent(from root: PinnedDirectory?) throws(Errno) -> [Substring] {
+        guard names.count > 1, names.first == "current" else { return names }
+        let target = try Self.target(root?.number ?? AT_FDCWD, root == nil ? "\(directory)/current" : "current")
+        let words = target.split(separator: "/", omittingEmptySubsequences: false)
+        guard words.count == 2, words[0] == "generations", !words[1].isEmpty, !words[1].hasPrefix(".") else {
+            throw .loop
+        }
+        return words + names.dropFirst()
+    }
+
+    private static func target(_ directory: Int32, _ name: String) throws(Errno) -> String {
+        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let count = try Syscall.answer(Glibc.readlinkat(directory, name, &buffer, buffer.count))
+        return String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    /// The first link below `.moult` on the way to a path. Only words depend on it.
+    static func plantedLink(in path: String) -> String? {
+        guard let place = try? StorePath(path) else { return nil }
+        for count in place.names.indices {
+            let path = "\(place.directory)/\(place.names[...count].joined(separator: "/"))"
+            guard let facts = try? Syscall.lstat(path) else { return nil }
+            if FileFacts(facts).kind == .link { return path }
+        }
+        return nil
+    }
+
+    // MARK: system calls
+
+    private static func beneath(_ root: Int32, _ path: String, _ flags: Int32, _ mode: mode_t) throws(Errno) -> Int32 {
+        do { return try strictly(root, path, flags, mode) } catch {
+            // Before Linux 5.6, and where a container does not let the call through.
+            guard error == .unknownCall || error == .notPermitted else { throw error }
+            return try walk(root, path, flags, mode)
+        }
+    }
+
+    /// `openat2`: follows no link.
+    private static func strictly(_ directory: Int32, _ path: String, _ flags: Int32, _ mode: mode_t) throws(Errno)
+        -> Int32
+    {
+        // struct open_how: flags, mode, resolve. The kernel wants no mode where nothing is created.
+        let how: [UInt64] = [
+            UInt64(UInt32(bitPattern: flags | O_CLOEXEC)), flags & O_CREAT == 0 ? 0 : UInt64(mode),
+            noMagicLinks | noLinks | (directory == AT_FDCWD ? 0 : beneath),
+        ]
+        return Int32(
+            try Syscall.answer(
+                path.withCString { path in
+                    how.withUnsafeBytes { how in
+                        moult_syscall(
+                            openat2, Int(directory), Int(bitPattern: path), Int(bitPattern: how.baseAddress), how.count)
+                    }
+                }))
+    }
+
+    private static let openat2 = 437
+    private static let (noMagicLinks, noLinks, beneath): (UInt64, UInt64, UInt64) = (0x02, 0x04, 0x08)
+
+    /// The same, name by name.
+    private static func walk(_ root: Int32, _ path: String, _ flags: Int32, _ mode: mode_t) throws(Errno) -> Int32 {
+        var here = try Syscall.answer(fcntlDuplicate(root))
+        defer { _ = Glibc.close(here) }
+        let names = path.split(separator: "/").map { String($0) }
+        for name in names.dropLast() {
+            let next = try unlinked(here, name, O_DIRECTORY | MOULT_O_PATH, 0)
+            _ = Glibc.close(here)
+            here = next
+        }
+        return try unlinked(here, names.last ?? ".", flags, mode)
+    }
+
+    /// Opens one name that is no link; of a directory the kernel says only that a link is none.
+    private static func unlinked(_ directory: Int32, _ name: String, _ flags: Int32, _ mode: mode_t) throws(Errno)
+        -> Int32
+    {
+        do { return try plain(directory, name, flags | O_NOFOLLOW, mode) } catch {
+            var facts = moult_stat()
+            guard error == .notADirectory, fstatat(directory, name, &facts, AT_SYMLINK_NOFOLLOW) == 0,
+                facts.st_mode & S_IFMT == S_IFLNK
+            else { throw error }
+            throw .loop
+        }
+    }
+
+    private static func fcntlDuplicate(_ descriptor: Int32) -> Int32 {
+        moult_fcntl_int(descriptor, F_DUPFD_CLOEXEC, 0)
+    }
+
+    private static func plain(_ directory: Int32, _ path: String, _ flags: Int32, _ mode: mode_t) throws(Errno) -> Int32
+    {
+        try Syscall.answer(moult_openat(directory, path, flags | O_CLOEXEC, mode))
+    }
+
+    private static func named<R>(_ path: String, _ body: (UnsafePointer<CChar>) throws(Errno) -> R) throws(Errno) -> R {
+        let result: Result<R, Errno> = path.withCString { path in
+            do throws(Errno) { return .success(try body(path)) } catch { return .failure(error) }
+        }
+        return try result.get()
+    }
+}
+
+/// A directory `.moult` that is held open, so that everything below is reached from the very same one, whatever becomes of the
+/// directories and links above it meanwhile. The store's lock has it.
+package final class PinnedDirectory: Sendable {
+    fileprivate let number: Int32
+    private let path: String
+
+    private struct Weak: Sendable { weak let directory: PinnedDirectory? }
+    private static let all = Mutex<[String: Weak]>([:])
+
+    /// Throws if there is no such directory.
+    package init(_ path: String) throws {
+        number = try wrapped("cannot open \(path)", .read(path)) { () throws(Errno) in
+            try Syscall.open(path, MOULT_O_PATH | O_DIRECTORY)
+        }
+        self.path = path
+        Self.all.withLock { $0[path] = Weak(directory: self) }
+    }
+
+    deinit {
+        Self.all.withLock { all in if all[path]?.directory == nil { all[path] = nil } }
+        // Nothing was written through it.
+        _ = Glibc.close(number)
+    }
+
+    #if DEBUG
+        /// For tests that take a store away from a running update: as if no command had locked it.
+        package static func forget(_ path: String) { all.withLock { $0[path] = nil } }
+    #endif
+
+    fileprivate static func of(_ path: Substring) -> PinnedDirectory? {
+        all.withLock { all in all.isEmpty ? nil : all[String(path)]?.directory }
+    }
+}
