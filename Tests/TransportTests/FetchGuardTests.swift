@@ -54,7 +54,8 @@ import Testing
         let ended = try Shell.run(
             [Files.directory(of: try BuiltMoult.path()) + "/moult-fetch"],
             environment: ["LD_PRELOAD": library, "PLACE": file, "MADE": scratch.path("made")],
-            input: #"{"url":"http://127.0.0.1:9/x","offset":0,"patience":1,"minimumRate":0,"deadline":9,"bandwidth":0}"#)
+            input: #"{"url":"http://127.0.0.1:9/x","offset":0,"patience":1,"minimumRate":0,"deadline":9,"bandwidth":0}"#
+        )
         let found = ended.errors.split(separator: "\n").filter { !$0.hasPrefix("{") }.map { String($0) }
         #expect(found.count == 18, "\(ended)")
         #expect(found.suffix(2) == ["socket: allowed", "certificates: allowed"])
