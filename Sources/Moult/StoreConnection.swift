@@ -37,7 +37,7 @@ public final class StoreConnection {
                     return connection
                 }
             }
-            ?? Connection.inMemory(encoding: databases.first.map { try Connection.header(ofFileAt: $0.path) }?.encoding)
+            ?? Connection.inMemory(encoding: databases.first.flatMap { try Connection.encoding(ofFileAt: $0.path) })
         for (database, schema, path) in databases where schema != "main" {
             // Sealed files have no sidecars and never change: only so they can be read without locks.
             try Self.loading(database, path) {

@@ -25,6 +25,11 @@ extension Connection {
         return header
     }
 
+    /// The text encoding of a database file that may be in use; nil if there is no file, or nothing in it yet.
+    package static func encoding(ofFileAt path: String) throws -> DatabaseHeader.TextEncoding? {
+        try Files.factsThroughLinks(path) == nil ? nil : header(ofFileAt: path).encoding
+    }
+
     /// The size of the file, without its WAL; SQLite says 0 for a file of 1 byte.
     package func fileSize(of schema: String = "main") throws -> Int64 {
         let file = try file(of: schema)

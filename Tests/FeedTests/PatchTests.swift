@@ -137,7 +137,9 @@ import Testing
         try patches.release("2.0.0", sequence: 2)
         try patches.release(
             "3.0.0", sequence: 3,
-            more: "\"checks\": [{ \"on\": \"food\", \"sql\": \"SELECT 1\", \"expect\": \"= 2\" }],")
+            more: "\"checks\": [{ \"on\": \"food\", \"sql\": \"SELECT 1\", \"expect\": \"= 1\" }],")
+        // Packing would refuse a check that fails.
+        try bench.must("sed -i 's/= 1\"/= 2\"/' \(patches.manifest("3.0.0"))")
         try patches.release("4.0.0", sequence: 4)
         try patches.store(with: "1.0.0")
         let inode = try bench.must("stat -Lc %i store/codes.db")

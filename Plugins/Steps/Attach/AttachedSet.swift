@@ -36,7 +36,7 @@ struct AttachedSet {
     /// SQLite attaches only databases of one text encoding.
     func proveEncoding(_ files: [(database: Database, path: String)]) throws {
         let encodings = try files.compactMap { file in
-            try Connection.header(ofFileAt: file.path).encoding.map { (file.database.name, $0) }
+            try Connection.encoding(ofFileAt: file.path).map { (file.database.name, $0) }
         }
         guard let (first, encoding) = encodings.first,
             let (other, another) = encodings.first(where: { $0.1 != encoding })
@@ -51,7 +51,7 @@ struct AttachedSet {
     /// Opens all files together, read-only, and says which tables each has.
     func open(_ files: [(database: Database, path: String)]) throws -> [(alias: String, tables: [String])] {
         let connection = try Connection.inMemory(
-            encoding: files.first.map { try Connection.header(ofFileAt: $0.path) }?.encoding)
+            encoding: files.first.flatMap { try Connection.encoding(ofFileAt: $0.path) })
         var tables: [(String, [String])] = []
         for (database, path) in files {
             do {

@@ -23,7 +23,7 @@ struct FeedDirectory {
         let name = Files.name(of: source)
         let target = file(name)
         if try Files.factsThroughLinks(target) != nil {
-            try prove(target, sha256, size)
+            try Self.prove(target, sha256, size)
             return false
         }
         let temporary = file(".\(name).new")
@@ -31,9 +31,9 @@ struct FeedDirectory {
         do {
             try Files.copy(source, to: temporary, mode: 0o644)
             // The copy is what will be served, so the copy is what is proven.
-            try prove(temporary, sha256, size, named: source)
+            try Self.prove(temporary, sha256, size, named: source)
             try Files.seal(temporary, mode: 0o644)
-            guard try Files.renameIfFree(temporary, to: target) else { throw taken(target) }
+            guard try Files.renameIfFree(temporary, to: target) else { throw Self.taken(target) }
         } catch {
             // The first error is the one to tell; what is left over begins with a dot, and the next attempt removes it.
             try? Files.remove(temporary)
@@ -43,18 +43,18 @@ struct FeedDirectory {
         return true
     }
 
-    private func prove(_ file: String, _ sha256: String, _ size: Int, named name: String? = nil) throws {
+    static func prove(_ file: String, _ sha256: String, _ size: Int, named name: String? = nil) throws {
         guard let facts = try Files.factsThroughLinks(file), facts.size == size,
             try SHA256.digest(ofFileAt: file).hex == sha256
         else {
-            if name == nil { throw taken(file) }
+            if name == nil { throw Self.taken(file) }
             throw MoultError(
                 .publishing, .refused, what: "\(name ?? file) is not what the manifest names",
                 why: "its size or SHA-256 is another one", now: "Pack the release again.")
         }
     }
 
-    private func taken(_ file: String) -> MoultError {
+    private static func taken(_ file: String) -> MoultError {
         MoultError(
             .publishing, .refused, what: "\(file) is there already, with other content",
             why: "what was published once must not change", now: "Give the release another version.")

@@ -80,6 +80,7 @@ package struct FeedPublisher {
         let work = try WorkDirectory(in: directory.path, named: ".moult-publish")
         defer { work.remove() }
         for release in releases {
+            try release.proveBundle()
             _ = try Trials(
                 of: release.path, release.manifest, over: [], and: directory.path, in: work.path, by: options.tryInstall
             )

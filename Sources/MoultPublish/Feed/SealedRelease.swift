@@ -32,6 +32,14 @@ struct SealedRelease {
         }
     }
 
+    /// The bundle beside the manifest is the one that the manifest names.
+    func proveBundle() throws {
+        guard let bundle = manifest.bundle else { return }
+        try FeedDirectory.prove(
+            "\(Files.directory(of: path))/\(bundle.file)", bundle.sha256, bundle.size,
+            named: "\(Files.directory(of: path))/\(bundle.file)")
+    }
+
     /// What the feed says of it.
     var entry: Feed.Release {
         get throws {

@@ -71,6 +71,11 @@ package struct Trials: Sendable {
         let place = previous.map { "over \($0)" } ?? "into an empty store"
         error.what = "release \(version) cannot be installed \(place): \(error.what)"
         error.now = "Nothing was written. Correct the draft or the database, then try again."
+        if let previous {
+            error.now =
+                "Nothing was written. Correct the draft or the database. If stores shall not come from \(previous) "
+                + "directly, name the releases that they may come from: \"requires\": { \"from\": \">\(previous)\" }"
+        }
         error.outcome = .refused
         return error
     }

@@ -62,8 +62,12 @@ struct Shop {
             "databases": .object(entries),
         ]
         try Files.replace("\(work)/draft.json", with: Array(draft.pretty.utf8))
-        return try Shell.run(
-            [Self.command(), "pack", "--allow-dirty", "\(work)/draft.json", "-o", scratch.path("releases")])
+        // Apart from the others: many tests are about releases that stores refuse over an older one, and packing would.
+        let ended = try Shell.run([
+            Self.command(), "pack", "--allow-dirty", "\(work)/draft.json", "-o", "\(work)/packed",
+        ])
+        if ended.status == 0 { try Shell.must(["sh", "-c", "mv \(work)/packed/* \(scratch.path("releases"))"]) }
+        return ended
     }
 
     /// Makes a release without `moult pack` and its checks, as another program would.
