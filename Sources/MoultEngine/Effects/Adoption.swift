@@ -109,6 +109,7 @@ final class Adoption: WritableEffect {
     /// Gives the file a second name in the generation; its path goes over to the release with a later effect.
     func perform() throws {
         if try Files.facts(directory) == nil { try Files.rename(transaction.adopted, to: directory) }
+        try LeaseFile.make([generation], transaction.layout)
         if try !isDone {
             guard try old.isHeld() else { throw old.inUse() }
             try Files.setMode(directory, 0o700)
@@ -139,6 +140,7 @@ final class Adoption: WritableEffect {
         if left.isEmpty {
             try Files.setMode(directory, 0o700)
             _ = try Files.renameIfFree(directory, to: transaction.adopted)
+            try LeaseFile.remove(generation, transaction.layout)
             try Files.syncDirectory(transaction.layout.generations)
         }
     }

@@ -128,7 +128,7 @@ class Moult:
             data = b""
         if len(data) != 42:
             self.module.fail_json(msg=f"{key} is no public key: give the last line of its .pub file")
-        return data[2:10][::-1].hex().upper()
+        return data[2:10][::-1].hex().upper().lstrip("0") or "0"
 
     def release(self):
         words = [self.parameters["manifest"]] if self.parameters["manifest"] else []
