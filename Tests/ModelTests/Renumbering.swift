@@ -35,8 +35,10 @@ struct Renumbering {
     private func decision(_ record: JSON) throws -> JSON {
         guard record["record"] == "decided", let members = record["inodes"]?.members else { return record }
         let inodes = try members.map { member in
-            // How often a database was changed is no inode, and 0 is none.
-            if member.name.hasPrefix("counter/") || member.value == 0 { return member }
+            // How often a database or its schema was changed is no inode, and 0 is none.
+            if member.name.hasPrefix("counter/") || member.name.hasPrefix("schema/") || member.value == 0 {
+                return member
+            }
             if member.name.hasPrefix("made/") { return try made(member, record) }
             return JSON.Member(member.name, try facts(member.value).map { .inode($0) } ?? 0)
         }

@@ -67,7 +67,10 @@ struct StoreState: Equatable {
     private static func names(_ store: String) throws -> Set<String> {
         var found: Set<String> = []
         func walk(_ path: String, _ name: String) throws {
-            let kept = [".moult/history.jsonl", ".moult/feed", ".moult/links.json", ".moult/lock"]
+            // What was checked is made again by the next command that checks.
+            let kept = [
+                ".moult/history.jsonl", ".moult/feed", ".moult/links.json", ".moult/lock", ".moult/checks.json",
+            ]
             if kept.contains(name) || name.hasSuffix("-wal") || name.hasSuffix("-shm") { return }
             let facts = try Files.facts(path)
             found.insert("\(name) \(facts?.kind ?? .other) \(try Files.target(ofLink: path) ?? "")")
