@@ -55,10 +55,12 @@ let package = Package(
         .target(
             name: "MoultTrust", dependencies: ["MoultBasics", "MoultFiles", "CCrypto"],
             linkerSettings: staticLibraries("crypto")),
-        // The examination of databases in a confined process
+        // The examination of databases, and the reading of archives, in confined processes
         .target(
             name: "MoultSandbox",
-            dependencies: ["MoultBasics", "MoultFiles", "MoultGuard", "MoultSQLite", "MoultTrust", "CLinux"]),
+            dependencies: [
+                "MoultBasics", "MoultFiles", "MoultGuard", "MoultSQLite", "MoultArchive", "MoultTrust", "CLinux",
+            ]),
         .target(name: "MoultTransport", dependencies: ["MoultBasics", "MoultFiles"]),
         // What the transport starts to ask web servers: a program of its own, the only one that loads libcurl
         .executableTarget(
@@ -99,7 +101,8 @@ let package = Package(
         .target(
             name: "MoultPublish",
             dependencies: [
-                "StepKit", "MoultBasics", "MoultFiles", "MoultGuard", "MoultSQLite", "MoultArchive", "MoultTrust",
+                "StepKit", "MoultBasics", "MoultFiles", "MoultGuard", "MoultSandbox", "MoultSQLite", "MoultArchive",
+                "MoultTrust",
             ]),
         .target(
             name: "MoultCommand",
@@ -192,14 +195,16 @@ let package = Package(
             name: "MoultSQLiteTests",
             dependencies: ["MoultSQLite", "MoultBasics", "MoultFiles", "CLinux", "TestSupport"]),
         .executableTarget(name: "GuardProbe", dependencies: ["MoultGuard", "CLinux"], path: "Tests/GuardProbe"),
+        .executableTarget(name: "AppProbe", dependencies: ["Moult"], path: "Tests/AppProbe"),
         .testTarget(
             name: "MoultSandboxTests",
             dependencies: [
-                "MoultSandbox", "MoultGuard", "GuardProbe", "MoultTool", "MoultBasics", "MoultFiles", "TestSupport",
-                "CLinux",
+                "MoultSandbox", "MoultArchive", "MoultGuard", "GuardProbe", "AppProbe", "MoultTool", "MoultBasics",
+                "MoultFiles", "TestSupport", "CLinux",
             ], exclude: ["Guard/ioctls.txt"]),
         .testTarget(
-            name: "MoultArchiveTests", dependencies: ["MoultArchive", "MoultBasics", "MoultFiles", "TestSupport"]),
+            name: "MoultArchiveTests",
+            dependencies: ["MoultArchive", "MoultSandbox", "MoultTool", "MoultBasics", "MoultFiles", "TestSupport"]),
         .testTarget(
             name: "MoultPublishTests",
             dependencies: [

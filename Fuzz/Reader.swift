@@ -106,7 +106,7 @@ enum Reader {
     private static func archive(_ path: String, _ kind: ArchiveKind) throws {
         let declared = ["food.db": 6, "notes/0001.sql": 3]
         var sizes: [String: Int] = [:]
-        try ArchiveReader(Descriptor(path, .read), kind: kind).read(members: declared, onRawBytes: { _ in }) {
+        try ArchiveReader(Descriptor(path, .read), kind: kind).read(members: declared) {
             name, part in
             if case .bytes(let bytes) = part { sizes[name, default: 0] += bytes.count }
             if sizes[name, default: 0] > declared[name, default: -1] { preconditionFailure("more of \(name)") }

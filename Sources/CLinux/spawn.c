@@ -47,9 +47,14 @@ static void become(const moult_child *what, pid_t parent, int report) {
     int safe[] = {report, what->executable, confinement.ruleset, what->input, what->output, what->errors};
     for (int i = 0; i < 6; i++)
         if (safe[i] >= 0 && (safe[i] = fcntl(safe[i], F_DUPFD_CLOEXEC, 10)) < 0) goto failed;
+    int files[MOULT_MOST_FILES];
+    for (int i = 0; i < what->file_count; i++)
+        if ((files[i] = fcntl(what->files[i], F_DUPFD_CLOEXEC, 10)) < 0) goto failed;
     report = safe[0];
     if (dup2(safe[3], 0) < 0 || dup2(safe[4], 1) < 0 || dup2(safe[5], 2) < 0) goto failed;
     close_others_on_exec();
+    for (int i = 0; i < what->file_count; i++)
+        if (dup2(files[i], 3 + i) < 0) goto failed;
     if (what->is_script && dup2(safe[1], 3) < 0) goto failed;
     if (what->mounts_read_only) {
         part = MOULT_PART_MOUNTS;
@@ -103,7 +108,8 @@ static void watch(pid_t group, int lifeline) {
         if (count == 1) kill(-group, signal);
         if (count == 0 || (count < 0 && errno != EINTR)) break;
     }
-    // Nobody leaves the group, so this is everybody; and while its first process is not waited for its number is its own.
+    // No process can leave the group, so this reaches all of them. The number is still theirs, because their first process
+    // has not been waited for.
     kill(-group, SIGKILL);
 }
 
@@ -112,7 +118,7 @@ static void watch(pid_t group, int lifeline) {
 static void supervise(const moult_child *what, int report) {
     pid_t own = getpid();
     int part = MOULT_PART_GROUP;
-    // Ignored, as some programs leave it, nobody's end could be waited for. All signals stay blocked.
+    // A program may have left SIGCHLD ignored, and then no child could be waited for. All signals stay blocked.
     signal(SIGCHLD, SIG_DFL);
     if (setpgid(0, 0) != 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) goto failed;
     // It shares this memory until its program begins, which saves copying all page tables once more.
@@ -120,7 +126,7 @@ static void supervise(const moult_child *what, int report) {
     if (child == 0) become(what, own, report);
     if (child < 0) goto failed;
     moult_child_failure started = {MOULT_PART_STARTED, child};
-    // If nobody reads it, moult is gone, and the other descriptor says so, too.
+    // If this fails, moult is gone, and the other descriptor tells that, too.
     if (write(report, &started, sizeof started) < 0) kill(-child, SIGKILL);
     int lifeline = keep_only(what->lifeline);
     // What it watches could be hostile and has the same user: nothing of it can be read or stopped by ptrace.
@@ -135,7 +141,7 @@ static void supervise(const moult_child *what, int report) {
         if (ended < 0) break;
         if (ended == child) status = one;
     }
-    // Nobody to tell is no failure.
+    // If moult is gone, the status is of no use.
     (void)!send(lifeline, &status, sizeof status, MSG_NOSIGNAL);
     _exit(0);
 failed:;

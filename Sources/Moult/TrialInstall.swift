@@ -2,23 +2,27 @@ internal import MoultBasics
 internal import MoultEngine
 internal import MoultFiles
 internal import MoultStore
-internal import StepKit
+package import StepKit
 
-/// Installs a release as its users' machines will, in a store that is made for it and removed afterwards. What no store
-/// could install is found before it is published, by the very code that would refuse it later.
+/// Installs a release as its users' machines will, in a store that is made for the trial and removed afterwards. So a
+/// release that stores would refuse is found before it is published, and by the same code.
 ///
-/// No consumer is told, and steps of other packages do nothing: they belong to the machines that have them.
+/// Consumers are not called, and steps of other packages do nothing: they are only on the machines that use them.
 package struct TrialInstall {
     /// The directory of the store; it must not be there.
     private let scratch: String
+    private let checkTime: CheckTime
     private let watcher: Watcher
 
-    package init(in scratch: String, shouldStop: @escaping @Sendable () -> Bool = { false }) {
-        (self.scratch, watcher) = (scratch, Watcher(shouldStop: shouldStop))
+    package init(
+        in scratch: String, checkTime: CheckTime = CheckTime(isTrial: true),
+        shouldStop: @escaping @Sendable () -> Bool = { false }
+    ) {
+        (self.scratch, self.checkTime, watcher) = (scratch, checkTime, Watcher(shouldStop: shouldStop))
     }
 
-    /// Installs the release by its manifest: over the release before, or into an empty store. Gives the reason if that way
-    /// is none that a store could go; throws what a store would.
+    /// Installs the release, by its manifest, over another release or into an empty store. If no store could go that way,
+    /// gives the reason; throws what a store would throw.
     package func run(_ release: String, over previous: String? = nil) throws -> String? {
         let manifest = try read(release)
         if let range = manifest.requires.moult, !range.contains(moultVersion) {
@@ -30,10 +34,7 @@ package struct TrialInstall {
     }
 
     private func install(_ release: String, _ manifest: Manifest, over previous: String?) throws -> String? {
-        var settings = Settings(product: manifest.product)
-        // What it gave up would stay readable for a minute.
-        settings.minimumAge = 0
-        try Orchestrator.create(at: scratch, settings)
+        try Orchestrator.create(at: scratch, Settings(product: manifest.product))
         if let previous {
             let older = try read(previous)
             if let range = manifest.requires.from, !range.contains(older.version) {
@@ -55,14 +56,15 @@ package struct TrialInstall {
     private func update(_ path: String, _ manifest: Manifest) throws {
         let others = Set(manifest.steps.map(\.step)).map { OtherStep(name: $0) }
         let orchestrator = try Orchestrator(root: scratch, steps: StepSet.builtIn.adding(others), watcher: watcher)
-        _ = try orchestrator.update(
-            UpdateRequest(
-                manifest: path, app: manifest.requires.app?.example,
-                // What only an operator may allow is no reason to refuse a release.
-                consent: Consent(takeOver: Set(manifest.databases.map(\.name)), acceptsUnpreserved: true)))
+        var request = UpdateRequest(
+            manifest: path, app: manifest.requires.app?.example,
+            // An operator may allow these, so they do not make a release unfit.
+            consent: Consent(takeOver: Set(manifest.databases.map(\.name)), acceptsUnpreserved: true))
+        request.checkTime = checkTime
+        _ = try orchestrator.update(request)
     }
 
-    /// Paths of the trial's store say nothing to people: the names in it do.
+    /// The trial's store is gone when the message is read, so paths are shown without it.
     private func told(_ error: any Error) -> MoultError {
         guard var error = error as? MoultError else { return MoultError(.system, what: "\(error)", cause: error) }
         error.what = error.what.replacing("\(scratch)/", with: "")

@@ -29,27 +29,54 @@ extension MoultError.Code {
     package static let archiveFrames = Self(312)
     /// What cannot be packed.
     package static let archivePacking = Self(313)
+    /// The process that reads the archive failed, needed too much, or sent what makes no sense.
+    package static let archiveProcess = Self(314)
 }
 
 /// Why an archive is refused, before it is said which one.
 struct ArchiveRefusal: Error {
+    /// All that is ever advised, so that a process that was taken over by an archive cannot advise anything else.
+    enum Advice: String {
+        case again = "Get the archive again, or pack it again."
+        case renameOne = "Rename one of them."
+        case renamePlainly = "Rename the file before packing: letters, digits, “.”, “_” and “-” are allowed."
+        case otherLevel = "Choose another level."
+        case otherKind = "Choose tar.gz, tar.xz or zip."
+        case sameRelease = "Take the manifest and the archive from the same release."
+        case smallerFrames = "Pack it again with smaller frames."
+        case shorten = "Shorten it."
+        case withoutPassword = "Pack it again without a password."
+        case deflate = "Pack it again with zip's usual compression."
+        case rename = "Rename the file."
+        case plainFiles = "Pack it again with plain files only."
+        case copyAgain = "Copy or download it again."
+        case copyWhole = "Copy or download it again: a part is missing."
+        case nameOfKind = "Give it the name of what it is, or pack it again."
+        case withoutPadding = "Pack it again with “bsdtar -f FILE”, or let zstd compress what tar writes."
+        case smallerWindow = "Pack it again with zstd up to level 19 and without --long or --ultra."
+        case withoutDictionary = "Pack it again without."
+        case smallerDictionary = "Pack it again with xz -8 or lower."
+        case samePatch = "Get manifest and patch of the same release."
+        case patchAgain = "Get the patch again."
+    }
+
     let code: MoultError.Code
     let why: String
-    let now: String?
+    let now: Advice?
 
-    init(_ code: MoultError.Code, _ why: String, now: String? = "Get the archive again, or pack it again.") {
+    init(_ code: MoultError.Code, _ why: String, now: Advice? = .again) {
         self.code = code
         self.why = why
         self.now = now
     }
 
     static let cut = ArchiveRefusal(
-        .archiveCut, "it ends before it is complete", now: "Copy or download it again: a part is missing.")
+        .archiveCut, "it ends before it is complete", now: .copyWhole)
 
     static func size(of member: String, is found: String, declared: Int) -> ArchiveRefusal {
         ArchiveRefusal(
             .archiveSize, "its member “\(member)” has \(found) bytes, declared are \(declared)",
-            now: "Take the manifest and the archive from the same release.")
+            now: .sameRelease)
     }
 }
 
@@ -59,13 +86,25 @@ struct NotThisFormat: Error {}
 /// Runs what reads an archive; a refusal becomes the error that names the file.
 func reading<Result>(_ path: String, _ body: () throws -> Result) throws -> Result {
     do { return try body() } catch let refusal as ArchiveRefusal {
-        throw MoultError(refusal.code, what: "cannot unpack \(path)", why: refusal.why, now: refusal.now)
+        throw MoultError(refusal.code, what: "cannot unpack \(path)", why: refusal.why, now: refusal.now?.rawValue)
     }
 }
 
 /// Runs what makes an archive; a refusal becomes an error of packing.
 func packing<Result>(_ body: () throws -> Result) throws -> Result {
     do { return try body() } catch let refusal as ArchiveRefusal {
-        throw MoultError(refusal.code, what: "cannot pack the archive", why: refusal.why, now: refusal.now)
+        throw MoultError(refusal.code, what: "cannot pack the archive", why: refusal.why, now: refusal.now?.rawValue)
+    }
+}
+
+extension MoultError {
+    /// A refusal by a process that reads an archive, and that the archive may have taken over: it can choose among the reasons
+    /// and the advice that there are, and the words of the reason.
+    package init(refusalOf path: String, code: Int, why: String, now: String?) {
+        let code =
+            (Code.archiveKind.rawValue...Code.archiveFrames.rawValue).contains(code) ? Code(code) : .archiveProcess
+        self.init(
+            code, what: "cannot unpack \(path)", why: String(why.prefix(500)),
+            now: now.flatMap { ArchiveRefusal.Advice(rawValue: $0)?.rawValue })
     }
 }

@@ -16,7 +16,7 @@ struct MemberSet {
             guard folded.insert(name.lowercased()).inserted else {
                 throw ArchiveRefusal(
                     .archiveDuplicate, "two declared members differ from “\(name)” by the case of letters at most",
-                    now: "Rename one of them.")
+                    now: .renameOne)
             }
             let parts = name.split(separator: "/")
             for count in 1..<max(parts.count, 1) { directories.insert(parts.prefix(count).joined(separator: "/")) }
@@ -84,7 +84,7 @@ struct MemberSet {
         func refused(_ why: String) -> ArchiveRefusal {
             ArchiveRefusal(
                 .archiveName, "it contains the name “\(printable(name))”, \(why)",
-                now: "Rename the file before packing: letters, digits, “.”, “_” and “-” are allowed.")
+                now: .renamePlainly)
         }
         guard name.utf8.allSatisfy({ $0 < 0x80 }) else { throw refused("which has characters outside of ASCII") }
         if name.hasPrefix("/") { throw refused("which is an absolute path") }
@@ -119,4 +119,46 @@ func printable(_ name: String) -> String {
         $0.value < 0x20 || (0x7f..<0xa0).contains($0.value) ? "?" : String($0)
     }
     return shown.joined() + (name.unicodeScalars.count > 80 ? "…" : "")
+}
+
+/// The declared members of an archive that another process reads: which of them have come, and how much of the current one.
+package struct ExpectedMembers {
+    private var set: MemberSet
+    private let path: String
+    private var rest = 0
+    /// The member whose content comes.
+    package private(set) var current: String?
+
+    /// `path` is the archive, for errors.
+    package init(_ sizes: [String: Int], of path: String) throws {
+        self.path = path
+        set = try reading(path) { try MemberSet(sizes) }
+    }
+
+    /// Begins a member, and gives its declared name.
+    package mutating func begin(_ name: String) throws -> String {
+        let (name, size) = try reading(path) { try set.take(name) }
+        (current, rest) = (name, size)
+        return name
+    }
+
+    package mutating func add(_ count: Int) throws {
+        rest -= count
+        if rest < 0 { throw wrongSize("more") }
+    }
+
+    /// Ends the current member, and gives its name.
+    package mutating func end() throws -> String {
+        if rest > 0 { throw wrongSize("fewer") }
+        defer { current = nil }
+        return current ?? ""
+    }
+
+    package func checkComplete() throws { try reading(path) { try set.checkComplete() } }
+
+    private func wrongSize(_ found: String) -> MoultError {
+        MoultError(
+            .archiveSize, what: "cannot unpack \(path)",
+            why: "its member “\(current ?? "")” has \(found) bytes than declared")
+    }
 }

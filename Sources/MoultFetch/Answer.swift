@@ -14,6 +14,8 @@ final class Answer {
     private var passed = 0
     /// Seconds after which the server wants to be asked again.
     var retryAfter: Int?
+    /// The file of passwords was left alone because other users can read it.
+    var isNetrcOpen = false
     private var headerSize = 0
     static let largestHeader = 1 << 16
     /// libcurl has no limit for all lines together.
@@ -61,7 +63,7 @@ final class Answer {
         let (offset, total) = place
         let head = JSON.compact([
             "status": .size(status), "etag": .optional(etag), "offset": .size(offset), "total": total.map { .size($0) },
-            "retryAfter": retryAfter.map { .size($0) },
+            "retryAfter": retryAfter.map { .size($0) }, "isNetrcOpen": isNetrcOpen ? true : nil,
         ])
         return Array((head.line + "\n").utf8).withUnsafeBytes(write)
     }

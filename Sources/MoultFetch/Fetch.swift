@@ -61,7 +61,9 @@ enum Fetch {
             try prepare(curl, url, request, headers, answer)
             // Passwords come from the user's own file. They go over TLS, and only to the host that was asked first.
             let isTrusted = first.scheme == "https" && Origin(url) == first
-            try curl.set(CURLOPT_NETRC, Int((isTrusted ? CURL_NETRC_OPTIONAL : CURL_NETRC_IGNORED).rawValue))
+            answer.isNetrcOpen = try isTrusted && Netrc.isOpen()
+            let isRead = isTrusted && !answer.isNetrcOpen
+            try curl.set(CURLOPT_NETRC, Int((isRead ? CURL_NETRC_OPTIONAL : CURL_NETRC_IGNORED).rawValue))
             let left = max(.milliseconds(1), end - .now).components
             try curl.set(CURLOPT_TIMEOUT_MS, Int(left.seconds) * 1000 + Int(left.attoseconds / 1_000_000_000_000_000))
             return curl_easy_perform(curl.curl)

@@ -22,7 +22,7 @@ enum FetchGuard {
     private static var readable: [String] {
         func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
         let named = ["CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR", "OPENSSL_CONF"].compactMap(variable)
-        return names + libraries + authorities + named + (variable("HOME").map { ["\($0)/.netrc"] } ?? [])
+        return names + libraries + authorities + named + (Netrc.path.map { [$0] } ?? [])
     }
 
     /// How names of hosts and services are looked up.

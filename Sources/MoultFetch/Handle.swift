@@ -43,7 +43,7 @@ struct Handle: ~Copyable {
     }
 }
 
-/// What is sent besides what libcurl sends on its own.
+/// Headers in addition to those that libcurl sends on its own.
 final class HeaderList {
     private(set) var list: UnsafeMutablePointer<curl_slist>?
 

@@ -27,7 +27,7 @@ package struct Descriptor: ~Copyable {
         case read
         /// Reads what may be a pipe, and waits for it.
         case stream
-        /// Reads a file of ours: below a store's `.moult` it is no link.
+        /// Reads a file of ours: below a store's `.moult` it is not a link.
         case record
         case write
         /// Creates the file, which must not be there, and follows no link.

@@ -76,6 +76,13 @@ extension Subprocess {
         (child.executable, child.is_script) = (
             command.executable?.number ?? -1, command.executable?.isScript == true ? 1 : 0
         )
+        guard command.files.count <= MOULT_MOST_FILES else { throw Errno.invalid.error("cannot run \(command.name)") }
+        withUnsafeMutableBytes(of: &child.files) { files in
+            for (index, number) in command.files.enumerated() {
+                files.storeBytes(of: number, toByteOffset: 4 * index, as: Int32.self)
+            }
+        }
+        child.file_count = Int32(command.files.count)
         (child.is_group, child.mounts_read_only) = (command.isGroup ? 1 : 0, command.mountsReadOnly ? 1 : 0)
         var (group, isReadOnly, failure) = (Int32(0), Int32(0), moult_child_failure())
         started.pid = words.withUnsafeBufferPointer { words in

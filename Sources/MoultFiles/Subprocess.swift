@@ -4,7 +4,7 @@ internal import MoultBasics
 
 /// A program that was started: what goes in, what comes out, and how it ends. Every child process is one of these.
 ///
-/// It gets the standard descriptors and inherits no other. It is killed, with its group if it has one, when this object
+/// It gets the standard descriptors and the named ones, and inherits no other. It is killed, with its group if it has one, when this object
 /// goes. For one thread.
 package final class Subprocess {
     /// What is started, and how.
@@ -27,6 +27,8 @@ package final class Subprocess {
         package var isSupervised = false
         /// Whether all mounts but the one of its directory are read-only to it, where the system allows that.
         package var mountsReadOnly = false
+        /// Open files that it gets as descriptors 3, 4 and so on; at most three.
+        package var files: [Int32] = []
         /// An open file that is executed instead of the named program.
         package var executable: (number: Int32, isScript: Bool)?
 
@@ -124,7 +126,7 @@ package final class Subprocess {
             if moult_errno() != EINTR { throw Errno(moult_errno()).error("cannot wait for \(name)") }
         }
         if lifeline >= 0, Glibc.read(lifeline, &status, 4) != 4 {
-            // Somebody has killed the supervisor, and with it the program that it had started, but not what that had.
+            // The supervisor was killed, and the program with it, but not the processes that the program had started.
             if group > 0 { _ = Glibc.kill(-group, SIGKILL) }
             status = SIGKILL
         }

@@ -166,6 +166,13 @@ package enum Syscall {
         guard let pointer = UnsafeMutableRawPointer(bitPattern: place) else { throw .invalid }
         return pointer
     }
+    static func mapShared(_ fd: Int32, _ size: Int) throws(Errno) -> UnsafeMutableRawPointer {
+        let place = try call("mmap") {
+            Int(bitPattern: Glibc.mmap(nil, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0))
+        }
+        guard let pointer = UnsafeMutableRawPointer(bitPattern: place) else { throw .invalid }
+        return pointer
+    }
     static func unmap(_ address: UnsafeMutableRawPointer, _ size: Int) throws(Errno) {
         _ = try call("munmap") { Glibc.munmap(address, size) }
     }

@@ -70,7 +70,7 @@ package struct Guard: Sendable {
     /// CAP_DAC_READ_SEARCH: to read files, and to pass through directories, whatever their modes say.
     private static let search = 2
 
-    /// Whether root examines what belongs to another user, who may have closed it to everybody else. Landlock then still keeps
+    /// Whether root examines the files of another user, which may be closed to all others. Landlock then still keeps
     /// the process from all files but the named ones; without Landlock it gets nothing.
     private var needsSearch: Bool {
         get throws {

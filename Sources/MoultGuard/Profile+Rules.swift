@@ -2,8 +2,10 @@
 extension Profile {
     /// All that is allowed. Before version 3 Landlock does not see files being cut, and before version 6 no signals.
     package func rules(landlock: Int, process: Int32) -> [SystemCallRule] {
+        if self == .archive { return Self.plain(Self.decoding) + [Self.signalsToItself(process)] }
         var rules = Self.plain(Self.everyProcess) + Self.arguments + opening(landlock)
         switch self {
+        case .archive: break
         case .examiner:
             rules += Self.plain(Self.files) + Self.locks + Self.alone(process)
         case .fetch:
@@ -38,6 +40,13 @@ extension Profile {
         arch_prctl set_thread_area get_thread_area capget
         """
 
+    /// All that is needed to read what is open already, to write to what is open for writing, and to decode.
+    private static let decoding = """
+        read write pread64 lseek close fstat brk mmap munmap mremap mprotect madvise rt_sigaction rt_sigprocmask rt_sigreturn
+        sigaltstack restart_syscall futex gettid getpid clock_gettime getrandom sched_yield sched_getaffinity sysinfo exit
+        exit_group
+        """
+
     /// Looking at files, and the contents of those that Landlock lets it open.
     private static let files = """
         stat lstat fstat newfstatat statx access faccessat faccessat2 readlink readlinkat getcwd getdents getdents64 statfs
@@ -61,7 +70,7 @@ extension Profile {
         sendmmsg recvmmsg shutdown getsockname getpeername getsockopt setsockopt
         """
 
-    /// What libcurl uses besides.
+    /// What libcurl needs in addition.
     private static let transfers = "sendto recvfrom sendmsg recvmsg sendmmsg recvmmsg shutdown"
 
     // MARK: what depends on arguments
@@ -74,7 +83,7 @@ extension Profile {
         + fcntls.map { .init("fcntl", .init(1, is: $0)) }
         + processControls.map { .init("prctl", .init(0, is: $0)) }
         + [
-            // Its own limits can be read, and nobody's changed.
+            // It can read its own limits, and change none.
             .init("prlimit64", .init(0, is: 0), .isZero(2)),
             .init("sched_setaffinity", .init(0, is: 0)),
             // Asks for the personality.
@@ -101,12 +110,14 @@ extension Profile {
     /// F_GETLK, F_SETLK, F_SETLKW and their forms that belong to the open file.
     private static let locks: [SystemCallRule] = [5, 6, 7, 36, 37, 38].map { .init("fcntl", .init(1, is: $0)) }
 
-    /// Threads of its own, and signals to itself, as of abort().
+    /// Threads of its own, and signals to itself.
     private static func alone(_ process: Int32) -> [SystemCallRule] {
-        [
-            .init("clone", .init(0, is: 0x1_0000, in: 0x1_0000 | namespacesAndParent)),
-            .init("tgkill", .init(0, is: Int(process))),
-        ]
+        [.init("clone", .init(0, is: 0x1_0000, in: 0x1_0000 | namespacesAndParent)), signalsToItself(process)]
+    }
+
+    /// As of abort().
+    private static func signalsToItself(_ process: Int32) -> SystemCallRule {
+        .init("tgkill", .init(0, is: Int(process)))
     }
 
     /// To its own process group; and to threads the signal of Go's scheduler, which does nothing by default.

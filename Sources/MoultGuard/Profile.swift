@@ -5,6 +5,9 @@
 package enum Profile: Sendable, Hashable {
     /// Works on databases, in a process of ours: it starts no program, has no network, and sends signals to itself only.
     case examiner
+    /// Reads an archive that is open already, in a process of ours: it opens no file, starts no thread and no program, has no
+    /// network, and sends signals to itself only.
+    case archive
     /// Asks a web server, in a process of ours: it starts no program and writes no file.
     case fetch
     /// A program in any language, which may start others. One that only plans also locks no file.
@@ -21,14 +24,14 @@ package enum Profile: Sendable, Hashable {
     /// Whether it starts no other program.
     var isAlone: Bool {
         switch self {
-        case .examiner, .fetch: true
+        case .examiner, .archive, .fetch: true
         case .program: false
         }
     }
 
     var sockets: Sockets {
         switch self {
-        case .examiner: .none
+        case .examiner, .archive: .none
         case .fetch: .all
         case .program(_, let sockets): sockets
         }

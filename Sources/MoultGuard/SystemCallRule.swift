@@ -31,7 +31,7 @@ package struct SystemCallRule: Sendable, Hashable {
     /// The number on this processor; nil for a call that it does not have.
     package var number: Int? { Self.number(of: name) }
 
-    /// libseccomp gives negative numbers to calls that other processors have, and to names that nobody has.
+    /// libseccomp gives negative numbers to calls of other processors, and to unknown names.
     package static func number(of name: String) -> Int? {
         let number = seccomp_syscall_resolve_name(name)
         return number >= 0 ? Int(number) : nil

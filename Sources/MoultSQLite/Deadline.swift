@@ -1,26 +1,31 @@
 import CSQLite
 import Glibc
 import MoultBasics
+import Synchronization
 
 /// The state of a progress handler that stops a connection when its time is over.
 final class DeadlineWatch {
     let seconds: Double
     private let end: UInt64
+    private let processorEnd: UInt64
     private(set) var expired = false
 
     /// Over after so many seconds, and never later than the outer watch.
     init(seconds: Double, within outer: DeadlineWatch? = nil) {
-        let end = monotonicNanoseconds() + UInt64(max(0, min(seconds, 1e9)) * 1e9)
+        let whole = UInt64(max(0, min(seconds, 1e9)) * 1e9)
+        let end = DeadlineClock.now() + whole
         if let outer, outer.end < end {
-            (self.end, self.seconds) = (outer.end, outer.seconds)
+            (self.end, self.seconds, processorEnd) = (outer.end, outer.seconds, outer.processorEnd)
         } else {
-            (self.end, self.seconds) = (end, seconds)
+            (self.end, self.seconds, processorEnd) = (end, seconds, (DeadlineClock.processorTime() ?? 0) + whole)
         }
     }
 
     /// Whether to stop; asked by the progress handler.
     fileprivate func isOver() -> Bool {
-        if !expired { expired = monotonicNanoseconds() >= end }
+        if !expired, DeadlineClock.now() >= end {
+            expired = DeadlineClock.processorTime().map { $0 >= processorEnd } ?? true
+        }
         return expired
     }
 
@@ -32,11 +37,27 @@ final class DeadlineWatch {
     }
 }
 
-/// Nanoseconds on a clock that nobody sets; never fails for this clock on Linux.
-func monotonicNanoseconds() -> UInt64 {
-    var now = timespec()
-    clock_gettime(CLOCK_MONOTONIC, &now)
-    return UInt64(now.tv_sec) * 1_000_000_000 + UInt64(now.tv_nsec)
+/// The clock of all deadlines. Where only the processor's time counts, that of the machine is asked first, because the
+/// kernel has to be asked for the other one.
+package enum DeadlineClock {
+    private static let countsProcessor = Atomic(false)
+
+    /// From here on deadlines count the seconds that this process has had of the processor. It does nothing else.
+    package static func countProcessorTime() { countsProcessor.store(true, ordering: .relaxed) }
+
+    static func now() -> UInt64 { read(CLOCK_MONOTONIC) }
+
+    /// Nil where it does not count.
+    static func processorTime() -> UInt64? {
+        countsProcessor.load(ordering: .relaxed) ? read(CLOCK_PROCESS_CPUTIME_ID) : nil
+    }
+
+    /// Nanoseconds; reading these clocks never fails on Linux.
+    private static func read(_ clock: clockid_t) -> UInt64 {
+        var now = timespec()
+        clock_gettime(clock, &now)
+        return UInt64(now.tv_sec) * 1_000_000_000 + UInt64(now.tv_nsec)
+    }
 }
 
 extension Connection {

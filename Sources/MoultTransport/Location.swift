@@ -47,7 +47,7 @@ package enum Location: Sendable, Equatable, CustomStringConvertible {
             throw error("\(address)", "it has a password in it", "Put name and password into ~/.netrc, for that host.")
         }
         guard rest.hasPrefix("//"), !host.isEmpty, url.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }) else {
-            throw error("\(address)", "it is no URL", "Write it as in https://example.org/releases/feed.json.")
+            throw error("\(address)", "it is not a URL", "Write it as in https://example.org/releases/feed.json.")
         }
     }
 

@@ -10,6 +10,8 @@ struct WebHead: Equatable {
     let total: Int?
     /// Seconds after which the server wants to be asked again.
     let retryAfter: Int?
+    /// Whether `~/.netrc` was not used, because other users can read it.
+    let isNetrcOpen: Bool
 
     init(parsing line: [UInt8], source: String) throws {
         let fields = try Fields(JSON(parsing: line, source: source)) { place, why, _ in
@@ -20,6 +22,7 @@ struct WebHead: Equatable {
         offset = try fields.integer("offset")
         total = try fields.optionalInteger("total")
         retryAfter = try fields.optionalInteger("retryAfter")
+        isNetrcOpen = try fields.optionalBool("isNetrcOpen") ?? false
     }
 
     /// The error for an answer that brings nothing; some of them may be another one a moment later.
@@ -35,8 +38,10 @@ struct WebHead: Equatable {
         let now =
             switch status {
             case 401 where !isSecure, 403 where !isSecure: "Use https: moult sends no password over plain http."
+            case 401 where isNetrcOpen, 403 where isNetrcOpen:
+                "Other users can read ~/.netrc, so it was not used. Protect it: chmod 600 ~/.netrc"
             case 401, 403, 407: "Put name and password for that host into ~/.netrc, or ask who runs the server."
-            default: "Look at the address, or tell whoever runs the server."
+            default: "Check the address, or tell the operator of the server."
             }
         return MoultError(.notThere, what: "cannot get \(url)", why: why, now: now)
     }

@@ -191,6 +191,8 @@ public struct Policy: Sendable, Equatable {
     public var acceptUnpreserved = false
     /// The directory of caches, where it is not the store.
     public var cacheRoot: String?
+    /// How long the check of a database may take.
+    public var checkTime = CheckTime()
     /// The time by which something has expired.
     public var now: Timestamp
 
@@ -205,6 +207,23 @@ public struct Policy: Sendable, Equatable {
         self.appVersion = appVersion
         self.moultVersion = moultVersion
         self.now = now
+    }
+}
+
+/// How much of the processor the check of a database may take, because a hostile one can keep SQLite busy for days.
+public struct CheckTime: Sendable, Equatable {
+    /// Seconds, if the operator has set them; else it depends on the size.
+    public var fixed: Int?
+    /// Whether a release is tried by its publisher, who gets a quarter, so that slower machines can install it.
+    public var isTrial: Bool
+
+    /// As an operator or a publisher has it.
+    public init(fixed: Int? = nil, isTrial: Bool = false) { (self.fixed, self.isTrial) = (fixed, isTrial) }
+
+    /// Seconds of the processor: usually 60 for each gigabyte, and 30 at least.
+    public func seconds(for size: Int) -> Int {
+        let whole = fixed ?? max(30, size / 1_000_000_000 * 60 + size % 1_000_000_000 * 60 / 1_000_000_000)
+        return isTrial ? max(1, whole / 4) : whole
     }
 }
 

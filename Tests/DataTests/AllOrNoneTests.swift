@@ -338,6 +338,24 @@ import Testing
         try expectTryLater(shop.apply("2.0.0"), app, ["a", "b", "c"], mode: hold.mode)
     }
 
+    /// The stores of these tests have 1 second. A database that cannot even be read is waited for 5 seconds at least.
+    @Test(arguments: ["IMMEDIATE", "EXCLUSIVE"])
+    func `an update waits for a locked database as long as the settings say`(lock: String) throws {
+        try begin(["app"], mode: "delete", way: "live")
+        let app = try hold("app", ("delete", ["BEGIN \(lock)"]))
+        let begun = ContinuousClock.now
+        #expect(try shop.apply("2.0.0").status == 75)
+        #expect(ContinuousClock.now - begun < .seconds(9))
+        try Shell.must(["sed", "-i", "s/\"waitForApps\": 1,/\"waitForApps\": 600,/", shop.path("moult.json")])
+        let again = ContinuousClock.now
+        let waiting = try Background([Shop.command(), "apply", "-q", shop.manifest("2.0.0"), "--store", shop.store])
+        // Longer than before, and longer than any look at a database waits.
+        try waiting.wait { ContinuousClock.now - again > .seconds(7) }
+        app.quit()
+        _ = try waiting.end()
+        #expect(try shop.version() == "2.0.0")
+    }
+
     @Test(arguments: twoHolds)
     func `a migration is not done if a shared database is blocked`(_ hold: (mode: String, statements: [String])) throws
     {

@@ -158,6 +158,21 @@ import Testing
         #expect(try shop.tree() == tree)
     }
 
+    /// moult removes its own link to a database that a release no longer has, and no link of the operator's.
+    @Test(arguments: [true, false]) func `only a link of moult's own goes with its database`(isOwn: Bool) throws {
+        try shop.install("1.0.0")
+        if !isOwn {
+            try shop.sql("other.db", "CREATE TABLE mine(x)")
+            try Files.remove(shop.path("food.db"))
+            try Files.symlink(to: "other.db", at: shop.path("food.db"))
+        }
+        try shop.pack("3.0.0", [.reference("CREATE TABLE word(x);", name: "word")])
+        let ended = try shop.apply("3.0.0")
+        #expect(ended.status == 0, "\(ended.errors)")
+        #expect(try Files.facts(shop.path("food.db"))?.kind == (isOwn ? nil : .link))
+        #expect(try shop.read("word.db", "SELECT count(*) FROM word") == "0\n")
+    }
+
     @Test func `a link to a cache that fits stays`() throws {
         try Shop.sql("\(data)/cache.db", "CREATE TABLE thumb(x); INSERT INTO thumb VALUES('MINE');")
         try Files.symlink(to: "\(data)/cache.db", at: shop.path("cache.db"))

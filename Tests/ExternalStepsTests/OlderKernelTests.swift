@@ -82,18 +82,10 @@ import Testing
         #expect(status.output.contains("Landlock ABI 2, seccomp"), "\(status)")
     }
 
-    private static let cutter = """
-        #!/usr/bin/env python3
-        import ctypes, errno, json, os, struct, sys
-        libc = ctypes.CDLL(None, use_errno=True)
-        message = json.loads(sys.stdin.readline())
-
-        def call(number, *arguments):
-            if libc.syscall(number, *arguments) < 0:
-                raise OSError(ctypes.get_errno(), str(number))
-
-        def attempts(file):
-            parent = os.getppid()
+    private static let cutter = Programs.attempting(
+        """
+        def attempts(given):
+            file = given["database"]
             yield "truncate", lambda: os.truncate(file, 0)
             yield "open to cut", lambda: os.open(file, os.O_RDONLY | os.O_TRUNC)
             yield "openat2 to cut", lambda: call(437, -100, file.encode(), struct.pack("QQQ", os.O_TRUNC, 0, 0), 24)
@@ -101,19 +93,5 @@ import Testing
             yield "kill all", lambda: os.kill(-1, 0)
             yield "tkill", lambda: call(200, parent, 0)
             yield "tgkill", lambda: call(234, parent, parent, 0)
-
-        if message["message"] == "describe":
-            answer = {"reply": "result", "protocol": 1, "name": "test.step", "summary": "cuts", "planIsPure": True}
-        else:
-            effects = []
-            for name, attempt in attempts(message["context"]["with"]["database"]):
-                try:
-                    attempt()
-                    found = "allowed"
-                except OSError as error:
-                    found = errno.errorcode[error.errno]
-                effects.append({"change": {"do": "confirm", "text": name + ": " + found}})
-            answer = {"reply": "result", "effects": effects}
-        print(json.dumps(answer), flush=True)
-        """
+        """)
 }

@@ -10,19 +10,8 @@ import Testing
 /// What would do harm where it succeeds is tried in a form that does none: a file system is thawed that is not frozen, and
 /// a process gets the schedule that it has. `ProfileTests` evaluates the filter for the rest.
 @Suite struct StepAttackTests {
-    static let attacker = """
-        #!/usr/bin/env python3
-        import ctypes, errno, fcntl, json, os, struct, sys
-        libc = ctypes.CDLL(None, use_errno=True)
-        message = json.loads(sys.stdin.readline())
-        parent = os.getppid()
-
-        def call(number, *arguments):
-            result = libc.syscall(ctypes.c_long(number), *[ctypes.c_long(x) if isinstance(x, int) else x for x in arguments])
-            if result < 0:
-                raise OSError(ctypes.get_errno(), str(number))
-            return result
-
+    static let attacker = Programs.attempting(
+        """
         def environment_of_parent():
             if b"=" not in open("/proc/%d/environ" % parent, "rb").read():
                 raise OSError(errno.EACCES, "environ")
@@ -59,21 +48,7 @@ import Testing
             yield "have signals sent to the parent", lambda: fcntl.fcntl(0, 8, parent)
             yield "choose the signal", lambda: fcntl.fcntl(0, 10, 9)
             yield "keep a capability", capabilities
-
-        if message["message"] == "describe":
-            answer = {"reply": "result", "protocol": 1, "name": "test.step", "summary": "attacks", "planIsPure": True}
-        else:
-            effects = []
-            for name, attempt in attempts(message["context"]["with"]):
-                try:
-                    attempt()
-                    found = "allowed"
-                except OSError as error:
-                    found = errno.errorcode[error.errno]
-                effects.append({"change": {"do": "confirm", "text": name + ": " + found}})
-            answer = {"reply": "result", "effects": effects}
-        print(json.dumps(answer), flush=True)
-        """
+        """)
 
     private static let denials = ["EPERM", "EACCES", "ENOSYS"]
 

@@ -98,7 +98,7 @@ import Testing
         #expect(status == 0 && result["changed"]?.bool == true)
     }
 
-    @Test func `what is no key is named`() throws {
+    @Test func `what is not a key is named`() throws {
         let (status, result) = try run(["keys": ["RWQ="]])
         #expect(status == 1)
         #expect(try Files.facts(bench.path("store")) == nil, "\(result)")

@@ -13,19 +13,12 @@ final class Bench: Sendable {
     /// Runs a shell command in the directory, with `moult` as it was built.
     @discardableResult
     func run(_ line: String, environment: [String: String] = [:]) throws -> Shell.Ended {
-        let built = Files.directory(of: try BuiltMoult.path())
-        let all = ["PATH": "\(built):/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"]
-        return try Shell.run(
-            ["bash", "-c", line], in: scratch.path, environment: all.merging(environment) { $1 })
+        try scratch.run(line, environment: environment)
     }
 
     @discardableResult
     func must(_ line: String) throws -> String {
-        let ended = try run(line)
-        guard ended.status == 0 else {
-            throw MoultError(.system, what: "\(line) ended with \(ended.status)", why: ended.errors + ended.output)
-        }
-        return ended.output
+        try scratch.must(line)
     }
 
     /// The two lines of an error, without the second if there is none.

@@ -51,7 +51,10 @@ import Testing
         let frames = try BundleSample.write(to: scratch.path("a.tar.zst"))
         let layout = try BundleSample.layout()
         let pieces = Pieces(layout)
-        let reader = try BundleReader(Descriptor(scratch.path("a.tar.zst"), .read), layout: layout, frames: frames)
+        let path = scratch.path("a.tar.zst")
+        let reader = try BundleReader(path, layout: layout, frames: frames) {
+            try FrameReader(Descriptor(path, .read), frames: frames)
+        }
         try reader.read(threads: threads) { pieces.add($0) }
         #expect(pieces.all == BundleSample.members.map(\.bytes))
         let contentFrames = layout.members.flatMap(\.frames)

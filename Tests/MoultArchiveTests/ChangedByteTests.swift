@@ -64,7 +64,7 @@ import Testing
         var contents: [String: [UInt8]] = [:]
         do {
             try ArchiveReader(Descriptor(scratch.path(name), .read), kind: ArchiveKind(fileName: name)).read(
-                members: Self.contents.mapValues(\.count), onRawBytes: { _ in }
+                members: Self.contents.mapValues(\.count)
             ) { member, part in
                 if case .bytes(let bytes) = part { contents[member, default: []] += bytes }
             }

@@ -41,10 +41,10 @@ import Testing
 
     private func apply(_ patch: String, _ old: String?, size: Int) throws -> [UInt8] {
         let result = Mutex([UInt8](repeating: 0, count: size))
-        try PatchReader(Descriptor(patch, .read), base: old.map { try Descriptor($0, .read) }, resultSize: size).read(
-            threads: 2
-        ) { _, offset, bytes in
-            let piece = Array(bytes)
+        let reader = try PatchReader(
+            Descriptor(patch, .read), base: old.map { try Descriptor($0, .read) }, resultSize: size)
+        try reader.read(threads: 2) { index, bytes in
+            let (piece, offset) = (Array(bytes), reader.layout.pieces[index].offset)
             result.withLock { $0.replaceSubrange(offset..<offset + piece.count, with: piece) }
         }
         return result.withLock { $0 }

@@ -17,7 +17,9 @@ import Testing
         let layout = try layout ?? BundleSample.layout()
         let path = scratch.path("a")
         let error = try #require(throws: MoultError.self) {
-            try BundleReader(Descriptor(path, .read), layout: layout, frames: frames).read(threads: 2) { _ in }
+            try BundleReader(path, layout: layout, frames: frames) {
+                try FrameReader(Descriptor(path, .read), frames: frames)
+            }.read(threads: 2) { _ in }
         }
         #expect(error.what == "cannot unpack \(path)")
         return error
@@ -87,7 +89,7 @@ import Testing
             try scratch.write("a", bytes)
             let declared = [Frame(packedSize: frames[0].packedSize, contentSize: listed)]
             let error = try #require(throws: MoultError.self) {
-                try FrameReader(Descriptor(path, .read), frames: declared).read(threads: 1) { _, _, _ in }
+                try FrameReader(Descriptor(path, .read), frames: declared).read(threads: 1) { _, _ in }
             }
             #expect([.archiveFrames, .archiveDamaged].contains(error.code), "\(error)")
             #expect(scratch.run("rm a") == 0)
@@ -143,7 +145,7 @@ import Testing
         }
         let done = Mutex(0)
         let failure = #expect(throws: Failure.self) {
-            try FrameReader(Descriptor(path, .read), frames: frames).read(threads: threads) { index, _, _ in
+            try FrameReader(Descriptor(path, .read), frames: frames).read(threads: threads) { index, _ in
                 if index >= 10 { throw Failure(frame: index) }
                 done.withLock { $0 += 1 }
             }

@@ -1,6 +1,7 @@
 import MoultArchive
 import MoultBasics
 import MoultFiles
+import MoultSandbox
 import TestSupport
 import Testing
 
@@ -24,17 +25,35 @@ enum Sample {
 extension Scratch {
     /// Reads an archive with the strict reader and returns each member's content.
     ///
-    /// Checks on the way what is promised of every call: raw bytes are the file's, members begin and end in turn.
+    /// Checks on the way that members begin and end in turn, and that the confined process comes to the same.
     func unpack(
         _ name: String, as kind: ArchiveKind? = nil, members: [String: Int] = Sample.members
     ) throws -> [String: [UInt8]] {
-        let reader = try reader(name, as: kind)
-        var raw: [UInt8] = []
+        let result = Result {
+            try contents { try reader(name, as: kind).read(members: members, onMember: $0) }
+        }
+        // Its kind is in its name there.
+        guard kind == nil else { return try result.get() }
+        let confined = Result {
+            try contents {
+                try ConfinedArchive(path(name), by: .process(BuiltMoult.path())).read(
+                    named: name, members: members, onMember: $0)
+            }
+        }
+        switch (result, confined) {
+        case (.success(let one), .success(let other)): #expect(one == other)
+        case (.failure(let one), .failure(let other)): #expect("\(one)" == "\(other)")
+        default: Issue.record("here: \(result), confined: \(confined)")
+        }
+        return try result.get()
+    }
+
+    private func contents(_ read: ((String, ArchiveReader.Part) throws -> Void) throws -> Void) throws -> [String:
+        [UInt8]]
+    {
         var contents: [String: [UInt8]] = [:]
         var current: (name: String, bytes: [UInt8])?
-        try reader.read(members: members) {
-            raw += $0
-        } onMember: { name, part in
+        try read { name, part in
             switch part {
             case .begin:
                 #expect(current == nil && contents[name] == nil)
@@ -47,7 +66,6 @@ extension Scratch {
                 current = nil
             }
         }
-        #expect(try raw == read(name))
         return contents
     }
 

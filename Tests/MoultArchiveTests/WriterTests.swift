@@ -87,8 +87,7 @@ import Testing
         )
         #expect(try scratch.read("out") == Array("[\(size), 5]\n".utf8))
         var count = 0
-        try scratch.reader("a.zip").read(members: ["big.db": size, "small.db": 5]) { _ in
-        } onMember: { _, part in
+        try scratch.reader("a.zip").read(members: ["big.db": size, "small.db": 5]) { _, part in
             if case .bytes(let bytes) = part { count += bytes.count }
         }
         #expect(count == size + 5)

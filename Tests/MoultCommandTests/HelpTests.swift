@@ -28,7 +28,7 @@ import Testing
                   -f, --force      Do it all the same
 
                 Common options:
-                      --store DIR  The store; else MOULT_STORE, else the current directory or
+                  -s, --store DIR  The store; else MOULT_STORE, else the current directory or
                                    ./store if moult.json is there
                       --json       Print results, events and errors as JSON, one object on a
                                    line

@@ -21,6 +21,19 @@ import Testing
         #expect(line.options == ["store": ["s"], "quiet": []])
     }
 
+    @Test(arguments: [
+        ["-qvs", "s", "status"], ["-qvss", "status"], ["status", "-vq", "-ss"], ["-s", "s", "-q", "status", "-v"],
+    ])
+    func `short options may be written together, with the value of the last`(_ words: [String]) throws {
+        let line = try LineParser.parse(words, commands: Sample.commands)
+        #expect(line.options == ["store": ["s"], "quiet": [], "verbose": []])
+    }
+
+    @Test func `version may be a verb`() throws {
+        #expect(try parse("version").has(.version))
+        #expect(try parse("look", "version").arguments == ["FILE": ["version"]])
+    }
+
     @Test func `two dashes end the options`() throws {
         let line = try parse("look", "-q", "--", "-v", "--", "--json")
         #expect(line.options == ["quiet": []])

@@ -47,7 +47,7 @@ import Testing
         var exam = examined.exam
         exam.wantsIdentity = true
         exam.wantsForeignKeys = true
-        exam.deadline = 10
+        exam.processor = 10
         exam.queries = ["SELECT count(*), max(note) FROM both", "SELECT count(*) FROM words WHERE words MATCH 'food'"]
         var numbers = SeededRandom(round)
         var (exams, paths): ([Validation], [String]) = ([], [])

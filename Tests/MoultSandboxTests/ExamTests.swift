@@ -68,6 +68,14 @@ import Testing
         #expect(try examined.report(by: examined.impostor("exit 64")).findings == [])
     }
 
+    /// Otherwise a database that takes the process over could have itself opened by the one that holds the store.
+    @Test func `an examiner that has begun cannot hand the database back`() throws {
+        let examined = try Examined(Self.sql)
+        #expect(
+            try examined.refusal(by: examined.impostor("echo ready; exit 64"))
+                == "it was stopped: it ended with status 64")
+    }
+
     @Test func `who stops it is heard`() throws {
         struct Stop: Error {}
         let examined = try Examined(Self.sql)

@@ -10,7 +10,7 @@ struct Examined {
 
     init(_ sql: String, depth: Validation.Depth = .full) throws {
         scratch = try Scratch()
-        exam = Validation(name: "food.db", path: scratch.path("food.db"), depth: depth, deadline: 60)
+        exam = Validation(name: "food.db", path: scratch.path("food.db"), depth: depth, processor: 60)
         exam.isWritable = true
         try Shell.must(["sqlite3", exam.path], input: sql)
     }
@@ -32,11 +32,11 @@ struct Examined {
     }
 
     /// What the database answers to a query.
-    func answer(_ query: String, deadline: Int = 60) throws -> ValidationReport.Answer? {
+    func answer(_ query: String, processor: Int = 60) throws -> ValidationReport.Answer? {
         var asking = self
         asking.exam.queries = [query]
         asking.exam.depth = .header
-        asking.exam.deadline = deadline
+        asking.exam.processor = processor
         return try asking.report().answers.first
     }
 

@@ -56,11 +56,30 @@ import Testing
 
     private static let directories = ["transactions", "generations", "quarantine", "downloads", "feed", "leases"]
 
+    /// An ordinary user, whom only that keeps from writing there: store and victim are his own.
+    private static let ordinary = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+
+    private func giveToOrdinaryUser() throws {
+        try Shell.must(["chmod", "755", scratch.path, Files.directory(of: releases.manifest(1))])
+        try Shell.must(["chown", "-hR", "65534:65534", store.path, victim])
+        #expect(try Shell.run(Self.ordinary + ["touch", "\(victim)/file"]).status == 0)
+        let status = try Shell.run(Self.ordinary + [BuiltMoult.path(), "status", "--store", store.path])
+        #expect(status.status == 0, "\(status)")
+    }
+
     @Test(arguments: directories) func `no command changes anything behind a link in the place of a directory`(
         _ name: String
     ) throws {
         try plant(name)
         try attack()
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root may become another user"), arguments: directories)
+    func `the same holds for an ordinary user`(_ name: String) throws {
+        try giveToOrdinaryUser()
+        try plant(name)
+        try Shell.must(["chown", "-h", "65534:65534", "\(hidden)/\(name)"])
+        try attack(through: Self.ordinary)
     }
 
     @Test(arguments: ["transactions", "generations"])
@@ -139,6 +158,40 @@ import Testing
     }
 
     // MARK: root, and the store of another user
+
+    /// Everything that the owner of a store can plant in it, by his own hand, before root runs a command there.
+    @Test(
+        .enabled(if: geteuid() == 0, "only root may become another user"),
+        arguments: [
+            "ln -s $victim .moult/planted && mv -T .moult/planted .moult/downloads",
+            "rm -r .moult/transactions; ln -s $victim .moult/transactions",
+            "mv .moult/generations aside; ln -s $victim .moult/generations",
+            "rm -f diary.db; ln -s $secret diary.db",
+            "mv moult.json old; mkfifo moult.json", "mv .moult/history.jsonl old; mkfifo .moult/history.jsonl",
+            "sed -i '1s|{|{\"consumers\":[{\"name\":\"x\",\"command\":{\"reload\":[\"touch\",\"'$victim'/trace\"]}}],|' moult.json",
+            "flock -x .moult/lock sleep 600 & flock -x .moult/current sleep 600 &",
+        ])
+    func `nothing that another user plants in a store reaches root`(_ planting: String) throws {
+        let secret = "\(victim)/root-only.db"
+        try Shell.must(["sqlite3", secret, "CREATE TABLE note(t); INSERT INTO note VALUES('ROOT');"])
+        try Shell.must(["chmod", "600", secret])
+        try Shell.must(["chmod", "755", scratch.path])
+        try Shell.must(["chown", "-hR", "65534:65534", store.path])
+        let planted = try Program(
+            Self.ordinary + [
+                "env", "victim=\(victim)", "secret=\(secret)", "sh", "-c",
+                "cd \(store.path) && { \(planting)\n} > /dev/null 2>&1; echo ready; read -r line; kill 0",
+            ])
+        #expect(planted.line() == "ready")
+        let before = try Tree(victim)
+        for words in verbs {
+            let ended = try Shell.run(["timeout", "60", BuiltMoult.path()] + words + ["--store", store.path])
+            #expect(ended.status != 124 && ended.status > 0, "\(words): \(ended)")
+            #expect(words[0] == "doctor" || ended.errors.contains("root does not use the store"), "\(words): \(ended)")
+        }
+        #expect(try Tree(victim) == before)
+        planted.closeInput()
+    }
 
     @Test(.enabled(if: geteuid() == 0, "only root may list a store as trusted"))
     func `in a trusted store of another user root follows no link of that user to a database`() throws {

@@ -23,22 +23,13 @@ import Testing
     }
 
     /// With the netrc file of a user who has a password for every host.
-    private func run(_ line: String) throws -> Shell.Ended {
-        let built = Files.directory(of: try BuiltMoult.path())
+    private func run(_ line: String) throws -> Shell.Ended { try scratch.run(line, environment: environment()) }
+    private func must(_ line: String) throws { try scratch.must(line, environment: environment()) }
+
+    private func environment() throws -> [String: String] {
         let home = try scratch.directory("home")
         try Files.replace("\(home)/.netrc", with: Array("default login moult password feather\n".utf8), mode: 0o600)
-        return try Shell.run(
-            ["bash", "-c", line], in: scratch.path,
-            environment: [
-                "PATH": "\(built):/usr/bin:/bin", "HOME": home, "CURL_CA_BUNDLE": authority.certificate,
-            ])
-    }
-
-    private func must(_ line: String) throws {
-        let ended = try run(line)
-        guard ended.status == 0 else {
-            throw MoultError(.system, what: "\(line) ended with \(ended.status)", why: ended.errors + ended.output)
-        }
+        return ["HOME": home, "CURL_CA_BUNDLE": authority.certificate]
     }
 
     private func follow(_ url: String) throws {
@@ -56,6 +47,28 @@ import Testing
         try follow(server.url("feed.json"))
         try must("moult apply -q")
         #expect(try credentials(at: server) == [password])
+    }
+
+    /// A group or other users could read the passwords, or change where they go.
+    @Test(arguments: ["644", "640", "620"]) func `a netrc file that others may read is not used`(mode: String) throws {
+        let server = try ScriptedServer(scratch.path("public"), certificate: certificate)
+        try follow(server.url("feed.json"))
+        let environment = try environment()
+        try scratch.must("chmod \(mode) home/.netrc && moult apply -q", environment: environment)
+        #expect(try credentials(at: server) == [""])
+    }
+
+    @Test func `a server that wants a password says that the netrc file is open`() throws {
+        let server = try ScriptedServer(scratch.path("public"), .wantsPassword, certificate: certificate)
+        try follow(server.url("feed.json"))
+        try must("moult apply -q")
+        let environment = try environment()
+        let refused = try scratch.run("chmod 644 home/.netrc; moult check", environment: environment)
+        #expect(refused.status == 1)
+        #expect(
+            refused.errors.contains(
+                "Other users can read ~/.netrc, so it was not used. Protect it: chmod 600 ~/.netrc"))
+        #expect(!refused.errors.contains("feather"))
     }
 
     @Test func `no password goes over plain http`() throws {

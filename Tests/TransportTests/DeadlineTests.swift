@@ -19,17 +19,8 @@ import Testing
         try must("moult keygen a --no-password -q && moult publish public rel/test-1.0.0.json -k a.key -q")
     }
 
-    private func run(_ line: String) throws -> Shell.Ended {
-        let built = Files.directory(of: try BuiltMoult.path())
-        return try Shell.run(["bash", "-c", line], in: scratch.path, environment: ["PATH": "\(built):/usr/bin:/bin"])
-    }
-
-    private func must(_ line: String) throws {
-        let ended = try run(line)
-        guard ended.status == 0 else {
-            throw MoultError(.system, what: "\(line) ended with \(ended.status)", why: ended.errors + ended.output)
-        }
-    }
+    private func run(_ line: String) throws -> Shell.Ended { try scratch.run(line) }
+    private func must(_ line: String) throws { try scratch.must(line) }
 
     private func follow(_ urls: [String], _ limits: [String: Int]) throws {
         try must("moult init -q --product org.example.test --key a.pub --feed \(urls[0])")

@@ -20,6 +20,8 @@ final class ScriptedServer {
         case retryAfter(String, times: Int)
         /// Redirects each request to the same path behind a prefix.
         case redirect(to: String)
+        /// Sends 401 to every request without credentials.
+        case wantsPassword
 
         fileprivate var words: [String] {
             switch self {
@@ -28,6 +30,7 @@ final class ScriptedServer {
             case .endlessHeader: ["header", "", ""]
             case .retryAfter(let seconds, let times): ["later", seconds, "\(times)"]
             case .redirect(let prefix): ["redirect", prefix, ""]
+            case .wantsPassword: ["password", "", ""]
             }
         }
     }
@@ -80,6 +83,10 @@ final class ScriptedServer {
                 if behaviour == "redirect":
                     self.send_response(302)
                     self.send_header("Location", first + self.path)
+                    self.end_headers()
+                    return
+                if behaviour == "password" and not self.headers.get("Authorization"):
+                    self.send_response(401)
                     self.end_headers()
                     return
                 if behaviour == "later" and number <= int(second):

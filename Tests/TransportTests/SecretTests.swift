@@ -17,17 +17,8 @@ import Testing
         try publish("1.0.0", 1)
     }
 
-    private func run(_ line: String) throws -> Shell.Ended {
-        let built = Files.directory(of: try BuiltMoult.path())
-        return try Shell.run(["bash", "-c", line], in: scratch.path, environment: ["PATH": "\(built):/usr/bin:/bin"])
-    }
-
-    private func must(_ line: String) throws {
-        let ended = try run(line)
-        guard ended.status == 0 else {
-            throw MoultError(.system, what: "\(line) ended with \(ended.status)", why: ended.errors + ended.output)
-        }
-    }
+    private func run(_ line: String) throws -> Shell.Ended { try scratch.run(line) }
+    private func must(_ line: String) throws { try scratch.must(line) }
 
     private func publish(_ version: String, _ sequence: Int) throws {
         let maker = try ReleaseMaker(in: scratch.path("rel"))

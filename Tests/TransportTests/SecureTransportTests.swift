@@ -20,18 +20,10 @@ import Testing
     }
 
     private func run(_ line: String, _ environment: [String: String] = [:]) throws -> Shell.Ended {
-        let built = Files.directory(of: try BuiltMoult.path())
-        return try Shell.run(
-            ["bash", "-c", line], in: scratch.path,
-            environment: ["PATH": "\(built):/usr/bin:/bin"].merging(environment) { $1 })
+        try scratch.run(line, environment: environment)
     }
 
-    private func must(_ line: String) throws {
-        let ended = try run(line)
-        guard ended.status == 0 else {
-            throw MoultError(.system, what: "\(line) ended with \(ended.status)", why: ended.errors + ended.output)
-        }
-    }
+    private func must(_ line: String) throws { try scratch.must(line) }
 
     private func follow(_ url: String) throws {
         try must("moult init -q --product org.example.test --key a.pub --feed \(url)")

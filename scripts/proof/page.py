@@ -17,7 +17,7 @@ def collect(path, results, skipped):
         json.dump(known, out, indent=1)
 
 
-def write(path, results, flows, faults):
+def write(path, results, flows, faults, applies):
     """Puts the results into the table of the page; what was not run now keeps the results that the page has."""
     known = json.load(open(results))
     with open(path) as page:
@@ -28,7 +28,7 @@ def write(path, results, flows, faults):
              "|---|" + "---|" * (len(faults) + 1)]
     total = collections.Counter()
     for flow in flows:
-        cells = {fault: earlier.get(flow, {}).get(fault, "not run") for fault in faults}
+        cells = {fault: earlier.get(flow, {}).get(fault, "not run" if (flow, fault) in applies else "–") for fault in faults}
         lost = 0 if flow in known else int(earlier.get(flow, {}).get("lost", 0))
         for fault, counts in known.get(flow, {}).items():
             ended = [counts[name] for name in OUTCOMES[:-1] if name != "between" or counts.get(name)]

@@ -141,6 +141,9 @@ class Releases:
             "food": ("reference", edition(v), {}), "same": ("reference", reference("same", "any", 1200), {}),
         }, second=["--delta-from", self.manifest("patch-1.0.0")])
         os.remove(os.path.join(self.directory, "patch-2.0.0", "proof-2.0.0.tar.zst"))
+        # What publishers do with a release: with its bundle and a patch.
+        self.pair("published", lambda v: {"food": ("reference", edition(v), {})},
+                  second=["--delta-from", self.manifest("published-1.0.0")])
         self.pair("chain", lambda v: {"food": ("reference", reference("food", v, 64), {})})
         self.pack("chain-3.0.0", "3.0.0", 3, {"food": ("reference", reference("food", "3.0.0", 64), {})}, {},
                   requires={"from": ">=2"})

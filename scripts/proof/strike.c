@@ -202,8 +202,12 @@ static enum __ptrace_request judge(pid_t thread) {
     seen.all++;
     seen.data += tearable != 0;
     seen.room += roomy != 0;
-    if (wish.listing)
-        fprintf(wish.report, "%ld %s%s%s %s\n", seen.all, call->name, tearable ? " data" : "", roomy ? " room" : "", path);
+    if (wish.listing) {
+        seen.paths[0] = 0;
+        name_paths(thread, call, &registers, path);
+        fprintf(wish.report, "%ld %s%s%s %s\n", seen.all, call->name, tearable ? " data" : "", roomy ? " room" : "", seen.paths);
+        seen.paths[0] = 0;
+    }
     if (!wish.action) return PTRACE_CONT;
     int torn = !strcmp(wish.action, "torn"), full = !strcmp(wish.action, "ENOSPC");
     if ((torn && !tearable) || (full && !roomy)) return PTRACE_CONT;

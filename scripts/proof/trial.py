@@ -128,6 +128,10 @@ class Baseline:
             world.remove()
         return found
 
+    def points(self, fault, counts):
+        """The numbers of the calls to strike at: all of them."""
+        return range(1, counts[fault.counts] + 1)
+
     def possible(self, ending):
         """The ends that fit to how the command ended: all of them if it could not say."""
         return {name: end for name, end in self.ends.items() if ending not in NEW | OLD or (name == "new") == (ending in NEW)}

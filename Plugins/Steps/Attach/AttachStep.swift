@@ -36,7 +36,7 @@ public struct AttachStep: Step {
     private func examine(_ files: [(database: Database, path: String)], _ context: PrepareContext) throws {
         let changed = Set(context.plan.planned.filter(\.isCustom).compactMap(\.database))
         let exams = files.filter { changed.contains($0.database.name) }.map { file in
-            var exam = Validation(name: file.database.member, path: file.path, depth: .header, deadline: 60)
+            var exam = Validation(name: file.database.member, path: file.path, depth: .header, processor: 60)
             exam.wantsIdentity = true
             return exam
         }

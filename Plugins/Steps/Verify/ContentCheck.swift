@@ -11,12 +11,11 @@ struct ContentCheck {
     let release: Manifest
     /// The file of the same database that is in service now, to compare with.
     let old: String?
+    /// How long it may keep SQLite busy.
+    let time: CheckTime
 
     /// A staged file is not what the release promises.
     static let code = MoultError.Code(620)
-    /// A check that takes longer than this many seconds was made to.
-    static let deadline = 600
-
     /// Bundle members were digested while they were unpacked; a file in place is read only if the release asks for it.
     func proveDigest() throws {
         guard database.place == .inPlace, database.verify == .full else { return }
@@ -33,7 +32,8 @@ struct ContentCheck {
         let isRead = database.place == .generation || database.verify == .full
         var exam = Validation(
             name: database.member, path: path,
-            depth: !isRead ? .header : database.verify == .full ? .full : .quick, deadline: Self.deadline)
+            depth: !isRead ? .header : database.verify == .full ? .full : .quick,
+            processor: time.seconds(for: database.size))
         // What was unpacked is ours, and nothing is let write to it.
         exam.isWritable = database.place != .inPlace
         exam.wantsIdentity = database.identity != .init()

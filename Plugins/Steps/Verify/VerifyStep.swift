@@ -53,7 +53,8 @@ public struct VerifyStep: Step {
             let isNew = database.place != .inPlace || effects.contains { $0.database == database.name }
             guard try isNew && Files.factsThroughLinks(path) != nil else { return nil }
             return ContentCheck(
-                database: database, path: path, release: context.plan.release, old: try old(database, context.plan))
+                database: database, path: path, release: context.plan.release, old: try old(database, context.plan),
+                time: context.plan.policy.checkTime)
         }
         for proof in proofs { try proof.proveDigest() }
         let reports = try Validator.present().examine(proofs.map(\.exam), scratch: "\(context.staging)/exam") { exam in
@@ -71,7 +72,8 @@ public struct VerifyStep: Step {
                 try Files.facts(path) != nil
             else { return nil }
             return ContentCheck(
-                database: database, path: path, release: context.plan.release, old: try old(database, context.plan))
+                database: database, path: path, release: context.plan.release, old: try old(database, context.plan),
+                time: context.plan.policy.checkTime)
         }
         guard !proofs.isEmpty else { return }
         let reports = try Validator.present().examine(proofs.map(\.exam), scratch: "\(context.staging)/exam-again")

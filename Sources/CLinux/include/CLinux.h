@@ -146,6 +146,8 @@ enum {
     MOULT_PART_STARTED,  // no failure: the number of a supervised group
 };
 
+#define MOULT_MOST_FILES 3
+
 typedef struct {
     const char *program;  // with its directory; null for `executable`
     int executable;       // an open file, as descriptor
@@ -154,6 +156,8 @@ typedef struct {
     char *const *environment;
     const char *directory;  // null for this process's
     int input, output, errors;
+    int files[MOULT_MOST_FILES];  // open files that it gets as descriptors 3 and following
+    int file_count;
     int is_group;  // gets a process group of its own
     int dies_with_parent;  // is killed when the thread that starts it ends
     int lifeline;  // -1, or one of two sockets: a supervisor has it, which kills the group when the other one is closed

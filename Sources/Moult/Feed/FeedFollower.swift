@@ -62,9 +62,11 @@ struct FeedFollower {
 
     /// The request for one release of the feed.
     var update: UpdateRequest {
-        UpdateRequest(
+        var update = UpdateRequest(
             manifest: "", follow: request.follow, allowDowngrade: request.allowDowngrade, app: request.app,
             consent: request.consent)
+        update.checkTime = request.checkTime
+        return update
     }
 
     /// What of the feed a store shall have that is like this now.

@@ -219,6 +219,7 @@ package struct FeedRequest: Sendable {
     package var allowUnsigned: Bool
     package var app: Version?
     package var consent: Consent
+    package var checkTime = CheckTime()
 
     package init(
         place: Address? = nil, follow: Policy.Follow? = nil, allowDowngrade: Bool = false, allowUnsigned: Bool = false,

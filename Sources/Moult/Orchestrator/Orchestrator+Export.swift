@@ -2,6 +2,7 @@ internal import MoultBasics
 internal import MoultEngine
 internal import MoultFiles
 internal import MoultStore
+internal import MoultTrust
 package import StepKit
 
 extension Orchestrator {
@@ -24,37 +25,89 @@ extension Orchestrator {
         let incoming = try follower.incoming(release, of: current)
         let manifest = try Manifest(parsing: incoming.bytes, as: .sealed, source: incoming.name)
         try Files.ensureDirectory(directory)
-        var files: [String] = []
-        if let bundle = manifest.bundle {
-            let source =
+        let work = try WorkDirectory(in: directory, named: ".moult-export")
+        defer { work.remove() }
+        let content = try exported(release, incoming, current, follower)
+        let bundle = try manifest.bundle.map { bundle in
+            (
+                bundle,
                 try incoming.path.map { "\(Files.directory(of: $0))/\(bundle.file)" }
-                ?? follower.fetched(bundle, watcher)
-            try copy(source, to: "\(directory)/\(bundle.file)")
-            files.append(bundle.file)
+                    ?? follower.fetched(bundle, watcher)
+            )
         }
-        func put(_ name: String, _ bytes: [UInt8]) throws {
-            try Files.replace("\(directory)/\(name)", with: bytes)
-            files.append(name)
-        }
-        for (name, bytes) in try follower.signatures(of: release, current) { try put(name, bytes) }
-        try put(release.manifest.name, incoming.bytes)
-        // What was kept of the feed proves it; the feed itself comes last.
-        let signatures = try Files.list(layout.feed).filter { $0.hasPrefix(Feed.fileName) && $0.hasSuffix(".minisig") }
-        for (directory, names) in [
-            (layout.keys, try Files.list(layout.keys)), (layout.feed, signatures + [Feed.fileName]),
-        ] {
-            for name in names where !name.hasSuffix(".new") {
-                if let bytes = try Files.read("\(directory)/\(name)", limit: Feed.largest) { try put(name, bytes) }
-            }
-        }
-        return files
+        try work.deliver(try set(content, bundle, in: directory, work))
+        return (bundle.map { [$0.0.file] } ?? []) + content.release.map(\.name) + content.lists.map(\.name)
+            + content.signatures.map(\.name) + [Feed.fileName]
     }
 
-    private func copy(_ source: String, to target: String) throws {
-        let temporary = "\(target).new"
-        try Files.remove(temporary)
-        try Files.copy(source, to: temporary, mode: 0o644)
-        try Files.seal(temporary, mode: 0o644)
-        try Files.rename(temporary, to: target)
+    private typealias File = (name: String, bytes: [UInt8])
+    /// The small files of an offline set.
+    private struct ExportedFiles {
+        var release: [File]
+        var lists: [File]
+        var signatures: [File]
+        var feed: [UInt8]
+    }
+
+    /// The manifest, and what was kept of the feed, which proves it.
+    private func exported(
+        _ release: Feed.Release, _ incoming: Planner.Incoming, _ current: FeedReader.Current, _ follower: FeedFollower
+    ) throws -> ExportedFiles {
+        func files(_ directory: String, where isWanted: (String) -> Bool) throws -> [File] {
+            try Files.list(directory).filter(isWanted).compactMap { name in
+                try Files.read("\(directory)/\(name)", limit: Feed.largest).map { (name, $0) }
+            }
+        }
+        let feed = try files(layout.feed) { $0 == Feed.fileName }.first
+        return ExportedFiles(
+            release: try follower.signatures(of: release, current) + [(release.manifest.name, incoming.bytes)],
+            lists: try files(layout.keys) { !$0.hasSuffix(".new") },
+            signatures: try files(layout.feed) { $0.hasPrefix(Feed.fileName) && $0.hasSuffix(".minisig") },
+            feed: feed?.bytes ?? [])
+    }
+
+    /// The feed comes after all that it names. Its signatures are there before it under its digest, as beside a published
+    /// feed, so that a reader finds a whole feed at every moment.
+    private func set(
+        _ content: ExportedFiles, _ bundle: (Manifest.Bundle, source: String)?, in directory: String,
+        _ work: WorkDirectory
+    ) throws -> FileSet {
+        var first: [String] = []
+        var overwrites = false
+        func add(_ name: String, _ bytes: [UInt8]) throws {
+            let there = try Files.read("\(directory)/\(name)", limit: Feed.largest)
+            if there == bytes { return }
+            overwrites = overwrites || there != nil
+            try work.add(name, bytes)
+            first.append(name)
+        }
+        if let (bundle, source) = bundle {
+            let target = "\(directory)/\(bundle.file)"
+            let facts = try Files.facts(target)
+            if try facts?.size != bundle.size || SHA256.digest(ofFileAt: target).hex != bundle.sha256 {
+                overwrites = facts != nil
+                let copy = "\(try work.ready)/\(bundle.file)"
+                try Files.copy(source, to: copy, mode: 0o644)
+                try Files.seal(copy, mode: 0o644)
+                first.append(bundle.file)
+            }
+        }
+        for file in content.release { try add(file.name, file.bytes) }
+        let count = first.count
+        for file in content.lists { try add(file.name, file.bytes) }
+        let before = try Files.read("\(directory)/\(Feed.fileName)", limit: Feed.largest)
+        // A feed from before a key list is refused by readers of that list.
+        if first.count > count, before != nil { overwrites = true }
+        let digest = try SHA256.digest(of: content.feed).hex
+        let early = FeedNames.ofSignatures(Feed.fileName, digest: digest)
+        for file in content.signatures { try add(early + file.name.dropFirst(Feed.fileName.count), file.bytes) }
+        try work.add(Feed.fileName, content.feed)
+        for file in content.signatures { try work.add(file.name, file.bytes) }
+        var set = FileSet(overwrites ? .overwriting : before == nil ? .added : .replacing, head: Feed.fileName)
+        (set.first, set.last) = (first, content.signatures.map(\.name))
+        set.stale = FeedNames.staleSignatures(
+            among: try Files.list(directory), keeping: set.last,
+            digests: [digest] + (try before.map { [try SHA256.digest(of: $0).hex] } ?? []))
+        return set
     }
 }

@@ -162,9 +162,11 @@ extension Orchestrator {
 extension Plan {
     /// The request that the plan was made for.
     var updateRequest: UpdateRequest {
-        UpdateRequest(
+        var update = UpdateRequest(
             manifest: manifestPath ?? "", follow: request.follow, allowDowngrade: request.allowDowngrade,
             app: request.app,
             consent: Consent(takeOver: request.takeOver, acceptsUnpreserved: request.acceptUnpreserved))
+        update.checkTime.fixed = request.checkTimeout
+        return update
     }
 }

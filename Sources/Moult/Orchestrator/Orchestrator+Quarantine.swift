@@ -148,7 +148,9 @@ extension Orchestrator {
         {
             throw damaged(set, file, error.why ?? error.what)
         }
-        let exam = Validation(name: Files.name(of: file), path: whole, depth: .quick, deadline: 600)
+        let exam = Validation(
+            name: Files.name(of: file), path: whole, depth: .quick,
+            processor: CheckTime().seconds(for: try Files.facts(whole)?.size ?? 0))
         let report = try Validator.present().examine([exam], scratch: "\(scratch)/exam").first
         if let failure = report?.failure { throw failure }
         if let finding = report?.findings?.first {

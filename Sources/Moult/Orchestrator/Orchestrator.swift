@@ -2,6 +2,7 @@ internal import Glibc
 internal import MoultBasics
 package import MoultEngine
 internal import MoultFiles
+internal import MoultSQLite
 package import MoultStore
 package import StepKit
 
@@ -106,7 +107,8 @@ package struct Orchestrator: Sendable {
         return try avoidingUnfitPatches(store) { planner in
             do {
                 return try locked(wait) { store, settled in
-                    try execute(planner.locked(store).update(request), settled: settled, announce)
+                    try execute(
+                        waitingForApps(store) { try planner.locked(store).update(request) }, settled: settled, announce)
                 }
             } catch  where Files.isDenied(error) {
                 // A copied store that cannot be written to, such as one in an image: nothing has to be done to it.
@@ -125,9 +127,11 @@ package struct Orchestrator: Sendable {
         announce: (Plan) throws -> Void = { _ in }
     ) throws -> Result {
         try locked(wait) { store, settled in
-            try execute(
-                planner(store).locked(store).rollback(to: wanted, reason: reason, force: force, consent: consent),
-                settled: settled, announce)
+            let planner = try planner(store).locked(store)
+            return try execute(
+                waitingForApps(store) {
+                    try planner.rollback(to: wanted, reason: reason, force: force, consent: consent)
+                }, settled: settled, announce)
         }
     }
 
@@ -144,7 +148,7 @@ package struct Orchestrator: Sendable {
         return try locked(wait) { store, settled in
             try SavedPlan(plan: saved, layout: layout).proveFresh()
             let planner = planner.locked(store)
-            var made =
+            var made = try waitingForApps(store) {
                 switch saved.purpose {
                 case .update:
                     if let fetched {
@@ -160,6 +164,7 @@ package struct Orchestrator: Sendable {
                     try planner.reset(
                         saved.reset?.database ?? "", why: saved.reset?.why ?? "", setsUserDataAside: true)
                 }
+            }
             try SavedPlan(plan: saved, layout: layout).proveSame(made.plan)
             made.plan.id = saved.id
             made.plan.hold = saved.hold
@@ -218,6 +223,19 @@ package struct Orchestrator: Sendable {
     }
 
     // MARK: parts
+
+    /// Plans again while a program has a database locked against readers, as long as the settings say.
+    private func waitingForApps(
+        _ store: StoreSnapshot, _ plan: () throws -> Planner.PreparedPlan
+    ) throws -> Planner.PreparedPlan {
+        let end = ContinuousClock.now + .seconds(try store.settings.waitForApps)
+        while true {
+            do { return try plan() } catch let error as MoultError {
+                guard error.code == .databaseBusy, ContinuousClock.now < end else { throw error }
+                try watcher.stopIfAsked()
+            }
+        }
+    }
 
     /// Takes the store's lock and settles what is unfinished; `body` gets the store as it is then.
     func locked(_ wait: Int, _ body: (StoreSnapshot, [CrashRecovery.Result]) throws -> Result) throws -> Result {

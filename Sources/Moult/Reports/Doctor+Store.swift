@@ -75,7 +75,8 @@ extension Doctor {
                 Finding(
                     kind: "plainSecret", path: layout.settings,
                     what: "the secret part of \(address) is sent over plain http",
-                    why: "whoever is on the way can read it", mend: "change the URL to https", isAdvice: true))
+                    why: "anyone between this machine and the server can read it", mend: "change the URL to https",
+                    isAdvice: true))
         }
         return findings
     }

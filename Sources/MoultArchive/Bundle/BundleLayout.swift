@@ -63,6 +63,13 @@ package struct BundleLayout: Hashable, Sendable {
     }
 
     static let mostFrames = 4096
+
+    /// Whether members of these sizes come to as many frames as a bundle may have at most.
+    package static func isPossible(sizes: [Int], frameSize: Int) -> Bool {
+        guard frameSize > 0, sizes.count <= mostFrames else { return false }
+        return sizes.reduce(0) { $0 + $1 / frameSize } <= 2 * mostFrames
+    }
+
     private static let mebibyte = 1 << 20
 
     /// How much content a frame has for members of these sizes, in whole mebibytes.

@@ -1,9 +1,7 @@
-package import MoultFiles
-
 /// Unpacks a bundle of ours on several threads: exactly the layout's members, and nothing besides.
 package struct BundleReader {
     private let layout: BundleLayout
-    private let frames: FrameReader
+    private let frames: any FrameSource
     private let path: String
 
     /// A piece of a member's content, handed out on the thread that decoded it.
@@ -16,16 +14,16 @@ package struct BundleReader {
         package let bytes: UnsafeRawBufferPointer
     }
 
-    /// Takes a file whose layout and frames are declared.
-    package init(_ file: consuming Descriptor, layout: BundleLayout, frames: [Frame]) throws {
-        path = file.path
-        try reading(file.path) {
+    /// Takes the declared frames of a file, which must be those of the layout, and what decodes them.
+    package init(
+        _ path: String, layout: BundleLayout, frames: [Frame], from source: () throws -> any FrameSource
+    ) throws {
+        try reading(path) {
             guard frames.map(\.contentSize) == layout.contentSizes else {
                 throw ArchiveRefusal(.archiveFrames, "its frames do not fit the declared members")
             }
         }
-        self.layout = layout
-        self.frames = try FrameReader(file, frames: frames)
+        (self.path, self.layout, self.frames) = (path, layout, try source())
     }
 
     /// Decodes everything once; pieces come in any order and on several threads at a time.
@@ -34,7 +32,7 @@ package struct BundleReader {
         onPiece: @Sendable (Piece) throws -> Void
     ) throws {
         let (layout, path) = (layout, path)
-        try frames.read(threads: threads) { index, _, bytes in
+        try frames.read(threads: threads) { index, bytes in
             switch layout.parts[index] {
             case .tar(let expected):
                 try reading(path) {

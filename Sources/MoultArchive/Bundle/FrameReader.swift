@@ -2,12 +2,11 @@ internal import CZstd
 internal import MoultBasics
 package import MoultFiles
 
-/// Decodes the frames of a bundle on several threads at once.
-package final class FrameReader: Sendable {
+/// Decodes the frames of a bundle.
+package final class FrameReader: FrameSource {
     private let file: Descriptor
     private let frames: [Frame]
-    private let packedOffsets: [Int]
-    private let contentOffsets: [Int]
+    private let offsets: [Int]
 
     /// Takes a file whose frames are declared; refuses it unless they and their seek table are the whole file.
     package init(_ file: consuming Descriptor, frames: [Frame]) throws {
@@ -16,50 +15,52 @@ package final class FrameReader: Sendable {
             guard found == frames else {
                 throw ArchiveRefusal(
                     .archiveFrames, found == nil ? "it has no seek table" : "its frames are not the declared ones",
-                    now: "Take the manifest and the archive from the same release.")
+                    now: .sameRelease)
             }
             let largest = frames.reduce(0) { max($0, $1.packedSize + $1.contentSize) }
             guard largest <= decoderMemoryLimit else {
-                throw ArchiveRefusal.memory("its largest frame", now: "Pack it again with smaller frames.")
+                throw ArchiveRefusal.memory("its largest frame", now: .smallerFrames)
             }
         }
         self.file = file
         self.frames = frames
-        packedOffsets = Self.offsets(frames.map(\.packedSize))
-        contentOffsets = Self.offsets(frames.map(\.contentSize))
+        offsets = frames.offsets
     }
 
-    private static func offsets(_ sizes: [Int]) -> [Int] {
-        var sum = 0
-        return sizes.map { size in
-            defer { sum += size }
-            return sum
-        }
+    package var contentSizes: [Int] { frames.map(\.contentSize) }
+
+    /// Their buffers need 32 MiB together at most.
+    package var mostThreads: Int { Self.mostThreads(for: frames) }
+
+    package static func mostThreads(for frames: [Frame]) -> Int {
+        decoderMemoryLimit / 2 / (frames.mostPacked + frames.mostContent)
     }
 
-    /// Decodes all frames, begun in order, and hands each to `onFrame` on the thread that decoded it:
-    /// its index, where its content lies in the whole, and the content, which is valid during the call only.
-    ///
-    /// Takes fewer threads where their buffers would need more than 32 MiB together. The first error wins.
-    package func read(
-        threads: Int, onFrame: @Sendable (_ index: Int, _ offset: Int, UnsafeRawBufferPointer) throws -> Void
-    ) throws {
-        let packed = frames.reduce(1) { max($0, $1.packedSize) }
-        let content = frames.reduce(1) { max($0, $1.contentSize) }
-        let threads = min(threads, decoderMemoryLimit / 2 / (packed + content))
+    package func decoder(into memory: UnsafeMutableRawBufferPointer?) throws -> (Int) throws -> UnsafeRawBufferPointer {
         try reading(file.path) {
-            try withoutActuallyEscaping(onFrame) { onFrame in
-                try Workers.run(jobs: frames.count, threads: threads) {
-                    let decoder = try FrameDecoder(packedSize: packed, contentSize: content)
-                    return { index in
-                        let bytes = try decoder.decode(
-                            self.frames[index], from: self.file, at: self.packedOffsets[index])
-                        try onFrame(index, self.contentOffsets[index], bytes)
-                    }
+            let decoder = try FrameDecoder(for: frames, into: memory)
+            return { index in
+                try reading(self.file.path) {
+                    try decoder.decode(self.frames[index], from: self.file, at: self.offsets[index])
                 }
             }
         }
     }
+}
+
+extension [Frame] {
+    /// Where each of them lies in the file.
+    var offsets: [Int] {
+        var sum = 0
+        return map { frame in
+            defer { sum += frame.packedSize }
+            return sum
+        }
+    }
+
+    /// The size of the largest, packed, and of the largest content.
+    var mostPacked: Int { reduce(1) { Swift.max($0, $1.packedSize) } }
+    var mostContent: Int { reduce(1) { Swift.max($0, $1.contentSize) } }
 }
 
 /// One thread's decoder with its two buffers.
@@ -67,20 +68,27 @@ final class FrameDecoder {
     private let context: OpaquePointer
     private let packed: UnsafeMutableRawBufferPointer
     let content: UnsafeMutableRawBufferPointer
+    private let ownsContent: Bool
 
-    init(packedSize: Int, contentSize: Int) throws {
+    /// The content goes into `memory`, if there is any, which must outlive this decoder.
+    init(packedSize: Int, contentSize: Int, into memory: UnsafeMutableRawBufferPointer? = nil) throws {
         guard let context = ZSTD_createDCtx() else {
             throw ArchiveRefusal(.archiveLibrary, "zstd cannot start", now: nil)
         }
         self.context = context
         packed = .allocate(byteCount: packedSize, alignment: 4096)
-        content = .allocate(byteCount: contentSize, alignment: 4096)
+        content = memory ?? .allocate(byteCount: contentSize, alignment: 4096)
+        ownsContent = memory == nil
+    }
+
+    convenience init(for frames: [Frame], into memory: UnsafeMutableRawBufferPointer?) throws {
+        try self.init(packedSize: frames.mostPacked, contentSize: frames.mostContent, into: memory)
     }
 
     deinit {
         ZSTD_freeDCtx(context)
         packed.deallocate()
-        content.deallocate()
+        if ownsContent { content.deallocate() }
     }
 
     func decode(_ frame: Frame, from file: borrowing Descriptor, at offset: Int) throws -> UnsafeRawBufferPointer {

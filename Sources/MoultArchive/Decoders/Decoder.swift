@@ -14,7 +14,7 @@ let decoderMemoryLimit = 64 << 20
 
 extension ArchiveRefusal {
     /// The decoder would need more memory than `decoderMemoryLimit`.
-    static func memory(_ what: String, now: String) -> ArchiveRefusal {
+    static func memory(_ what: String, now: Advice) -> ArchiveRefusal {
         ArchiveRefusal(.archiveMemory, "\(what) needs more than the 64 MiB of memory that unpacking may use", now: now)
     }
 

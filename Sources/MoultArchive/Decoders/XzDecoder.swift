@@ -33,7 +33,7 @@ final class XzDecoder: Decoder {
         case LZMA_BUF_ERROR where action == LZMA_FINISH: throw ArchiveRefusal.cut
         case LZMA_BUF_ERROR: break
         case LZMA_MEMLIMIT_ERROR:
-            throw ArchiveRefusal.memory("its xz dictionary", now: "Pack it again with xz -8 or lower.")
+            throw ArchiveRefusal.memory("its xz dictionary", now: .smallerDictionary)
         case LZMA_FORMAT_ERROR:
             throw ArchiveRefusal(.archiveGarbage, "there are other bytes behind the end of its xz stream")
         case LZMA_OPTIONS_ERROR:

@@ -41,15 +41,15 @@ final class ZstdDecoder: Decoder {
         return ArchiveRefusal(
             .archiveGarbage,
             "it is padded with NUL bytes behind its zstd stream, as bsdtar does when it writes to a pipe",
-            now: "Pack it again with “bsdtar -f FILE”, or let zstd compress what tar writes.")
+            now: .withoutPadding)
     }
 
     private static func refusal(_ result: Int) -> ArchiveRefusal {
         switch ZSTD_getErrorCode(result) {
         case ZSTD_error_frameParameter_windowTooLarge:
-            .memory("its zstd window", now: "Pack it again with zstd up to level 19 and without --long or --ultra.")
+            .memory("its zstd window", now: .smallerWindow)
         case ZSTD_error_dictionary_wrong:
-            ArchiveRefusal(.archiveDamaged, "it was compressed with a zstd dictionary", now: "Pack it again without.")
+            ArchiveRefusal(.archiveDamaged, "it was compressed with a zstd dictionary", now: .withoutDictionary)
         default:
             ArchiveRefusal(.archiveDamaged, "zstd says: \(String(cString: ZSTD_getErrorName(result)))")
         }

@@ -42,7 +42,7 @@ package struct PatchLayout: Hashable, Sendable {
         }
     }
 
-    var contentSizes: [Int] { pieces.map(\.count) }
+    package var contentSizes: [Int] { pieces.map(\.count) }
 
     /// Calls `body` with all of the old file, which is empty for a patch without one.
     static func withWhole<Result>(

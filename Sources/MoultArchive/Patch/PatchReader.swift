@@ -2,13 +2,13 @@ internal import CZstd
 internal import MoultBasics
 package import MoultFiles
 
-/// Applies a patch on several threads: makes the new file's content of the patch and the old file.
+/// Applies a patch: makes the new file's content of the patch and the old file. Its frames are the pieces of `PatchLayout`.
 ///
 /// What comes out is proven by whoever takes it: a wrong old file gives an error, or wrong bytes.
-package final class PatchReader: Sendable {
+package final class PatchReader: FrameSource {
     private let file: Descriptor
     private let base: Descriptor?
-    private let layout: PatchLayout
+    package let layout: PatchLayout
     private let frames: [Frame]
     private let offsets: [Int]
 
@@ -21,45 +21,37 @@ package final class PatchReader: Sendable {
                 throw ArchiveRefusal(
                     .archiveFrames,
                     found == nil ? "it is no patch, or it is cut off" : "it is for files of other sizes",
-                    now: "Get manifest and patch of the same release.")
+                    now: .samePatch)
             }
             // More than zstd makes of what it cannot compress.
             guard found.allSatisfy({ $0.packedSize <= ZSTD_compressBound($0.contentSize) }) else {
-                throw ArchiveRefusal(.archiveFrames, "one of its frames is too large", now: "Get the patch again.")
+                throw ArchiveRefusal(.archiveFrames, "one of its frames is too large", now: .patchAgain)
             }
             return found
         }
-        var sum = 0
-        offsets = frames.map { frame in
-            defer { sum += frame.packedSize }
-            return sum
-        }
+        offsets = frames.offsets
         self.layout = layout
         self.base = base
         self.file = file
     }
 
-    /// Hands out the pieces of the new file, begun in order, each on the thread that decoded it: its index, where it
-    /// lies, and its content, which is valid during the call only.
-    ///
-    /// Takes fewer threads where their buffers would need more than 64 MiB together.
-    package func read(
-        threads: Int, onPiece: @Sendable (_ index: Int, _ offset: Int, UnsafeRawBufferPointer) throws -> Void
-    ) throws {
-        let packed = frames.reduce(1) { max($0, $1.packedSize) }
-        let content = frames.reduce(1) { max($0, $1.contentSize) }
-        let (layout, frames, offsets) = (layout, frames, offsets)
-        // The columns of differences, and what LZMA needs for as many.
-        let threads = max(1, min(threads, decoderMemoryLimit / (packed + content + 2 * DifferenceFrame.mostColumns)))
+    package var contentSizes: [Int] { layout.contentSizes }
+
+    /// Their buffers need 64 MiB together at most, with the columns of differences, and what LZMA needs for as many.
+    package var mostThreads: Int { Self.mostThreads(for: layout) }
+
+    package static func mostThreads(for layout: PatchLayout) -> Int {
+        let most = layout.contentSizes.max() ?? 1
+        return max(1, decoderMemoryLimit / (ZSTD_compressBound(most) + most + 2 * DifferenceFrame.mostColumns))
+    }
+
+    package func decoder(into memory: UnsafeMutableRawBufferPointer?) throws -> (Int) throws -> UnsafeRawBufferPointer {
         try reading(file.path) {
-            try withoutActuallyEscaping(onPiece) { onPiece in
-                try Workers.run(jobs: frames.count, threads: threads) {
-                    let decoder = try FrameDecoder(packedSize: packed, contentSize: content)
-                    return { index in
-                        let piece = layout.pieces[index]
-                        let frame = try decoder.load(frames[index], from: self.file, at: offsets[index])
-                        try onPiece(index, piece.offset, self.decode(frame, piece, offsets[index], by: decoder))
-                    }
+            let decoder = try FrameDecoder(for: frames, into: memory)
+            return { index in
+                try reading(self.file.path) {
+                    let packed = try decoder.load(self.frames[index], from: self.file, at: self.offsets[index])
+                    return try self.decode(packed, self.layout.pieces[index], self.offsets[index], by: decoder)
                 }
             }
         }

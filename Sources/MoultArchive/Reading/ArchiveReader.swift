@@ -27,40 +27,29 @@ package struct ArchiveReader: ~Copyable {
 
     /// Reads the whole archive once; `members` has the size of each declared member.
     ///
-    /// `onRawBytes` gets every byte of the archive file itself, once and in order, for a digest of the whole.
     /// Members come in the archive's order, one after the other.
-    package consuming func read(
-        members: [String: Int], onRawBytes: (UnsafeRawBufferPointer) throws -> Void,
-        onMember: (String, Part) throws -> Void
-    ) throws {
+    package consuming func read(members: [String: Int], onMember: (String, Part) throws -> Void) throws {
         let (path, kind, file) = (path, kind, file)
         try reading(path) {
-            try withoutActuallyEscaping(onRawBytes) { onRawBytes in
-                do {
-                    var set = try MemberSet(members)
-                    guard try kind.isBeginning(of: file) else { throw NotThisFormat() }
-                    switch kind {
-                    case .tar(let compression):
-                        try Self.readTar(file, compression, &set, onRawBytes, onMember)
-                    case .zip:
-                        try Self.readZip(file, &set, onRawBytes, onMember)
-                    }
-                    try set.checkComplete()
-                } catch is NotThisFormat { throw try Self.notThisKind(file, kind) }
-            }
+            do {
+                var set = try MemberSet(members)
+                guard try kind.isBeginning(of: file) else { throw NotThisFormat() }
+                switch kind {
+                case .tar(let compression): try Self.readTar(file, compression, &set, onMember)
+                case .zip:
+                    let layout = try ZipLayout(of: file, mostEntries: set.mostEntries)
+                    try Self.readEntries(ZipContent(file, layout), &set, onMember)
+                }
+                try set.checkComplete()
+            } catch is NotThisFormat { throw try Self.notThisKind(file, kind) }
         }
     }
 
     private static func readTar(
         _ file: RawFile, _ compression: ArchiveKind.Compression, _ set: inout MemberSet,
-        _ onRawBytes: @escaping (UnsafeRawBufferPointer) throws -> Void, _ onMember: (String, Part) throws -> Void
+        _ onMember: (String, Part) throws -> Void
     ) throws {
-        let raw = {
-            let bytes = try file.next()
-            try onRawBytes(bytes)
-            return bytes
-        }
-        let stream = PlainStream(raw, decoder: try compression.decoder())
+        let stream = PlainStream({ try file.next() }, decoder: try compression.decoder())
         let archive = try LibArchive(feed: ArchiveInput(next: stream.next))
         try readEntries(archive, &set, onMember)
         try finishTar(stream, used: archive.bytesUsed)
@@ -79,28 +68,19 @@ package struct ArchiveReader: ~Copyable {
         guard stream.zerosAtEnd >= 1024, stream.count % 512 == 0 else { throw ArchiveRefusal.cut }
     }
 
-    private static func readZip(
-        _ file: RawFile, _ set: inout MemberSet,
-        _ onRawBytes: (UnsafeRawBufferPointer) throws -> Void, _ onMember: (String, Part) throws -> Void
-    ) throws {
-        while case let bytes = try file.next(), !bytes.isEmpty { try onRawBytes(bytes) }
-        let layout = try ZipLayout(of: file, mostEntries: set.mostEntries)
-        try readEntries(ZipContent(file, layout), &set, onMember)
-    }
-
     private static func readEntries(
         _ archive: any EntrySource, _ set: inout MemberSet, _ onMember: (String, Part) throws -> Void
     ) throws {
         while let entry = try archive.nextEntry() {
             guard let entryName = entry.name else {
-                throw ArchiveRefusal(.archiveName, "it contains a name that is not ASCII text", now: "Rename the file.")
+                throw ArchiveRefusal(.archiveName, "it contains a name that is not ASCII text", now: .rename)
             }
             switch entry.kind {
             case .directory: try set.takeDirectory(entryName)
             case .other(let what):
                 throw ArchiveRefusal(
                     .archiveEntryKind, "its entry “\(printable(entryName))” is \(what), not a plain file",
-                    now: "Pack it again with plain files only.")
+                    now: .plainFiles)
             case .file:
                 let (name, size) = try set.take(entryName)
                 if let claimed = entry.size, claimed != size {
@@ -130,14 +110,14 @@ package struct ArchiveReader: ~Copyable {
 
     /// Says what the file looks like instead of what its name says.
     private static func notThisKind(_ file: RawFile, _ kind: ArchiveKind) throws -> ArchiveRefusal {
-        if file.size == 0 { return ArchiveRefusal(.archiveCut, "it is empty", now: "Copy or download it again.") }
+        if file.size == 0 { return ArchiveRefusal(.archiveCut, "it is empty", now: .copyAgain) }
         let start = try file.bytes(at: 0, count: min(512, file.size))
         let appearance = ArchiveKind.appearance(of: start)
         return ArchiveRefusal(
             .archiveKind,
             "it is not the \(kind) that its name says"
                 + (appearance.map { "; it looks like \($0)" } ?? ""),
-            now: "Give it the name of what it is, or pack it again.")
+            now: .nameOfKind)
     }
 }
 

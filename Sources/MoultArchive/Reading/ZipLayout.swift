@@ -114,12 +114,12 @@ struct ZipLayout {
         let shown = printable(String(decoding: entry.name, as: UTF8.self))
         guard entry.flags & encryptionFlags == 0 else {
             throw ArchiveRefusal(
-                .archiveEntryKind, "its entry “\(shown)” is encrypted", now: "Pack it again without a password.")
+                .archiveEntryKind, "its entry “\(shown)” is encrypted", now: .withoutPassword)
         }
         guard entry.method == 0 || entry.method == 8 else {
             throw ArchiveRefusal(
                 .archiveKind, "its entry “\(shown)” is compressed by method \(entry.method) instead of deflate",
-                now: "Pack it again with zip's usual compression.")
+                now: .deflate)
         }
         let kind = kind(of: entry, isNamedAsDirectory: entry.name.last == UInt8(ascii: "/"))
         if case .directory = kind, entry.sizes.plain != 0 {

@@ -18,15 +18,16 @@ package struct ArchiveWriter {
             switch kind {
             case .tar(.zstd):
                 throw ArchiveRefusal(
-                    .archivePacking, "a \(kind) is not written this way", now: "Choose tar.gz, tar.xz or zip.")
+                    .archivePacking, "a \(kind) is not written this way", now: .otherKind)
             case .tar(.none): levels = level...level
             case .tar(let compression): levels = compression.levels
             case .zip: levels = 1...9
             }
             guard levels.contains(level) else {
                 throw ArchiveRefusal(
-                    .archivePacking, "level \(level) is not one of a \(kind)",
-                    now: "Choose one from \(levels.lowerBound) to \(levels.upperBound).")
+                    .archivePacking,
+                    "level \(level) is not one of a \(kind), which has \(levels.lowerBound) to \(levels.upperBound)",
+                    now: .otherLevel)
             }
         }
         self.kind = kind

@@ -1,6 +1,7 @@
 package import MoultBasics
 
-/// Reads a command line: options anywhere, `--name value`, `--name=value`, `-n value`, and `--` ends them.
+/// Reads a command line: options anywhere, `--name value`, `--name=value`, `-n value`, `-nvalue`, `-qv` for `-q -v`, and `--`
+/// ends them.
 package struct LineParser {
     private let commands: [Command]
     private var line = ParsedLine()
@@ -47,6 +48,8 @@ package struct LineParser {
             plainWords.append(word)
             return
         }
+        // Many programs have such a verb.
+        if word == Option.version.name { return line.options[word] = [] }
         guard let command = commands.first(where: { $0.name == word }) else {
             throw errors.unknownVerb(word, among: commands.map(\.name))
         }
@@ -58,12 +61,32 @@ package struct LineParser {
     }
 
     private mutating func readOption(_ word: String) throws(MoultError) {
+        guard word.hasPrefix("--") else { return try readLetters(word) }
         let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-        let spelling = word.hasPrefix("--") ? String(parts[0]) : word
-        guard let option = options.first(where: { $0.spellings.contains(spelling) }) else {
-            throw errors.unknownOption(spelling, among: options)
+        guard let option = options.first(where: { "--\($0.name)" == parts[0] }) else {
+            throw errors.unknownOption(String(parts[0]), among: options)
         }
-        let inline = word.hasPrefix("--") && parts.count == 2 ? String(parts[1]) : nil
+        try read(option, parts.count == 2 ? String(parts[1]) : nil)
+    }
+
+    /// One flag after the other, the last one perhaps with a value.
+    private mutating func readLetters(_ word: String) throws(MoultError) {
+        var letters = word.dropFirst()
+        // `-store` is not meant to name a store that is called tore.
+        if letters.count > 1, options.contains(where: { $0.name == letters }) {
+            throw errors.unknownOption(word, among: options)
+        }
+        while let letter = letters.popFirst() {
+            guard let option = options.first(where: { $0.letter == letter }) else {
+                throw errors.unknownOption(word.count == 2 ? word : "-\(letter) in \(word)", among: options)
+            }
+            let isLast = letters.isEmpty || option.value != nil
+            try read(option, isLast && !letters.isEmpty ? String(letters) : nil)
+            if isLast { return }
+        }
+    }
+
+    private mutating func read(_ option: Option, _ inline: String?) throws(MoultError) {
         guard let value = option.value else {
             if inline != nil { throw errors.needlessValue(option) }
             line.options[option.name] = []

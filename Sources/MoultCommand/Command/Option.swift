@@ -36,7 +36,7 @@ extension Option {
     package static let verbose = Option(
         "verbose", letter: "v", "Say more: details of results, and the causes of errors")
     package static let store = Option(
-        "store", value: .directory(),
+        "store", letter: "s", value: .directory(),
         "The store; else MOULT_STORE, else the current directory or ./store if moult.json is there")
 
     /// What may stand before the verb, whichever it will be.

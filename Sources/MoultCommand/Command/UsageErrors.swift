@@ -34,22 +34,9 @@ package struct UsageErrors {
     }
 
     func unknownOption(_ word: String, among options: [Option]) -> MoultError {
-        if let separate = Self.unbundled(word, among: options) {
-            return error("short options are written one by one", why: "\"\(separate)\" instead of \"\(word)\"")
-        }
         // One letter is near to any other: only a long name can be misspelt.
-        let candidates = word.hasPrefix("--") ? options.map { "--\($0.name)" } : []
+        let candidates = word.count > 2 ? options.map { "--\($0.name)" } : []
         return error("\(name) has no option \"\(word)\"", why: suggestion(word, among: candidates))
-    }
-
-    /// `-q -v` for `-qv`, if these are all flags.
-    private static func unbundled(_ word: String, among options: [Option]) -> String? {
-        guard word.hasPrefix("-"), !word.hasPrefix("--"), word.count > 2 else { return nil }
-        let letters = Array(word.dropFirst())
-        guard letters.allSatisfy({ letter in options.contains { $0.letter == letter && $0.value == nil } }) else {
-            return nil
-        }
-        return letters.map { "-\($0)" }.joined(separator: " ")
     }
 
     func missingValue(_ option: Option) -> MoultError {

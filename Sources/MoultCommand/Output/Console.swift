@@ -36,10 +36,13 @@ package final class Console: Sendable {
     var errNow: Terminal { Terminal(descriptor: errDescriptor, environment: environment) }
 
     /// Adds to what goes to stdout; it goes out by `flush`, or when there is much of it.
-    package func write(_ text: String) {
+    package func write(_ text: String) { write(Array(text.utf8)) }
+
+    /// The same with bytes that need not be text.
+    package func write(_ bytes: [UInt8]) {
         state.withLock { state in
             guard !state.isClosed else { return }
-            state.pending += text.utf8
+            state.pending += bytes
             if state.pending.count >= 1 << 16 { flush(&state) }
         }
     }

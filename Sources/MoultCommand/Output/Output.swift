@@ -22,8 +22,8 @@ package struct Output: Sendable {
     }
 
     /// The result, written when the verb ends.
-    package func print(_ report: some Report) {
-        guard !isQuiet else { return }
+    package func print(_ report: some Report, evenIfQuiet: Bool = false) {
+        guard !isQuiet || evenIfQuiet else { return }
         switch format {
         case .text:
             var page = Page(for: console.out)
@@ -33,6 +33,14 @@ package struct Output: Sendable {
             // One object on a line, unless a person looks at it.
             let json = Self.numbered(report.json)
             console.write(console.out.isTerminal ? json.pretty : json.line + "\n")
+        }
+    }
+
+    /// A part of a result for other programs, byte for byte; a terminal gets only what it cannot take for commands.
+    package func data(_ bytes: [UInt8]) {
+        guard console.out.isTerminal else { return console.write(bytes) }
+        for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") {
+            console.write(StyledText(String(line)).rendered(for: console.out) + "\n")
         }
     }
 

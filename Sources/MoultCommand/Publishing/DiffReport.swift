@@ -75,7 +75,7 @@ struct DiffReport: Report {
 }
 
 extension SchemaChange.Change {
-    fileprivate var sign: StyledText {
+    var sign: StyledText {
         switch self {
         case .added: StyledText("+", .added)
         case .removed: StyledText("-", .removed)

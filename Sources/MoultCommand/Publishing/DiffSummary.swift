@@ -8,6 +8,11 @@ struct DiffSummary {
     func write(to page: inout Page) {
         page.line()
         page.line("what the databases hold:")
+        writeLines(to: &page)
+    }
+
+    /// Without a heading.
+    func writeLines(to page: inout Page) {
         for entry in diff.databases {
             let (name, words) = entry.summary
             page.wrapped("\(name, .heading): \(words)", indent: 2)

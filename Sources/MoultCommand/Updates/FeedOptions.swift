@@ -14,11 +14,13 @@ enum FeedOptions {
 extension Call {
     /// What is asked of a feed by these options.
     func feedRequest() throws -> FeedRequest {
-        FeedRequest(
+        var request = FeedRequest(
             place: value(FeedOptions.feed).map(Address.init),
             follow: value(UpdateOptions.follow).flatMap { Policy.Follow(rawValue: $0) },
             allowDowngrade: has(UpdateOptions.allowDowngrade), allowUnsigned: has(FeedOptions.allowUnsigned),
             app: try version(UpdateOptions.app), consent: consent)
+        request.checkTime.fixed = number(UpdateOptions.checkTimeout)
+        return request
     }
 
     /// The options of a feed as they were given, without secrets.

@@ -29,16 +29,22 @@ enum UpdateOptions {
         "accept-unpreserved",
         "Leave rows behind in quarantine that the installed release preserves and this one does not")
 
+    static let checkTimeout = Option(
+        "check-timeout", value: .number("SECONDS", in: 1...604_800),
+        "Seconds of the processor that the check of a database may take; else 60 for each GB, and 30 at least")
+
     static let consumers = [forceAfter, waitForReaders]
-    static let all = [app, follow, allowDowngrade, takeOver, acceptUnpreserved]
+    static let all = [app, follow, allowDowngrade, takeOver, acceptUnpreserved, checkTimeout]
 }
 
 extension Call {
     /// What is asked for by a manifest and these options.
     func request(_ manifest: String) throws -> UpdateRequest {
-        UpdateRequest(
+        var request = UpdateRequest(
             manifest: manifest, follow: value(UpdateOptions.follow).flatMap { Policy.Follow(rawValue: $0) },
             allowDowngrade: has(UpdateOptions.allowDowngrade), app: try version(UpdateOptions.app), consent: consent)
+        request.checkTime.fixed = number(UpdateOptions.checkTimeout)
+        return request
     }
 
     /// What the operator accepts for the app's data.

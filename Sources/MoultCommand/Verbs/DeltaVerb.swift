@@ -49,7 +49,9 @@ enum DeltaVerb {
                 try Interruption.check()
                 bar.show(Progress("patch", done: done, of: total))
             }.make(from: base, to: result, as: temporary)
+            try Files.syncFile(temporary)
             try Files.rename(temporary, to: path)
+            try Files.syncDirectory(Files.directory(of: path))
         } catch {
             // The first error is the one to tell.
             try? Files.remove(temporary)

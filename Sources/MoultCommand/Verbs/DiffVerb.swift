@@ -18,7 +18,8 @@ enum DiffVerb {
         "diff", .publishers, "show what differs between two databases or releases",
         discussion: [
             """
-            Neither is changed, and both may be in use. Schemas are compared by their structure and not by how they were written. Rows are the same row if they \
+            Neither is changed, and both may be in use. Both are checked first, as SQLite's quick_check does: damaged \
+            databases are not compared. Whether indexes hold the rows of their tables, "moult inspect" says. Schemas are compared by their structure and not by how they were written. Rows are the same row if they \
             have the same primary key. Without one they are compared by rowid, and a row that only moved to another \
             rowid is unchanged; without a rowid they are compared by what they hold, so that a changed row is one \
             removed and one added. Values are equal if they are stored the same.
@@ -34,7 +35,10 @@ enum DiffVerb {
             .init("See what a release would bring to the store:", "moult diff r/food-2.1.0.json"),
             .init("Show rows, and make a page to look at:", "moult diff --rows 5 --html d.html a.db b.db"),
         ],
-        exits: [.init(.done, "there is no difference"), .init(.changes, "there are differences")],
+        exits: [
+            .init(.done, "there is no difference"), .init(.changes, "there are differences"),
+            .init(.failure(.failed), "a database is damaged"),
+        ],
         run: run)
 
     /// The page, in the scratch directory of the process that compares.

@@ -13,9 +13,10 @@ enum InspectVerb {
         "inspect", .publishers, "show what is in a database, a release, a bundle or a store",
         discussion: [
             """
-            For each database: size, digest, what SQLite says of it, its tables with their rows, and what is not as \
-            the manifest says. Nothing is changed, and the databases may be in use. With --verbose also the whole \
-            schema in the form whose digest manifests have.
+            For each database: size, digest, what SQLite says of it, its tables with their rows, what is damaged, and \
+            what is not as the manifest says. Every page and every index is checked, as SQLite's integrity_check does. \
+            Nothing is changed, and the databases may be in use. With --verbose also the whole schema in the form \
+            whose digest manifests have.
             """
         ],
         arguments: [subject], options: [database],
@@ -24,8 +25,8 @@ enum InspectVerb {
             .init("Look into a release and its bundle:", "moult inspect releases/food-2.1.0.json"),
         ],
         exits: [
-            .init(.done, "everything is as the manifest says, if there is one"),
-            .init(.failure(.failed), "something is not"),
+            .init(.done, "every database is sound, and as the manifest says, if there is one"),
+            .init(.failure(.failed), "a database is damaged, or is not as the manifest says"),
         ],
         run: run)
 

@@ -33,34 +33,25 @@ enum KeygenVerb {
     static func run(_ call: Call) throws -> ExitCode {
         let stem = call.value(name) ?? "moult"
         let (secret, open) = ("\(stem).key", "\(stem).pub")
+        try OutputFile.requireDirectory(of: secret)
+        // Removes what a killed command has left.
+        let work = try WorkDirectory(in: Files.directory(of: secret), named: ".\(Files.name(of: secret)).making")
+        defer { work.remove() }
         for path in [secret, open] where try Files.facts(path) != nil {
             throw MoultError(
                 .minisignForm, .refused, what: "\(path) is there already", why: "a key that is lost is lost for ever",
                 now: "Name another one, or move that file away.")
         }
-        try OutputFile.requireDirectory(of: secret)
         let password = call.has(noPassword) ? nil : try Password.choose()
         let key = try SecretKey.generate()
-        try write([(secret, key.file(password: password), 0o600), (open, key.publicKey.file, 0o644)])
+        // Both files or none: half a key would be in the way of the next one, and look like something to keep.
+        var set = FileSet(.added, head: Files.name(of: secret))
+        set.first = [Files.name(of: open)]
+        try work.add(set.head, key.file(password: password), mode: 0o600)
+        try work.add(Files.name(of: open), key.publicKey.file)
+        try work.deliver(set)
         call.output.print(KeyReport(secret: secret, open: open, key: key.publicKey, isRoot: call.has(root)))
         return .done
-    }
-
-    /// Both files or none: half a key would be in the way of the next one, and look like something to keep.
-    private static func write(_ files: [(path: String, bytes: [UInt8], mode: UInt32)]) throws {
-        var made: [String] = []
-        do {
-            // Each is made where nothing is, so what is replaced then, or removed, is nobody else's.
-            for file in files {
-                try Files.writeNew([], to: file.path, mode: file.mode)
-                made.append(file.path)
-            }
-            for file in files { try Files.replace(file.path, with: file.bytes, mode: file.mode) }
-        } catch {
-            // The first error is the one to tell.
-            for path in made { try? Files.remove(path) }
-            throw error
-        }
     }
 }
 

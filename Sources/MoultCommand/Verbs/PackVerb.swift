@@ -21,7 +21,12 @@ enum PackVerb {
         "Also make patches from this older release; may be given several times")
     static let previous = Option(
         "previous", value: .file("MANIFEST"), repeats: true,
-        "Also try the release over this older one; those in the output directory are tried anyway, the newest three")
+        "Also try the release over this older one, and show what changes from it; else from the newest in the output directory, of which the newest three are tried anyway"
+    )
+    static let checkTimeout = Option(
+        "check-timeout", value: .number("SECONDS", in: 1...604_800),
+        "Seconds of the processor that stores allow for the check of a database (else 60 for each GB, and 30 at "
+            + "least); here a quarter of that must be enough")
     static let allowDirty = Option("allow-dirty", "Pack although files differ from what is committed")
     static let define = Option(
         "define", value: .text("NAME=VALUE"), repeats: true, "The value of ${NAME} in the draft and its scripts")
@@ -40,7 +45,8 @@ enum PackVerb {
             does not lead to the new schema, databases that do not open together.
             """,
         ],
-        arguments: [draft], options: [output, name, level, format, deltaFrom, previous, allowDirty, define],
+        arguments: [draft],
+        options: [output, name, level, format, deltaFrom, previous, checkTimeout, allowDirty, define],
         usesStore: false,
         examples: [
             .init("Pack into ./releases:", "moult pack draft.json"),
@@ -61,7 +67,9 @@ enum PackVerb {
         options.level = call.number(level) ?? 12
         options.deltaFrom = call.values(deltaFrom)
         options.previous = call.values(previous)
+        options.checkTime = call.trialTime
         options.tryInstall = { try call.trial(in: $2).run($0, over: $1) }
+        options.compare = { try call.compare($0, $1) }
         options.allowDirty = call.has(allowDirty)
         options.defines = try call.defines(define)
         if let kind = call.value(format) { options.format = try ArchiveKind(fileName: "x.\(kind)") }
@@ -84,8 +92,11 @@ enum PackVerb {
 extension Call {
     /// A store for the trial of a release.
     func trial(in directory: String) -> TrialInstall {
-        TrialInstall(in: directory) { Interruption.isRequested }
+        TrialInstall(in: directory, checkTime: trialTime) { Interruption.isRequested }
     }
+
+    /// How long the check of a database may take where a release is made.
+    var trialTime: CheckTime { CheckTime(fixed: number(PackVerb.checkTimeout), isTrial: true) }
 
     /// `NAME=VALUE`, as often as it is given.
     func defines(_ option: Option) throws -> [String: String] {
@@ -122,6 +133,7 @@ private struct PackedReport: Report {
         }
         page.line("\("+", .added) \(packed.manifest)")
         page.wrapped(packed.trials.text(page.terminal))
+        packed.changes?.write(to: &page, bundleSize: packed.bundleSize)
         page.line("apply it with: moult apply \(packed.manifest)")
     }
 
@@ -144,6 +156,7 @@ private struct PackedReport: Report {
                     ["name": .string($0.name), "size": .size($0.size), "sha256": .string($0.sha256)]
                 }),
             "trials": packed.trials.json, "trialMilliseconds": .size(packed.trials.milliseconds),
+            "changes": packed.changes?.json,
         ])
     }
 }

@@ -32,14 +32,22 @@ enum PublishVerb {
         "Keep patches from the last N releases before the newest one, 3 if not said")
     static let serial = Option(
         "serial", value: .number(in: 1...Feed.highestSerial), "The feed's serial, one more than the last if not said")
+    static let check = Option("check", "Check the directory as a store would, and publish nothing")
+    static let tidy = Option(
+        "tidy", "With --check: remove what killed commands left, and patches that the feed does not list")
 
     static let command = Command(
         "publish", .publishers, "add releases to a feed that stores follow",
         discussion: [
             """
             Everything is a static file: any web server serves it, any object store or stick carries it. Bundles come \
-            before manifests and manifests before the feed, so that whoever reads meanwhile finds a whole set. Without \
-            a release the feed is renewed, which must happen before its days are over.
+            before manifests and manifests before the feed, so that readers find a complete feed at every moment. \
+            Without a release the feed is renewed, which must happen before its days are over.
+            """,
+            """
+            After a failure or a kill, give the same command again: it completes what is public already, and undoes \
+            what was not. To see whether a feed is sound, use --check, and name with --trust the public keys that \
+            stores trust.
             """,
             """
             A version that was published is never replaced. To change keys, name the old key and the new one with \
@@ -48,7 +56,10 @@ enum PublishVerb {
             """,
         ],
         arguments: [directory, manifests],
-        options: [key, days, channel, rollout, release, withdraw, reason, trust, threshold, patches, serial],
+        options: [
+            key, days, channel, rollout, release, withdraw, reason, trust, threshold, patches, serial, check, tidy,
+            PackVerb.checkTimeout,
+        ],
         usesStore: false,
         examples: [
             .init("Publish a release:", "moult publish public releases/dailyvalue-2.1.0.json --key release.key"),
@@ -56,13 +67,20 @@ enum PublishVerb {
             .init("To all of them:", "moult publish public --release 2.1.0 --rollout 100 -k release.key"),
             .init(
                 "Take it back:", "moult publish public --withdraw 2.1.0 --reason 'bad names' -k release.key"),
+            .init("Is the feed sound?", "moult publish public --check --trust release.pub"),
             .init(
                 "Change keys:", "moult publish public --key old.key --key new.key --trust new.pub"),
         ],
-        exits: [.init(.failure(.refused), "it would break what stores rely on; the message says what")],
+        exits: [
+            .init(.failure(.failed), "the old feed is public; --check: stores would refuse something"),
+            .init(.failure(.refused), "it would break what stores rely on; the message says what"),
+            .init(.failure(.stuck), "the new feed is public, but not complete: give the command again"),
+        ],
         run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
+        if call.has(check) { return try runCheck(call) }
+        if call.has(tidy) { throw call.wrongUsage("--tidy needs --check") }
         var options = PublishOptions()
         options.keys = try call.values(key).map { try call.secretKey($0) }
         options.days = call.number(days) ?? options.days

@@ -6,6 +6,8 @@ internal import MoultSQLite
 enum SQLVerb {
     static let sql = Argument(
         .text("SQL"), presence: .optional, "One or more statements; else they are read from stdin")
+    static let noHeader = Option("no-header", "Leave out the names of the columns")
+    static let csv = Option("csv", "Print rows as CSV, byte for byte as they are stored; NULL is an empty field")
     static let write = Option("write", "Let statements write to the user's databases; sealed ones stay as they are")
 
     static let command = Command(
@@ -13,13 +15,16 @@ enum SQLVerb {
         discussion: [
             """
             The user's database is main, the others have their names: SELECT count(*) FROM food.food. The connection \
-            holds a lease, so that all of it is of one release whatever is installed meanwhile.
+            holds a lease, so that all of it is of one release whatever is installed meanwhile. With --quiet the rows \
+            are printed, and nothing else.
             """
         ],
-        arguments: [sql], options: [write],
+        arguments: [sql], options: [noHeader, csv, write],
         examples: [
             .init("Ask something:", "moult sql 'SELECT count(*) FROM food.food'"),
             .init("Rows for a program:", "moult sql --json 'SELECT * FROM food.food LIMIT 3'"),
+            .init("One value for a script:", "moult sql -q 'SELECT max(id) FROM food.food'"),
+            .init("A table for other programs:", "moult sql --csv 'SELECT * FROM food.food'"),
             .init("Run a script:", "moult sql --write < script.sql"),
         ],
         run: run)
@@ -27,6 +32,8 @@ enum SQLVerb {
     static func run(_ call: Call) throws -> ExitCode {
         let text = try call.value(sql) ?? standardInput(call)
         let mayWrite = call.has(write)
+        let showsHeader = !call.has(noHeader) && !call.output.isQuiet
+        if call.has(csv), call.output.format == .json { throw call.wrongUsage("--csv and --json are two forms") }
         let store = try Store(at: call.store()).connect()
         let connection = store.connection
         if !mayWrite { try connection.execute("PRAGMA query_only = 1") }
@@ -36,7 +43,13 @@ enum SQLVerb {
                 count += 1
                 // `query_only` can be switched off by SQL itself; what SQLite says of a statement cannot.
                 if !mayWrite, !statement.isReadOnly { throw refused(statement.sql) }
-                call.output.print(try RowsReport(of: statement, on: connection))
+                if call.has(csv) {
+                    try CSV.write(statement, header: showsHeader, to: call.output)
+                } else {
+                    let report = try RowsReport(of: statement, on: connection, showsHeader: showsHeader)
+                    if call.output.isQuiet, report.columns.isEmpty { return }
+                    call.output.print(report, evenIfQuiet: true)
+                }
             }
         } catch { throw explained(error) }
         if count == 0 { throw call.wrongUsage("there is no statement in the SQL") }
@@ -70,8 +83,10 @@ private struct RowsReport: Report {
     let columns: [String]
     let rows: [[Value]]
     let changes: Int
+    let showsHeader: Bool
 
-    init(of statement: borrowing Statement, on connection: Connection) throws {
+    init(of statement: borrowing Statement, on connection: Connection, showsHeader: Bool) throws {
+        self.showsHeader = showsHeader
         let before = try connection.totalChanges
         columns = statement.columnNames
         var rows: [[Value]] = []
@@ -88,7 +103,7 @@ private struct RowsReport: Report {
         // A column of numbers stands to the right, as in every ledger.
         var table = Table(
             columns.indices.map { column in rows.contains { $0[column].isNumber } ? .right : .left })
-        table.row(columns.map { StyledText($0, .heading) })
+        if showsHeader { table.row(columns.map { StyledText($0, .heading) }) }
         for row in rows { table.row(row.map(\.shown)) }
         for line in table.lines(width: nil) { page.line(line) }
     }
@@ -99,6 +114,39 @@ private struct RowsReport: Report {
             "columns": .array(columns.map { .string($0) }),
             "rows": .array(rows.map { .array($0.map(\.json)) }),
         ]
+    }
+}
+
+/// Rows as RFC 4180 has them, but with the line ends of Unix.
+private enum CSV {
+    static func write(_ statement: borrowing Statement, header: Bool, to output: Output) throws {
+        let count = statement.columnCount
+        if header, count > 0 { output.data(line(statement.columnNames.map { Array($0.utf8) })) }
+        while try statement.step() {
+            output.data(line(try (0..<count).map { try field(statement, $0) }))
+        }
+    }
+
+    /// Nil for NULL. A text is what is stored, also where that is not valid UTF-8.
+    private static func field(_ statement: borrowing Statement, _ column: Int32) throws -> [UInt8]? {
+        switch statement.storage(column) {
+        case .null: nil
+        case .text: try statement.withText(column) { Array($0) }
+        case .integer, .real, .blob: Array(try statement.value(column).description.utf8)
+        }
+    }
+
+    private static func line(_ fields: [[UInt8]?]) -> [UInt8] {
+        Array(fields.map { $0.map(quoted) ?? [] }.joined(separator: [UInt8(ascii: ",")])) + [UInt8(ascii: "\n")]
+    }
+
+    /// An empty text is quoted, because an empty field is NULL.
+    private static func quoted(_ field: [UInt8]) -> [UInt8] {
+        let quote = UInt8(ascii: "\"")
+        guard field.isEmpty || field.contains(where: { [quote, UInt8(ascii: ","), 0x0A, 0x0D].contains($0) }) else {
+            return field
+        }
+        return [quote] + field.flatMap { $0 == quote ? [quote, quote] : [$0] } + [quote]
     }
 }
 

@@ -19,7 +19,7 @@ enum VerifyVerb {
             anew with "moult reset".
             """
         ],
-        arguments: [names], options: [deep],
+        arguments: [names], options: [deep, UpdateOptions.checkTimeout],
         examples: [
             .init("Check what is installed:", "moult verify"), .init("Read everything:", "moult verify --deep"),
             .init("One database:", "moult verify diary"),
@@ -35,7 +35,8 @@ enum VerifyVerb {
         let store = try call.snapshot()
         let settings = try store.settings
         let report = VerifyReport(
-            checks: try Verifier(store).verify(call.values(names), deep: call.has(deep)),
+            checks: try Verifier(store, checkTimeout: call.number(UpdateOptions.checkTimeout)).verify(
+                call.values(names), deep: call.has(deep)),
             storeWords: call.storeWords, hasFeed: settings.feed != nil)
         call.output.print(report)
         if report.isSound { return .done }

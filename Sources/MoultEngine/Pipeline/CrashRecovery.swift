@@ -225,8 +225,9 @@ package struct CrashRecovery {
         let installed = try plan.from.map { from in
             from.generation == plan.to.generation ? release : try Generation.load(from.generation, in: layout).manifest
         }
-        let policy = Policy(
+        var policy = Policy(
             follow: .match, allowDowngrade: true, moultVersion: moultVersion, cacheRoot: plan.request.cacheRoot)
+        policy.checkTime.fixed = plan.request.checkTimeout
         var context = PlanContext(
             purpose: plan.purpose, only: plan.reset?.database, release: release, generation: plan.to.generation,
             installed: installed,

@@ -1,12 +1,13 @@
 internal import MoultArchive
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultSandbox
 internal import MoultStore
 internal import MoultTrust
 internal import StepKit
 internal import Synchronization
 
-/// Unpacks a bundle of ours on every core: each frame is decoded, proven and written at its place, in any order.
+/// Unpacks a bundle of ours on every core: each frame is decoded by a confined process, proven and written at its place, in any order.
 ///
 /// The digest of every frame's content proves what is unpacked: together they cover each byte once. The digests of the
 /// bundle and of its members say the same of the same bytes. They are computed where they cost least, because a manifest
@@ -18,27 +19,25 @@ struct FrameUnpacking {
     let sha256: String
     let frames: Manifest.Frames
     let members: [String: Unpacker.Expected]
-    /// What shall be written; everything else is only proven.
-    let wanted: [String]
+    /// What shall be written under which name; everything else is only proven.
+    let wanted: [String: String]
     let place: @Sendable (String) throws -> String
     let progress: @Sendable (PrepareContext.Progress) throws -> Void
 
     func unpack() throws {
-        let file = try Descriptor(bundle, .read)
-        guard let layout = try BundleLayout.find(in: file)?.layout else {
+        let gauge = ProgressCounter("unpack", total: members.reduce(0) { $0 + $1.value.size }, tell: progress)
+        let declared = zip(frames.packed, frames.content).map { Frame(packedSize: $0, contentSize: $1) }
+        let archive = try ConfinedArchive(bundle, stop: { try gauge.add(0) })
+        guard let (layout, reader) = try archive.bundle(members: members.mapValues(\.size), frames: declared) else {
             throw notSealed("it is not made of frames, as the manifest says")
         }
-        try layout.check(declared: members.mapValues(\.size), of: bundle)
         let targets = try layout.members.map { member in
-            wanted.contains(member.name) ? Target(try Descriptor(place(member.name), .create, mode: 0o600)) : nil
+            try wanted[member.name].map { Target(try Descriptor(place($0), .create, mode: 0o600)) }
         }
-        let declared = zip(frames.packed, frames.content).map { Frame(packedSize: $0, contentSize: $1) }
         let digests = Array(frames.sha256.utf8)
-        let gauge = ProgressCounter("unpack", total: members.reduce(0) { $0 + $1.value.size }, tell: progress)
         @Sendable func isProven(_ digest: String, _ frame: Int) -> Bool {
             digest.utf8.elementsEqual(digests[64 * frame..<64 * (frame + 1)])
         }
-        let reader = try BundleReader(file, layout: layout, frames: declared)
         try BackgroundDigest.of(bundle) {
             try reader.read(threads: Threads.cores) { frame, bytes in
                 if try isProven(SHA256.digest(of: bytes).hex, frame) { return }

@@ -1,6 +1,7 @@
 internal import MoultArchive
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultSandbox
 internal import MoultStore
 internal import MoultTrust
 internal import StepKit
@@ -69,11 +70,10 @@ struct MemberStaging {
             try prove(patch.path, .init(size: patch.size, sha256: patch.sha256), patch.path)
             let gauge = ProgressCounter("patch", total: patch.result.size, tell: progress)
             let file = PatchedFile(try Descriptor(result, .create, mode: 0o600))
-            try PatchReader(
-                Descriptor(patch.path, .read), base: base.map { try Descriptor($0, .read) },
-                resultSize: patch.result.size
-            ).read(threads: Threads.cores) { index, offset, bytes in
-                try file.add(bytes, piece: index, at: offset)
+            let (layout, frames) = try ConfinedArchive(patch.path, stop: { try gauge.add(0) })
+                .patch(from: base, resultSize: patch.result.size)
+            try frames.read(threads: Threads.cores) { index, bytes in
+                try file.add(bytes, piece: index, at: layout.pieces[index].offset)
                 try gauge.add(bytes.count)
             }
             let digest = try file.finish()

@@ -1,6 +1,7 @@
 internal import MoultArchive
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultSandbox
 internal import MoultStore
 internal import MoultTrust
 internal import StepKit
@@ -17,41 +18,49 @@ struct Unpacker {
     let members: [String]
     let progress: @Sendable (PrepareContext.Progress) throws -> Void
 
+    /// The paths in the bundle of what shall be written.
+    private var wanted: [String: String] {
+        let paths = release.databases.map { ($0.bundlePath, $0.member) }
+        let others = release.databases.flatMap(\.migrations).map { ($0.member, $0.member) }
+        return Dictionary(paths + others) { first, _ in first }.filter { members.contains($0.value) }
+    }
+
     func unpack() throws {
         let expected = Self.expected(of: release)
         if let sealed = release.bundle, let frames = sealed.frames {
             try FrameUnpacking(
                 bundle: bundle, sha256: sealed.sha256, frames: frames, members: expected,
-                wanted: members, place: place, progress: progress
+                wanted: wanted, place: place, progress: progress
             ).unpack()
         } else {
             try stream(expected)
         }
     }
 
-    /// A bundle of any kind: its own digest and each member's, computed while it streams by.
+    /// A bundle of any kind: its own digest and each member's.
     private func stream(_ expected: [String: Expected]) throws {
-        let kind = try ArchiveKind(fileName: release.bundle?.file ?? bundle)
-        let whole = GrowingDigest()
         let total = expected.reduce(0) { $0 + $1.value.size }
-        var done = 0
+        let gauge = ProgressCounter("unpack", total: total, tell: progress)
+        let wanted = wanted
         var file: DigestedFile?
-        try ArchiveReader(Descriptor(bundle, .read), kind: kind).read(members: expected.mapValues(\.size)) {
-            try whole.update($0)
-        } onMember: { name, part in
-            switch part {
-            case .begin:
-                file = try DigestedFile(path: members.contains(name) ? place(name) : nil)
-            case .bytes(let bytes):
-                try file?.write(bytes)
-                done += bytes.count
-                try progress(.init("unpack", done: done, total: total))
-            case .end:
-                try prove(name, digest: file?.finish() ?? "", expected[name]?.sha256)
-                file = nil
+        try BackgroundDigest.of(bundle) {
+            try ConfinedArchive(bundle, stop: { try gauge.add(0) }).read(
+                named: release.bundle?.file ?? bundle, members: expected.mapValues(\.size)
+            ) { name, part in
+                switch part {
+                case .begin:
+                    file = try DigestedFile(path: wanted[name].map(place))
+                case .bytes(let bytes):
+                    try file?.write(bytes)
+                    try gauge.add(bytes.count)
+                case .end:
+                    try prove(name, digest: file?.finish() ?? "", expected[name]?.sha256)
+                    file = nil
+                }
             }
+        } check: {
+            try proveBundle($0)
         }
-        try proveBundle(whole.finish())
     }
 
     /// What the manifest says of a member.
@@ -63,7 +72,7 @@ struct Unpacker {
     private static func expected(of release: Manifest) -> [String: Expected] {
         var expected: [String: Expected] = [:]
         for database in release.databases where database.place == .generation {
-            expected[database.member] = Expected(size: database.size, sha256: database.sha256)
+            expected[database.bundlePath] = Expected(size: database.size, sha256: database.sha256)
             for migration in database.migrations {
                 expected[migration.member] = Expected(size: migration.size, sha256: migration.sha256)
             }

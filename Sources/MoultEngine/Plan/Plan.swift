@@ -80,6 +80,7 @@ package struct Plan: Sendable, Equatable {
         package var cacheRoot: String?
         package var takeOver: Set<String> = []
         package var acceptUnpreserved = false
+        package var checkTimeout: Int?
         /// Whether a rollback may go to a release that is on hold.
         package var force = false
     }

@@ -11,6 +11,7 @@ package struct UpdateRequest: Sendable {
     package var allowDowngrade: Bool
     package var app: Version?
     package var consent: Consent
+    package var checkTime = CheckTime()
 
     package init(
         manifest: String, follow: Policy.Follow? = nil, allowDowngrade: Bool = false, app: Version? = nil,
@@ -146,6 +147,8 @@ package struct Planner {
             follow: request.follow ?? settings.follow, allowDowngrade: request.allowDowngrade,
             appVersion: request.app ?? settings.app, moultVersion: moultVersion, cacheRoot: settings.cacheRoot)
         (policy.takeOver, policy.acceptUnpreserved) = (request.consent.takeOver, request.consent.acceptsUnpreserved)
+        policy.checkTime = request.checkTime
+        policy.checkTime.fixed = request.checkTime.fixed ?? settings.checkTimeout
         return policy
     }
 
@@ -226,9 +229,11 @@ package struct Planner {
     }
 
     private static func policy(_ settings: Settings) -> Policy {
-        Policy(
+        var policy = Policy(
             follow: .match, allowDowngrade: true, appVersion: settings.app, moultVersion: moultVersion,
             cacheRoot: settings.cacheRoot)
+        policy.checkTime.fixed = settings.checkTimeout
+        return policy
     }
 
     package static func manifestBytes(_ path: String) throws -> [UInt8] {
@@ -265,7 +270,8 @@ package struct Planner {
             origin: incoming.origin, bundle: nil, trust: incoming.provenance.words,
             request: Plan.Request(
                 follow: policy.follow, allowDowngrade: policy.allowDowngrade, app: policy.appVersion,
-                cacheRoot: policy.cacheRoot, takeOver: policy.takeOver, acceptUnpreserved: policy.acceptUnpreserved),
+                cacheRoot: policy.cacheRoot, takeOver: policy.takeOver, acceptUnpreserved: policy.acceptUnpreserved,
+                checkTimeout: policy.checkTime.fixed),
             effects: [], needs: 0, facts: [], warnings: manifest.warnings, hold: nil)
         let notes = Notes()
         context.note = { notes.add($0, $1) }

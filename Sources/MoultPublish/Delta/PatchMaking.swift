@@ -31,7 +31,8 @@ package struct PatchMaking {
         let expected = SharedFile(try Descriptor(new, .read))
         let reader = try PatchReader(
             Descriptor(patch, .read), base: old.map { try Descriptor($0, .read) }, resultSize: size)
-        try reader.read(threads: threads) { _, offset, bytes in
+        try reader.read(threads: threads) { index, bytes in
+            let offset = reader.layout.pieces[index].offset
             guard try expected.has(bytes, at: offset) else {
                 throw MoultError(
                     .packing, what: "the patch \(patch) does not make what it should", why: "byte \(offset) or behind",

@@ -9,9 +9,15 @@ package struct DatabaseComparison {
     private let old: String
     private let new: String
     private let options: DiffOptions
+    /// What the user named: a database, or what it is a part of.
+    private let subjects: (old: String, new: String)
 
-    package init(_ name: String, old: String, new: String, options: DiffOptions = DiffOptions()) {
+    package init(
+        _ name: String, old: String, new: String, of subjects: (old: String, new: String)? = nil,
+        options: DiffOptions = DiffOptions()
+    ) {
         (self.name, self.old, self.new, self.options) = (name, old, new, options)
+        self.subjects = subjects ?? (old, new)
     }
 
     package func diff() throws -> DatabaseDiff {
@@ -27,6 +33,8 @@ package struct DatabaseComparison {
                     try newConnection.transaction(.deferred) {
                         let sides = Sides(
                             old: oldConnection, new: newConnection, areWhole: oldWay.isWhole && newWay.isWhole)
+                        try proveSound(oldConnection, isAlone: old == subjects.old, subjects.old)
+                        try proveSound(newConnection, isAlone: new == subjects.new, subjects.new)
                         try compare(sides, &diff)
                     }
                 }
@@ -34,6 +42,18 @@ package struct DatabaseComparison {
         }
         if options.pages { diff.pages = try PageMap(old: old, new: new) }
         return diff
+    }
+
+    /// Rows that cannot be read as they were written are no difference.
+    private func proveSound(_ connection: Connection, isAlone: Bool, _ subject: String) throws {
+        let damage = try connection.soundness(full: false).damage
+        guard let first = damage.first else { return }
+        throw MoultError(
+            .diff, what: isAlone ? "\(subject) is damaged" : "the database \(name) of \(subject) is damaged",
+            why: first,
+            now:
+                "\(counted(damage.count, "finding")) in all; see them with: \(shellLine(["moult", "inspect", subject]))"
+        )
     }
 
     private struct Sides {

@@ -51,13 +51,14 @@ extension ReleaseDiff {
             if isLiving, was != nil, now != nil, old.kind == .store || new.kind == .store {
                 databases.append(.kept(name))
             } else {
-                databases.append(try Self.entry(name, was, now, options))
+                databases.append(try Self.entry(name, was, now, of: (old.path, new.path), options))
             }
         }
     }
 
     private static func entry(
-        _ name: String, _ old: Subject.Part?, _ new: Subject.Part?, _ options: DiffOptions
+        _ name: String, _ old: Subject.Part?, _ new: Subject.Part?, of subjects: (String, String),
+        _ options: DiffOptions
     ) throws -> Entry {
         guard let old else { return .added(name) }
         guard let new else { return .removed(name) }
@@ -69,7 +70,8 @@ extension ReleaseDiff {
         }
         guard let oldPath = old.path else { return .unknown(name, why: "the old one is not here") }
         guard let newPath = new.path else { return .unknown(name, why: "the new one is not here") }
-        return .compared(try DatabaseComparison(name, old: oldPath, new: newPath, options: options).diff())
+        return .compared(
+            try DatabaseComparison(name, old: oldPath, new: newPath, of: subjects, options: options).diff())
     }
 
     /// Databases of the same name belong together, and two that are each alone.

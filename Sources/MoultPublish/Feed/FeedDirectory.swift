@@ -3,11 +3,23 @@ internal import MoultFiles
 internal import MoultTrust
 internal import StepKit
 
-/// The directory that a web server serves: whoever reads it finds a whole feed at every moment.
+/// The directory that a web server serves: a reader finds a whole feed at every moment.
 struct FeedDirectory {
     let path: String
 
     func file(_ name: String) -> String { "\(path)/\(name)" }
+
+    /// Keeps other publishers away.
+    func lock() throws -> FileLock {
+        if let lock = try FileLock.take(path, .exclusive, directory: true) { return lock }
+        // The directory is public, so that every process can lock it.
+        let holders = try LockHolders.of(path).map(\.description)
+        throw MoultError(
+            .publishing, .busy, what: "\(path) is in use",
+            why: holders.isEmpty
+                ? "another moult publishes there" : "\(holders.joined(separator: ", ")) has its lock",
+            now: "Try again later.")
+    }
 
     /// The present feed; nil before the first.
     func feed() throws -> (feed: Feed, digest: String)? {
@@ -16,41 +28,33 @@ struct FeedDirectory {
         return (try Feed(parsing: bytes, source: name), try SHA256.digest(of: bytes).hex)
     }
 
-    /// Puts a file into the directory under its own name, whole and durable; says whether it is new there.
+    /// Copies a file to those that are about to be published, unless it is public already; says whether it did.
     ///
-    /// What is there already may only be the very same: caches and half-done downloads rely on that.
-    func bring(_ source: String, sha256: String, size: Int) throws -> Bool {
+    /// What is public already may only be the very same: caches and half-done downloads rely on that.
+    func stage(_ source: String, sha256: String, size: Int, in ready: String) throws -> Bool {
         let name = Files.name(of: source)
-        let target = file(name)
-        if try Files.factsThroughLinks(target) != nil {
-            try Self.prove(target, sha256, size)
+        if try Files.factsThroughLinks(file(name)) != nil {
+            try Self.prove(file(name), sha256, size)
             return false
         }
-        let temporary = file(".\(name).new")
-        try Files.remove(temporary)
-        do {
-            try Files.copy(source, to: temporary, mode: 0o644)
-            // The copy is what will be served, so the copy is what is proven.
-            try Self.prove(temporary, sha256, size, named: source)
-            try Files.seal(temporary, mode: 0o644)
-            guard try Files.renameIfFree(temporary, to: target) else { throw Self.taken(target) }
-        } catch {
-            // The first error is the one to tell; what is left over begins with a dot, and the next attempt removes it.
-            try? Files.remove(temporary)
-            throw error
-        }
-        try Files.syncDirectory(path)
-        return true
+        let copy = "\(ready)/\(name)"
+        // Releases may have a patch in common.
+        let isNew = try Files.facts(copy) == nil
+        if isNew { try Files.copy(source, to: copy, mode: 0o644) }
+        // The copy is what will be served, so the copy is what is proven.
+        try Self.prove(copy, sha256, size, named: source)
+        if isNew { try Files.seal(copy, mode: 0o644) }
+        return isNew
     }
 
     static func prove(_ file: String, _ sha256: String, _ size: Int, named name: String? = nil) throws {
-        guard let facts = try Files.factsThroughLinks(file), facts.size == size,
-            try SHA256.digest(ofFileAt: file).hex == sha256
-        else {
+        let facts = try Files.factsThroughLinks(file)
+        guard let facts, facts.size == size, try SHA256.digest(ofFileAt: file).hex == sha256 else {
             if name == nil { throw Self.taken(file) }
             throw MoultError(
                 .publishing, .refused, what: "\(name ?? file) is not what the manifest names",
-                why: "its size or SHA-256 is another one", now: "Pack the release again.")
+                why: facts == nil ? "no such file" : "its size or SHA-256 is another one",
+                now: "Pack the release again.")
         }
     }
 
@@ -58,18 +62,6 @@ struct FeedDirectory {
         MoultError(
             .publishing, .refused, what: "\(file) is there already, with other content",
             why: "what was published once must not change", now: "Give the release another version.")
-    }
-
-    /// Replaces the feed. Its signatures are there before it under its digest, and the usual names follow.
-    func replace(_ feed: [UInt8], before: String?, _ signatures: FeedSignatures) throws {
-        let (early, usual) = (signatures.earlyName, signatures.usual)
-        for (place, bytes) in signatures.early { try write(place, bytes) }
-        try write(Feed.fileName, feed)
-        for (place, bytes) in usual { try write(place, bytes) }
-        let last = before.map { FeedNames.ofSignatures(Feed.fileName, digest: $0) } ?? early
-        try tidy { name in
-            name.hasPrefix("\(early).") || name.hasPrefix("\(last).") || usual.contains { $0.0 == name }
-        }
     }
 
     /// The signature files for bytes: the first signer's under the usual name, each of several under its own, too.
@@ -87,15 +79,6 @@ struct FeedDirectory {
             untrustedComment: "signature from moult secret key \(key.publicKey.id)")
     }
 
-    /// The signatures of a file that are beside it already.
-    func signatures(beside path: String) throws -> [(String, [UInt8])] {
-        let name = Files.name(of: path)
-        return try Files.list(Files.directory(of: path)).filter { $0.hasPrefix("\(name).") && $0.hasSuffix(".minisig") }
-            .compactMap { place in
-                try Files.read("\(Files.directory(of: path))/\(place)", limit: 1 << 14).map { (place, $0) }
-            }
-    }
-
     /// Signatures by the keys that have none among those that are there: the usual name if it is free, else the key's own.
     func adding(
         _ keys: [SecretKey], to there: [(String, [UInt8])], of bytes: [UInt8], named name: String
@@ -109,26 +92,42 @@ struct FeedDirectory {
         }
     }
 
-    func write(_ name: String, _ bytes: [UInt8]) throws { try Files.replace(file(name), with: bytes) }
-
-    /// Removes signatures of feeds that nobody can be reading any more.
-    private func tidy(keeping isKept: (String) -> Bool) throws {
-        for name in try Files.list(path)
-        where name.hasPrefix("\(Feed.fileName).") && name.hasSuffix(".minisig") && !isKept(name) {
-            try Files.remove(file(name))
+    /// Patches of the feed's releases that the feed does not list, and that are proven by a manifest to be such patches.
+    func stalePatches(_ feed: Feed) throws -> Set<String> {
+        let kept = Set(feed.releases.flatMap(\.patches).map(\.file))
+        var stale: Set<String> = []
+        for release in feed.releases {
+            for patch in try manifest(of: release)?.patches ?? [] where !kept.contains(patch.file) {
+                let path = file(patch.file)
+                guard try Files.facts(path)?.size == patch.size,
+                    try SHA256.digest(ofFileAt: path).hex == patch.sha256
+                else { continue }
+                stale.insert(patch.file)
+            }
         }
+        return stale
+    }
+
+    /// The manifest of a release, if it is there and the one that the feed names.
+    func manifest(of release: Feed.Release) throws -> Manifest? {
+        let path = file(release.manifest.name)
+        guard let bytes = try Files.read(path, limit: Manifest.largest),
+            try SHA256.digest(of: bytes).hex == release.manifest.sha256
+        else { return nil }
+        return try Manifest(parsing: bytes, as: .sealed, source: path)
     }
 }
 
 /// The signatures of a feed: under its usual name, and under its digest, where they are before the feed itself.
 struct FeedSignatures {
-    let earlyName: String
+    let digest: String
     let early: [(String, [UInt8])]
     let usual: [(String, [UInt8])]
 
     init(feed: [UInt8], by keys: [SecretKey], in directory: FeedDirectory) throws {
-        earlyName = FeedNames.ofSignatures(Feed.fileName, digest: try SHA256.digest(of: feed).hex)
-        early = try directory.signatures(of: feed, named: earlyName, by: keys)
+        digest = try SHA256.digest(of: feed).hex
+        early = try directory.signatures(
+            of: feed, named: FeedNames.ofSignatures(Feed.fileName, digest: digest), by: keys)
         usual = try directory.signatures(of: feed, named: Feed.fileName, by: keys)
     }
 }

@@ -16,16 +16,11 @@ package struct FeedPublisher {
     /// Adds releases by their sealed manifests, makes the changes, and renews the feed: all of it, or the old feed stays.
     package func publish(_ manifests: [String]) throws -> PublishReport {
         try Files.ensureDirectory(directory.path)
-        guard let lock = try FileLock.take(directory.path, .exclusive, directory: true) else {
-            // The directory is public, so that every process can lock it.
-            let holders = try LockHolders.of(directory.path).map(\.description)
-            throw MoultError(
-                .publishing, .busy, what: "\(directory.path) is in use",
-                why: holders.isEmpty
-                    ? "another moult publishes there" : "\(holders.joined(separator: ", ")) has its lock",
-                now: "Try again later.")
-        }
+        let lock = try directory.lock()
         defer { withExtendedLifetime(lock) {} }
+        // This completes or undoes what a killed command began.
+        let work = try WorkDirectory(in: directory.path, named: ".moult-publish")
+        defer { work.remove() }
         let before = try directory.feed()
         try proveSigned(before != nil)
         let releases = try manifests.map { try SealedRelease($0, options: options) }
@@ -36,12 +31,14 @@ package struct FeedPublisher {
                 "Name the sealed manifest of a release.")
         }
         let next = try nextList(after: list, product)
-        let signing = try SigningKeys(options.keys, before: list, next: next?.list)
+        let signing = try SigningKeys(
+            options.keys, before: list, next: next?.list, repeats: changesKeys && next == nil)
         var feed = try renewed(before?.feed, product, keyList: (next?.list ?? list)?.serial)
-        for release in releases { try add(release, to: &feed) }
+        var added: [SealedRelease] = []
+        for release in releases where try add(release, to: &feed) { added.append(release) }
         for change in options.changes { try make(change, in: &feed) }
-        try tryOut(releases)
-        let stale = try keepPatches(of: releases, in: &feed)
+        try tryOut(added, in: work)
+        try keepPatches(of: releases, in: &feed)
         let text = Array(feed.json.pretty.utf8)
         guard text.count <= Feed.largest else {
             throw refusal(
@@ -53,32 +50,60 @@ package struct FeedPublisher {
         _ = try Feed(parsing: text, source: directory.file(Feed.fileName))
         let signatures = try FeedSignatures(feed: text, by: signing.feed, in: directory)
         try signing.prove(feed: text, signatures.usual, named: Feed.fileName, at: options.now)
-        let manifests = try releases.map { try $0.signatures(in: directory, by: signing) }
+        let own = try releases.map { try $0.signatures(in: directory, by: signing) }
         let renewed = try next == nil ? [] : renewedSignatures(of: before?.feed.releases ?? [], by: signing)
+
         // The feed after everything that it names, and the new key list after the feed that it accepts: a reader finds
         // nothing that its keys refuse. Only the first feed needs its list before it.
+        var set = FileSet(before == nil ? .added : .replacing, head: Feed.fileName)
         var files: [String] = []
-        for (release, signatures) in zip(releases, manifests) {
-            files += try release.bring(into: directory, in: feed, signatures)
+        for (release, signatures) in zip(releases, own) {
+            files += try release.stage(for: directory, in: feed, signatures.new, by: work, to: &set)
         }
-        for (name, bytes) in renewed { try directory.write(name, bytes) }
         let lists = next?.files ?? []
-        if before == nil { for (name, bytes) in lists { try directory.write(name, bytes) } }
-        try directory.replace(text, before: before?.digest, signatures)
-        if before != nil { for (name, bytes) in lists { try directory.write(name, bytes) } }
+        for (name, bytes) in renewed + signatures.early + (before == nil ? lists : []) {
+            if try Files.read(directory.file(name), limit: KeyList.largest) == bytes { continue }
+            try work.add(name, bytes)
+            set.first.append(name)
+        }
+        try work.add(Feed.fileName, text)
+        for (name, bytes) in signatures.usual + (before == nil ? [] : lists) {
+            try work.add(name, bytes)
+            set.last.append(name)
+        }
+        let stale = try directory.stalePatches(feed).sorted()
+        set.stale =
+            try stale
+            + FeedNames.staleSignatures(
+                among: Files.list(directory.path), keeping: signatures.usual.map(\.0),
+                digests: [signatures.digest] + (before.map { [$0.digest] } ?? []))
         if let next { files.append(KeyList.fileName(next.list.serial)) }
-        for name in stale { try Files.remove(directory.file(name)) }
+        for name in own.flatMap(\.wrong) { try Files.remove(directory.file(name)) }
+        do { try work.deliver(set) } catch { throw publicIn(part: error, feed) }
         return PublishReport(
             feed: directory.file(Feed.fileName), serial: feed.serial, expires: feed.expires,
-            added: releases.map(\.manifest.version), files: files, signers: signing.feed.map(\.publicKey.id),
-            releases: feed.releases.count, removed: stale.sorted())
+            added: added.map(\.manifest.version), files: files, signers: signing.feed.map(\.publicKey.id),
+            releases: feed.releases.count, removed: stale)
+    }
+
+    /// Says so if the new feed is public although the command failed.
+    private func publicIn(part error: any Error, _ feed: Feed) -> any Error {
+        guard var error = error as? MoultError, error.outcome == .stuck else { return error }
+        error.what = "the feed with serial \(feed.serial) is public, but the command is not complete"
+        return error
+    }
+
+    private var changesKeys: Bool {
+        options.changes.contains {
+            switch $0 {
+            case .trust, .keyList: true
+            case .withdraw, .roll: false
+            }
+        }
     }
 
     /// What no store could install must not become public.
-    private func tryOut(_ releases: [SealedRelease]) throws {
-        if releases.isEmpty { return }
-        let work = try WorkDirectory(in: directory.path, named: ".moult-publish")
-        defer { work.remove() }
+    private func tryOut(_ releases: [SealedRelease], in work: WorkDirectory) throws {
         for release in releases {
             try release.proveBundle()
             _ = try Trials(
@@ -87,10 +112,8 @@ package struct FeedPublisher {
         }
     }
 
-    /// Lists the patches that lead away from one of the last releases and pay; gives those that were kept until now.
-    private func keepPatches(of new: [SealedRelease], in feed: inout Feed) throws -> Set<String> {
-        let files: (Feed) -> Set<String> = { Set($0.releases.flatMap(\.patches).map(\.file)) }
-        let before = files(feed)
+    /// Lists the patches that lead away from one of the last releases and pay.
+    private func keepPatches(of new: [SealedRelease], in feed: inout Feed) throws {
         let bases = feed.releases.suffix(options.patches + 1).dropLast()
         for index in feed.releases.indices {
             let release = feed.releases[index]
@@ -105,7 +128,6 @@ package struct FeedPublisher {
                 }
             }
         }
-        return before.subtracting(files(feed))
     }
 
     /// A feed that was signed once is waited for with a signature.
@@ -142,7 +164,8 @@ package struct FeedPublisher {
             keyList: keyList)
     }
 
-    private func add(_ new: SealedRelease, to feed: inout Feed) throws {
+    /// Adds a release; says whether it is new. A publisher that was interrupted names the same release again.
+    private func add(_ new: SealedRelease, to feed: inout Feed) throws -> Bool {
         let (version, sequence) = (new.manifest.version, new.manifest.sequence)
         guard new.manifest.product == feed.product else {
             throw refusal(
@@ -151,6 +174,9 @@ package struct FeedPublisher {
         }
         for old in feed.releases {
             if old.version.ranksWith(version) {
+                var entry = try new.entry
+                entry.patches = old.patches
+                if entry == old { return false }
                 throw refusal(
                     "version \(version) was published already", "a version stands for one content for ever",
                     "Give the release another version.")
@@ -164,6 +190,7 @@ package struct FeedPublisher {
         }
         feed.releases.append(try new.entry)
         feed.releases.sort { $0.sequence < $1.sequence }
+        return true
     }
 
     private func make(_ change: PublishOptions.Change, in feed: inout Feed) throws {
@@ -199,6 +226,11 @@ package struct FeedPublisher {
                 }
                 return next
             case .trust(let keys, let threshold):
+                if let list, list.isPlain,
+                    list.roles.release == TrustedKeys(keys.map { .init(key: $0) }, threshold: threshold)
+                {
+                    return nil
+                }
                 return try plainList(keys, threshold: threshold, after: list, product)
             case .withdraw, .roll: continue
             }
@@ -239,7 +271,7 @@ package struct FeedPublisher {
             guard let bytes = try Files.read(directory.file(name), limit: Manifest.largest),
                 try SHA256.digest(of: bytes).hex == release.manifest.sha256
             else { return [] }
-            let there = try directory.signatures(beside: directory.file(name))
+            let there = try SignatureFiles.beside(directory.file(name))
             let new = try directory.adding(signing.release, to: there, of: bytes, named: name)
             try signing.prove(manifest: bytes, there + new, named: name)
             return new

@@ -16,8 +16,8 @@ package struct PublishOptions {
     /// From how many releases before the newest one patches are kept.
     package var patches = 3
     package var changes: [Change] = []
-    /// Installs a release for trial, as packing does.
-    package var tryInstall: Trials.Install = { _, _, _ in nil }
+    /// Installs a release for trial; without it nothing is tried.
+    package var tryInstall: Trials.Install?
     package var now = Timestamp.now
     package init() {}
 

@@ -68,36 +68,51 @@ struct SealedRelease {
         return older.flatMap { manifest.patchesThatPay(from: $0) { there.contains($0.file) } } ?? []
     }
 
-    /// Puts bundle, patches, manifest and signatures into the directory, each after what it names; gives the new names.
-    func bring(
-        into directory: FeedDirectory, in feed: Feed, _ signatures: [(String, [UInt8])]
+    /// Copies bundle, patches, signatures and manifest to those that are about to be published, each after what it names;
+    /// gives the new names.
+    func stage(
+        for directory: FeedDirectory, in feed: Feed, _ signatures: [(String, [UInt8])], by work: WorkDirectory,
+        to set: inout FileSet
     ) throws -> [String] {
         let source = Files.directory(of: path)
         var new: [String] = []
-        func bring(_ name: String, _ sha256: String, _ size: Int) throws {
-            if try directory.bring("\(source)/\(name)", sha256: sha256, size: size) { new.append(name) }
+        func stage(_ name: String, _ sha256: String, _ size: Int) throws {
+            guard try directory.stage("\(source)/\(name)", sha256: sha256, size: size, in: work.ready) else { return }
+            new.append(name)
+            set.first.append(name)
         }
-        if let bundle = manifest.bundle { try bring(bundle.file, bundle.sha256, bundle.size) }
+        if let bundle = manifest.bundle { try stage(bundle.file, bundle.sha256, bundle.size) }
         let kept = Set(feed.release(manifest.version)?.patches.map(\.file) ?? [])
         for patch in manifest.patches where kept.contains(patch.file) {
-            try bring(patch.file, patch.sha256, patch.size)
+            try stage(patch.file, patch.sha256, patch.size)
         }
-        for (place, file) in signatures { try directory.write(place, file) }
-        try bring(Files.name(of: path), entry.manifest.sha256, bytes.count)
+        for (place, file) in signatures { try work.add(place, file) }
+        set.first += signatures.map(\.0)
+        try stage(Files.name(of: path), entry.manifest.sha256, bytes.count)
         return new
     }
 
     /// The manifest's own signatures that are not in the directory yet: those beside it, and those by release keys.
     ///
-    /// Where stores ask for more than the digest in the feed, they must be enough.
-    func signatures(in directory: FeedDirectory, by keys: SigningKeys) throws -> [(String, [UInt8])] {
+    /// Where stores ask for more than the digest in the feed, they must be enough. `wrong` are files in the directory that
+    /// are no signatures of this manifest: an older one had the same name.
+    func signatures(
+        in directory: FeedDirectory, by keys: SigningKeys
+    ) throws -> (new: [(String, [UInt8])], wrong: [String]) {
         let name = Files.name(of: path)
-        let there = try directory.signatures(beside: directory.file(name))
-        let own = try directory.signatures(beside: path).filter { new in !there.contains { $0.0 == new.0 } }
+        let known = keys.known
+        let found = try SignatureFiles.beside(directory.file(name))
+        let isThere = try Files.facts(directory.file(name)) != nil
+        // Without the manifest they were left by an attempt to publish another one.
+        let wrong = found.filter { !isThere || SignatureFiles.isWrong($0, of: bytes, by: known) }.map(\.0)
+        let there = found.filter { !wrong.contains($0.0) }
+        let own = try SignatureFiles.beside(path).filter { new in
+            !there.contains { $0.0 == new.0 } && !SignatureFiles.isWrong(new, of: bytes, by: known)
+        }
         let added =
             try keys.isSplit || there.isEmpty && own.isEmpty
             ? directory.adding(keys.release, to: there + own, of: bytes, named: name) : []
         try keys.prove(manifest: bytes, there + own + added, named: name)
-        return own + added
+        return (own + added, wrong)
     }
 }

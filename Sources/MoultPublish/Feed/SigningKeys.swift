@@ -8,11 +8,17 @@ struct SigningKeys {
     let release: [SecretKey]
     /// The roles that stores will check; nil as long as they trust one set of keys for everything.
     private let list: KeyList?
+    /// Every public key that may have signed something in the feed.
+    let known: [PublicKey]
 
     /// `next` is the list that stores have from now on, `before` the one that they may have still: with keys of both, no
-    /// reader finds a feed that its own list does not prove.
-    init(_ keys: [SecretKey], before: KeyList?, next: KeyList?) throws {
-        guard let list = next ?? before, !list.isPlain else {
+    /// reader finds a feed that its own list does not prove. If the command `repeats` a change of keys that is done, it
+    /// names keys that were replaced by it, and they sign nothing.
+    init(_ keys: [SecretKey], before: KeyList?, next: KeyList?, repeats: Bool) throws {
+        let all = keys.map(\.publicKey)
+        known =
+            all + [before, next].compactMap { $0?.roles }.flatMap { ($0.release.entries + $0.feed.entries).map(\.key) }
+        guard let list = next ?? before else {
             (feed, release, self.list) = (keys, keys, nil)
             return
         }
@@ -27,12 +33,17 @@ struct SigningKeys {
             let signsFeed = roles.contains { holds($0.feed, key) }
             let signsReleases = roles.contains { holds($0.release, key) }
             guard signsFeed || signsReleases || takesPinned else {
+                if repeats { continue }
                 throw MoultError(
                     .publishing, .refused, what: "key \(key.publicKey.id) may not publish",
                     why: roles.contains { holds($0.root, key) }
                         ? "it is a root key, which signs key lists only"
-                        : "\(KeyList.fileName(list.serial)) has it neither as a release key nor as a timestamp key",
-                    now: "Name a key of the list with --key FILE, or add this one to the next list: moult trust")
+                        : list.isPlain
+                            ? "\(KeyList.fileName(list.serial)) does not have it, and stores trust the keys of that list"
+                            : "\(KeyList.fileName(list.serial)) has it neither as a release key nor as a timestamp key",
+                    now: list.isPlain
+                        ? "Name a key of the list with --key FILE: \(list.roles.feed.words)"
+                        : "Name a key of the list with --key FILE, or add this one to the next list: moult trust")
             }
             if signsFeed || !signsReleases { feed.append(key) }
             if signsReleases || !signsFeed { release.append(key) }

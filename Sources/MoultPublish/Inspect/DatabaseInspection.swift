@@ -21,6 +21,8 @@ package struct DatabaseInspection: Sendable, Equatable {
     package var tables: [Table]
     /// What is not as it must be, or not as the release says.
     package var findings: [String]
+    /// What could not be checked, with the reason.
+    package var notChecked: [String]
 
     package struct Sidecar: Sendable, Equatable {
         package var name: String
@@ -38,7 +40,7 @@ package struct DatabaseInspection: Sendable, Equatable {
 }
 
 extension DatabaseInspection {
-    /// Reads what is in the file of a part; `counted` is told each table before its rows are counted, and throws to stop.
+    /// Reads what is in the file of a part; `counting` is told what is read next, and throws to stop.
     init?(_ part: Subject.Part, isLiving: Bool, counting: (String) throws -> Void) throws {
         guard let path = part.path, let facts = try Files.factsThroughLinks(path) else { return nil }
         // Before SQLite has it open: closing another descriptor of a file drops SQLite's locks.
@@ -47,6 +49,8 @@ extension DatabaseInspection {
         self = try LockFreeReader.into(path, deadline: 600 + Double(facts.size) / 1e6) { connection, _ in
             let identity = try Identity(of: connection)
             let header = try connection.header()
+            try counting("its pages")
+            let soundness = try connection.soundness(full: true)
             return DatabaseInspection(
                 name: part.name, path: path, size: facts.size, sha256: sha256, identity: identity,
                 schemaDigest: "sha256:\(try SHA256.digest(of: Array(identity.shape.canonicalText.utf8)).hex)",
@@ -56,7 +60,8 @@ extension DatabaseInspection {
                     sidecar.map { Sidecar(name: Files.name(of: $0.path), size: $0.facts.size) }
                 },
                 tables: try Self.tables(of: connection, counting: counting),
-                findings: Self.cut(facts.size, pageSize: header.pageSize))
+                findings: Self.cut(facts.size, pageSize: header.pageSize) + soundness.findings,
+                notChecked: soundness.notChecked)
         }
         if let declared = part.declared { findings += differences(from: declared, isLiving: isLiving) }
     }
@@ -74,7 +79,13 @@ extension DatabaseInspection {
                 return table
             }
             try counting(facts.name)
-            table.rows = Int(try connection.int("SELECT count(*) FROM main.\(quoteIdentifier(facts.name))"))
+            do {
+                table.rows = Int(try connection.int("SELECT count(*) FROM main.\(quoteIdentifier(facts.name))"))
+            } catch {
+                // The findings say more.
+                guard let error = error.sqlite, error.resultCode.primary == .corrupt else { throw error }
+                table.obstacle = error.message
+            }
             return table
         }
     }

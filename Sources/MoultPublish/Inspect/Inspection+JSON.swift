@@ -33,6 +33,7 @@ extension Inspection.Entry {
             "schemaText": .array(
                 found.identity.shape.canonicalText.split(separator: "\n").map { .string(String($0)) }),
             "findings": .array(found.findings.map { .string($0) }),
+            "notChecked": found.notChecked.isEmpty ? nil : .array(found.notChecked.map { .string($0) }),
         ])
     }
 }

@@ -1,6 +1,7 @@
 internal import MoultArchive
 package import MoultBasics
 internal import MoultFiles
+internal import MoultSandbox
 package import StepKit
 
 /// Something that has databases to look at: a database file, a release by its manifest or its bundle, an installed store.
@@ -135,15 +136,17 @@ extension Subject {
                 keeping: release.keeper)
         }
         _ = try ArchiveKind(fileName: path)
-        guard let (layout, _) = try BundleLayout.find(in: Descriptor(path, .read)) else {
+        guard let members = try ConfinedArchive(path).members() else {
             throw MoultError(
                 .subject, what: "cannot read the bundle \(path)",
                 why: "its manifest does not lie beside it, and without it only bundles made by moult pack can be read",
                 now: "Name the manifest instead.")
         }
         let unpacked = try UnpackedBundle(
-            path, members: layout.members.map { Member(name: $0.name, size: $0.size) }, progress)
-        let parts = layout.members.filter { !$0.name.contains("/") }.map { member in
+            path,
+            members: members.map { Member(name: $0.name, file: $0.name.contains("/") ? nil : $0.name, size: $0.size) },
+            progress)
+        let parts = members.filter { !$0.name.contains("/") }.map { member in
             Part(name: member.name, path: unpacked.path(member.name))
         }
         return Subject(

@@ -2,12 +2,16 @@ internal import Glibc
 internal import MoultArchive
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultSandbox
 internal import MoultTrust
 internal import StepKit
 
 /// A file in a bundle, and what it must be.
 struct Member {
+    /// Its path in the bundle.
     let name: String
+    /// The name of the file that is made of it; nil for what is only proven.
+    let file: String?
     let size: Int
     /// Nil where nobody has said.
     var sha256: String?
@@ -15,8 +19,11 @@ struct Member {
     /// All that the bundle of a sealed release must hold.
     static func all(of manifest: Manifest) -> [Member] {
         manifest.databases.filter { $0.place == .generation }.flatMap { database in
-            [Member(name: database.member, size: database.size, sha256: database.sha256)]
-                + database.migrations.map { Member(name: $0.member, size: $0.size, sha256: $0.sha256) }
+            [
+                Member(
+                    name: database.bundlePath, file: database.member, size: database.size, sha256: database.sha256)
+            ]
+                + database.migrations.map { Member(name: $0.member, file: nil, size: $0.size, sha256: $0.sha256) }
         }
     }
 }
@@ -31,32 +38,32 @@ final class UnpackedBundle: Sendable {
     init(_ bundle: String, members: [Member], _ progress: (_ done: Int, _ total: Int) throws -> Void) throws {
         self.bundle = bundle
         let scratch = try ScratchDirectory()
-        let whole = GrowingDigest()
         let total = members.reduce(0) { $0 + $1.size }
         let expected = Dictionary(members.map { ($0.name, $0) }) { first, _ in first }
         var done = 0
         var file: DigestedFile?
-        try ArchiveReader(Descriptor(bundle, .read), kind: ArchiveKind(fileName: bundle)).read(
-            members: expected.mapValues(\.size)
-        ) {
-            try whole.update($0)
-        } onMember: { name, part in
-            switch part {
-            case .begin:
-                // Migrations are only proven: nobody reads them from here.
-                file = try DigestedFile(path: name.contains("/") ? nil : "\(scratch.path)/\(name)")
-            case .bytes(let bytes):
-                try file?.write(bytes)
-                done += bytes.count
-                try progress(done, total)
-            case .end:
-                try Self.prove(name, in: bundle, digest: file?.finish() ?? "", expected[name]?.sha256)
-                file = nil
+        var whole = ""
+        try BackgroundDigest.of(bundle) {
+            try ConfinedArchive(bundle).read(named: bundle, members: expected.mapValues(\.size)) { name, part in
+                switch part {
+                case .begin:
+                    // Migrations are only proven: nobody reads them from here.
+                    file = try DigestedFile(path: expected[name]?.file.map { "\(scratch.path)/\($0)" })
+                case .bytes(let bytes):
+                    try file?.write(bytes)
+                    done += bytes.count
+                    try progress(done, total)
+                case .end:
+                    try Self.prove(name, in: bundle, digest: file?.finish() ?? "", expected[name]?.sha256)
+                    file = nil
+                }
             }
+        } check: {
+            whole = $0
         }
         self.scratch = scratch
-        sha256 = try whole.finish()
-        names = Set(expected.keys)
+        sha256 = whole
+        names = Set(members.compactMap(\.file))
     }
 
     private static func prove(_ name: String, in bundle: String, digest: String, _ expected: String?) throws {

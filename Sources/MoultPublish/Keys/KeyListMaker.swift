@@ -33,6 +33,7 @@ package struct KeyListMaker {
 
     package func make(in directory: String) throws -> Report {
         try Files.ensureDirectory(directory)
+        try WorkDirectory.removeLeftovers(of: ".moult-trust", in: directory)
         let before = try KeyDirectory(path: directory).newest()
         guard let product = before?.product ?? product else {
             throw refusal(
@@ -65,10 +66,17 @@ package struct KeyListMaker {
         guard !keys.isEmpty else {
             throw refusal("no root key is named", "stores take only a signed list", "Name it with --key FILE.")
         }
+        let work = try WorkDirectory(in: directory, named: ".moult-trust")
+        defer { work.remove() }
+        // A list of this name that is there was not signed.
+        var set = FileSet(.overwriting, head: name)
         for (place, file) in try FeedDirectory(path: directory).signatures(of: bytes, named: name, by: keys) {
-            try Files.replace("\(directory)/\(place)", with: file)
+            try work.add(place, file)
+            set.first.append(place)
         }
-        try Files.replace(path, with: bytes)
+        set.stale = try SignatureFiles.beside(path).map(\.0).filter { !set.first.contains($0) }
+        try work.add(name, bytes)
+        try work.deliver(set)
         return Report(
             path: path, list: list, signers: keys.map(\.publicKey.id), missing: try missing(path, after: before))
     }

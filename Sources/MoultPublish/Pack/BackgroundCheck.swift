@@ -8,13 +8,16 @@ final class BackgroundCheck: @unchecked Sendable {
     private let result: Mutex<Result<[Database], any Error>?>
     private var thread: Threads.Running?
 
-    init(of databases: [Database], in workshop: String) throws {
+    init(of databases: [Database], in workshop: String, within time: CheckTime) throws {
         result = Mutex(nil)
         thread = try Threads.start { [self] in
             let found = Result {
                 try databases.map { database in
                     var proven = database
-                    try SealedDatabase(path: "\(workshop)/\(database.member)", name: database.name).prove(&proven)
+                    try SealedDatabase(
+                        path: "\(workshop)/\(database.member)", name: database.name, time: time,
+                        scratch: "\(workshop)/exam"
+                    ).prove(&proven)
                     return proven
                 }
             }

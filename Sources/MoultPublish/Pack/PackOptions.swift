@@ -17,10 +17,14 @@ package struct PackOptions {
     package var name: String?
     /// Older releases, by their manifests, from which patches are made.
     package var deltaFrom: [String] = []
-    /// Older releases, by their manifests, over which the new one is installed for trial besides those in the output.
+    /// Manifests of older releases over which the new one is installed for trial, in addition to those in the output. With
+    /// the first of them the new one is compared, else with the newest in the output.
     package var previous: [String] = []
-    /// Does what the trials are; without it nothing is tried.
-    package var tryInstall: Trials.Install = { _, _, _ in nil }
+    package var compare: (_ old: Subject, _ new: Subject) throws -> ReleaseDiff = { try ReleaseDiff(from: $0, to: $1) }
+    /// How long the check of a database may take.
+    package var checkTime = CheckTime(isTrial: true)
+    /// Installs a release for trial; without it nothing is tried.
+    package var tryInstall: Trials.Install?
     /// Packs although files differ from what is committed.
     package var allowDirty = false
     package var defines: [String: String] = [:]
@@ -52,4 +56,6 @@ package struct PackReport: Sendable {
     package let patches: [Manifest.Patch]
     package let databases: [(name: String, size: Int, sha256: String)]
     package let trials: Trials
+    /// Nil without an older release.
+    package let changes: PackChanges?
 }

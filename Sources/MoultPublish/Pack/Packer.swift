@@ -34,7 +34,7 @@ package struct Packer {
         let workshop = work.path
         try take(&manifest, draftPath, workshop)
         try refuseDirty(substitution)
-        return try write(manifest, workshop)
+        return try write(manifest, work)
     }
 
     private func read(_ path: String, _ substitution: Substitution) throws -> Manifest {
@@ -116,7 +116,8 @@ package struct Packer {
             now: "Commit or stash them, or say --allow-dirty.")
     }
 
-    private func write(_ sealed: Manifest, _ workshop: String) throws -> PackReport {
+    private func write(_ sealed: Manifest, _ work: WorkDirectory) throws -> PackReport {
+        let workshop = work.path
         var manifest = sealed
         manifest.sqlite = SQLiteVersion.linkedSource
         let stem =
@@ -124,9 +125,8 @@ package struct Packer {
             ?? "\(manifest.product.split(separator: ".").last ?? "release")-\(manifest.version.inFileNames)"
         let members = Self.members(of: manifest)
         // The whole release lies there under its final names before any of it is public.
-        let ready = "\(workshop)/release"
-        try Files.makeDirectory(ready, mode: 0o700)
-        let proof = try BackgroundCheck(of: manifest.databases, in: workshop)
+        let ready = try work.ready
+        let proof = try BackgroundCheck(of: manifest.databases, in: workshop, within: options.checkTime)
         // Whatever happens, the files stay until nobody reads them any more.
         defer { proof.wait() }
         if !members.isEmpty {
@@ -156,12 +156,17 @@ package struct Packer {
         let trials = try Trials(
             of: "\(ready)/\(stem).json", manifest, over: options.previous, and: options.output, in: workshop,
             by: options.tryInstall)
-        try bring(manifest, named: "\(stem).json", from: ready)
+        let before = try options.previous.first ?? Trials.newest(in: options.output, before: manifest).first?.0
+        let changes = try before.flatMap {
+            try PackChanges(from: $0, to: "\(ready)/\(stem).json", manifest, by: options.compare)
+        }
+        try deliver(manifest, named: "\(stem).json", by: work)
         return PackReport(
             manifest: "\(options.output)/\(stem).json", bundle: manifest.bundle.map { "\(options.output)/\($0.file)" },
             bundleSize: manifest.bundle?.size ?? 0, contentSize: members.reduce(0) { $0 + $1.size },
             version: manifest.version.description, patches: manifest.patches,
-            databases: manifest.databases.map { ($0.name, $0.size, $0.sha256) }, trials: trials)
+            databases: manifest.databases.map { ($0.name, $0.size, $0.sha256) }, trials: trials,
+            changes: changes)
     }
 
     /// As the draft has it, or by product and version.
@@ -176,21 +181,32 @@ package struct Packer {
         return name
     }
 
-    /// Moves a finished release to where it is public, the manifest last: whoever sees it finds all that it names.
-    private func bring(_ manifest: Manifest, named name: String, from ready: String) throws {
-        let path = "\(options.output)/\(name)"
-        let files = Self.files(of: manifest).sorted() + [name]
-        var stale: Set<String> = []
-        if options.name == nil {
-            for file in files { try refuseChange(of: "\(options.output)/\(file)", to: "\(ready)/\(file)") }
-        } else if let old = try Files.read(path, limit: Manifest.largest),
+    /// Moves a finished release to where it is public, as a set. Files that are there already stay as they are.
+    private func deliver(_ manifest: Manifest, named name: String, by work: WorkDirectory) throws {
+        let (ready, path) = (try work.ready, "\(options.output)/\(name)")
+        let files = Self.files(of: manifest)
+        func isThere(_ file: String) throws -> Bool {
+            let there = "\(options.output)/\(file)"
+            guard try Files.facts(there) != nil else { return false }
+            if try SHA256.digest(ofFileAt: there) == SHA256.digest(ofFileAt: "\(ready)/\(file)") { return true }
+            if options.name == nil { throw Self.refuseChange(of: there) }
+            return false
+        }
+        let isSame = try isThere(name)
+        let new = try files.sorted().filter { try !isThere($0) }
+        if isSame && new.isEmpty { return }
+        let overwrites = try new.contains { try Files.facts("\(options.output)/\($0)") != nil }
+        var set = FileSet(overwrites ? .overwriting : try Files.facts(path) != nil ? .replacing : .added, head: name)
+        set.first = new
+        if !isSame, let old = try Files.read(path, limit: Manifest.largest),
             // Of another file nothing is known, and nothing of it is removed.
             let older = try? Manifest(parsing: old, as: .sealed, source: path)
         {
-            stale = Self.files(of: older).subtracting(files)
+            // Signatures are of the older manifest, and stores would refuse the new one with them.
+            set.stale = try Self.files(of: older).subtracting(files).sorted() + SignatureFiles.beside(path).map(\.0)
         }
-        for file in files { try place("\(ready)/\(file)", at: "\(options.output)/\(file)") }
-        for file in stale { try Files.remove("\(options.output)/\(file)") }
+        for file in set.first + [name] { try Files.seal("\(ready)/\(file)", mode: 0o644) }
+        try work.deliver(set)
     }
 
     /// What lies beside a manifest and belongs to it.
@@ -215,21 +231,10 @@ package struct Packer {
         }
     }
 
-    /// A release that is there already may only be the very same.
-    private func refuseChange(of path: String, to file: String) throws {
-        guard try Files.facts(path) != nil, try SHA256.digest(ofFileAt: path) != SHA256.digest(ofFileAt: file) else {
-            return
-        }
-        throw MoultError(
+    private static func refuseChange(of path: String) -> MoultError {
+        MoultError(
             .packing, .refused, what: "\(path) is there already, with other content",
             why: "a version that was published must not change",
             now: "Give the release another version, or remove that file.")
-    }
-
-    /// Puts a finished file at its name, durable.
-    private func place(_ file: String, at path: String) throws {
-        try Files.seal(file, mode: 0o644)
-        try Files.rename(file, to: path)
-        try Files.syncDirectory(options.output)
     }
 }

@@ -1,6 +1,6 @@
 internal import MoultBasics
 internal import MoultFiles
-internal import MoultSQLite
+internal import MoultSandbox
 internal import MoultTrust
 internal import StepKit
 
@@ -9,28 +9,41 @@ struct SealedDatabase {
     let path: String
     let name: String
 
+    /// How long its check may take.
+    let time: CheckTime
+    /// A directory for what SQLite puts aside; it must not be there.
+    let scratch: String
+
     func prove(_ database: inout Database) throws {
-        let connection = try Connection.openGuarded(path: path, access: .readWrite, deadline: 3600)
-        let findings = try connection.fullCheck(limit: 3) + connection.foreignKeyCheck(limit: 3)
-        if let first = findings.first {
+        database.size = try Files.facts(path)?.size ?? 0
+        let found = try examined(size: database.size)
+        try agree("applicationID", database.identity.applicationID, found.applicationID)
+        try agree("userVersion", database.identity.userVersion, found.userVersion)
+        if let wanted = database.identity.schema, wanted != found.schema {
+            throw MoultError(
+                .packing, .refused, what: "the database \(name) has another schema than the draft says",
+                why: "its schema is \(found.schema)", now: "Correct the draft, or leave \"schema\" to pack.")
+        }
+        database.identity = .init(
+            applicationID: found.applicationID, userVersion: found.userVersion, schema: found.schema)
+        database.sha256 = try SHA256.digest(ofFileAt: path).hex
+    }
+
+    /// The same examination as that of a store with `"verify": "full"`, in a confined process as there.
+    private func examined(size: Int) throws -> ValidationReport.Identity {
+        var exam = Validation(name: name, path: path, depth: .full, processor: time.seconds(for: size))
+        (exam.isWritable, exam.wantsIdentity, exam.wantsForeignKeys, exam.mostFindings) = (true, true, true, 3)
+        let report = try Validator.present().examine([exam], scratch: scratch).first
+        if let findings = report?.findings, let first = findings.first {
             throw MoultError(
                 .packing, .refused, what: "the database \(name) is not sound", why: first,
                 now: "Mend it, and pack again; \(counted(findings.count, "finding")) in all.")
         }
-        let found = try Identity(of: connection)
-        try connection.close()
-        try agree("applicationID", database.identity.applicationID, Int(found.applicationID))
-        try agree("userVersion", database.identity.userVersion, Int(found.userVersion))
-        let schema = "sha256:\(try SHA256.digest(of: Array(found.shape.canonicalText.utf8)).hex)"
-        if let wanted = database.identity.schema, wanted != schema {
-            throw MoultError(
-                .packing, .refused, what: "the database \(name) has another schema than the draft says",
-                why: "its schema is \(schema)", now: "Correct the draft, or leave \"schema\" to pack.")
+        if let failure = report?.failure { throw failure }
+        guard let identity = report?.identity, report?.findings != nil else {
+            throw MoultError(.packing, what: "the database \(name) cannot be checked", why: "it did not answer")
         }
-        database.identity = .init(
-            applicationID: Int(found.applicationID), userVersion: Int(found.userVersion), schema: schema)
-        database.size = try Files.facts(path)?.size ?? 0
-        database.sha256 = try SHA256.digest(ofFileAt: path).hex
+        return identity
     }
 
     private func agree(_ field: String, _ wanted: Int?, _ found: Int) throws {

@@ -18,7 +18,7 @@ extension MigrationRun {
         var migrations = Migrations(
             try scripts.map { try .init(name: $0.name, number: $0.number, file: $0.file) })
         // Whether rows may go is judged by whoever asked.
-        migrations.deadline = min(migrations.deadline, Double(deadline))
+        migrations.deadline = min(migrations.deadline, Double(processor))
         migrations.mayShrink = { _, _, _ in true }
         migrations.place = place
         let connection = try Connection(path: copy, access: .readWrite)

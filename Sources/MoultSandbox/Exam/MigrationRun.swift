@@ -27,8 +27,8 @@ package struct MigrationRun: Sendable, Equatable {
     package var depth: Validation.Depth
     /// Whether to count the values that change or go.
     package var countsLosses = false
-    /// Seconds for all of it; the statements themselves have less.
-    package var deadline = 3600
+    /// Seconds of the processor for all of it; the statements themselves have less.
+    package var processor = 3600
 
     package init(
         name: String, place: String, copy: String, template: String, scripts: [Script], depth: Validation.Depth
@@ -73,7 +73,7 @@ extension TrialReport {
 }
 
 extension MigrationRun: WorkerRequest {
-    static let word = "try-1"
+    static let word = "try-2"
 
     init(_ fields: Fields) throws {
         guard let depth = try fields.word("depth", Validation.Depth.self) else {
@@ -87,7 +87,8 @@ extension MigrationRun: WorkerRequest {
                 try Script(
                     name: fields.string("name"), number: fields.integer("number"), file: fields.string("file"))
             }, depth: depth)
-        deadline = try fields.count("deadline")
+        // Older libraries call it a deadline.
+        processor = try fields.optionalCount("processor") ?? fields.count("deadline")
         countsLosses = try fields.optionalBool("countsLosses") ?? false
     }
 
@@ -96,15 +97,17 @@ extension MigrationRun: WorkerRequest {
             "name": .string(name), "place": .string(place), "copy": .string(copy), "template": .string(template),
             "scripts": .array(
                 scripts.map { ["name": .string($0.name), "number": .size($0.number), "file": .string($0.file)] }),
-            "depth": .string(depth.rawValue), "deadline": .size(deadline), "countsLosses": .bool(countsLosses),
+            "depth": .string(depth.rawValue), "processor": .size(processor), "countsLosses": .bool(countsLosses),
         ]
     }
+
+    var adviceOnTime: String { advice }
 
     func protection(scratch: String) throws -> Guard {
         let size = try Files.factsThroughLinks(copy)?.size ?? 0
         return Guard(
             .examiner, reading: .only([template] + scripts.map(\.file)), writing: [scratch, Files.directory(of: copy)],
-            limits: .init(memory: Validator.memory, processor: deadline + 5, fileSize: max(1 << 30, 4 * size)))
+            limits: .init(memory: Validator.memory, processor: processor + 5, fileSize: max(1 << 30, 4 * size)))
     }
 
     static func json(of answer: TrialReport) -> JSON {

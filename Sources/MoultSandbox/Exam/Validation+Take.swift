@@ -12,13 +12,13 @@ extension Validation {
 
     private func fill(_ report: inout ValidationReport) throws {
         // Looked at without a lock and sidecars first: a database in WAL mode would make them.
-        let header = try Connection.openGuarded(path: path, access: .immutable, deadline: Double(deadline))
+        let header = try Connection.openGuarded(path: path, access: .immutable, deadline: Double(processor))
         report.isWAL = try header.header().isWAL
         try header.close()
         report.isOpen = report.isWAL
         if report.isWAL { return }
         let connection = try Connection.openGuarded(
-            path: path, access: isWritable ? .readWrite : .immutable, deadline: Double(deadline))
+            path: path, access: isWritable ? .readWrite : .immutable, deadline: Double(processor))
         report.isOpen = true
         if wantsIdentity { report.identity = try .init(of: connection) }
         report.findings = try findings(connection)
@@ -32,7 +32,7 @@ extension Validation {
         if depth != .header {
             // Nobody else has it open: it is staged, or sealed, and then nobody needs locks.
             let access: Access = isWritable ? .readWrite : .immutable
-            let isSound = try DividedCheck(path: path, access: access, deadline: Double(deadline)).isSound(connection)
+            let isSound = try DividedCheck(path: path, access: access, deadline: Double(processor)).isSound(connection)
             if depth == .full {
                 findings = try connection.fullCheck(limit: mostFindings, isQuicklySound: isSound)
             } else if !isSound {

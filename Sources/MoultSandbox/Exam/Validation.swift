@@ -33,11 +33,11 @@ package struct Validation: Sendable, Equatable {
     /// Whose rows are counted, here and in the file that is to be compared with.
     package var tables: [String] = []
     package var old: String?
-    /// Seconds for all of it.
-    package var deadline: Int
+    /// Seconds of the processor for all of it.
+    package var processor: Int
 
-    package init(name: String, path: String, depth: Depth, deadline: Int) {
-        (self.name, self.path, self.depth, self.deadline) = (name, path, depth, deadline)
+    package init(name: String, path: String, depth: Depth, processor: Int) {
+        (self.name, self.path, self.depth, self.processor) = (name, path, depth, processor)
     }
 }
 
@@ -49,7 +49,7 @@ extension Validation {
             "isWritable": .bool(isWritable), "wantsIdentity": .bool(wantsIdentity),
             "wantsForeignKeys": .bool(wantsForeignKeys), "mostFindings": .size(mostFindings),
             "queries": .array(queries.map { .string($0) }), "tables": .array(tables.map { .string($0) }),
-            "old": .optional(old), "deadline": .size(deadline),
+            "old": .optional(old), "processor": .size(processor),
         ])
     }
 
@@ -57,7 +57,8 @@ extension Validation {
         guard let depth = try fields.word("depth", Depth.self) else { throw fields.fail("depth", "is missing") }
         self.init(
             name: try fields.string("name"), path: try fields.string("path"), depth: depth,
-            deadline: try fields.count("deadline"))
+            // Older libraries call it a deadline.
+            processor: try fields.optionalCount("processor") ?? fields.count("deadline"))
         isWritable = try fields.optionalBool("isWritable") ?? false
         wantsIdentity = try fields.optionalBool("wantsIdentity") ?? false
         wantsForeignKeys = try fields.optionalBool("wantsForeignKeys") ?? false
@@ -79,7 +80,7 @@ extension Validation: WorkerRequest {
             limits: .init(
                 memory: Validator.memory,
                 // What SQLite does not stop by itself.
-                processor: deadline + 5,
+                processor: processor + 5,
                 // What is sorted is put aside, and is hardly ever larger than all there is.
                 fileSize: max(64 << 20, 2 * size)))
     }
@@ -91,4 +92,11 @@ extension Validation: WorkerRequest {
     var work: String { "the check" }
     var muchRoom: String { "twice its size" }
     var advice: String { "Nothing was changed. Publish the release again from a sound file." }
+    var tookTooLong: MoultError {
+        MoultError(
+            .exam, .refused, what: failure, why: "it took more than \(processor) s of the processor", now: adviceOnTime)
+    }
+    var adviceOnTime: String {
+        "A hostile database can keep SQLite busy for days. If you trust this one, allow it more: --check-timeout SECONDS"
+    }
 }

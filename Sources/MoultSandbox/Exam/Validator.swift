@@ -1,8 +1,9 @@
 internal import MoultBasics
 internal import MoultFiles
 internal import MoultGuard
+internal import MoultSQLite
 
-/// Where databases that somebody else made are examined.
+/// Where databases that somebody else made are examined, and archives are read (`ConfinedArchive`).
 ///
 /// SQLite reads them, and whoever makes SQLite fall must not make an update fall: so it is a process of its own, that can
 /// write nothing, reach nobody, and use so much and no more. The command starts itself once more for that. An app cannot
@@ -10,11 +11,11 @@ internal import MoultGuard
 package enum Validator: Sendable, Equatable {
     /// By a program that answers to `Validator.word`.
     case process(String)
-    /// In this very process, for want of anything better.
+    /// In this very process, because no other one can be started for it.
     case here(why: String)
 
     /// The word after a program's name that makes it an examiner; its number changes with the form of question and answer.
-    package static let word = "examine-1"
+    package static let word = "examine-2"
 
     #if SANITIZED
         /// The address sanitizer's map of the memory takes terabytes of addresses by itself.
@@ -42,7 +43,7 @@ package enum Validator: Sendable, Equatable {
     package var guardWords: String {
         switch self {
         case .process: "\(Guard.level)"
-        case .here(let why): "none, databases are checked in this process: \(why)"
+        case .here(let why): "none, databases are checked and archives are read in this process: \(why)"
         }
     }
 
@@ -77,7 +78,8 @@ package enum Validator: Sendable, Equatable {
         -> ValidationReport
     {
         let before = try Files.factsThroughLinks(exam.path)
-        let report = try ask(exam, scratch: scratch) { try stop(exam) }
+        var report = try ask(exam, scratch: scratch) { try stop(exam) }
+        if report.failure?.code == .deadline { report.failure = exam.tookTooLong }
         guard try Files.factsThroughLinks(exam.path) == before else {
             throw MoultError(
                 .exam, .refused, what: exam.failure, why: "it was changed while it was looked at", now: exam.advice)

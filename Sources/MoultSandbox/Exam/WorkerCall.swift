@@ -10,8 +10,8 @@ protocol WorkerRequest: Sendable {
     static var word: String { get }
     init(_ fields: Fields) throws
     var json: JSON { get }
-    /// Seconds for all of it.
-    var deadline: Int { get }
+    /// Seconds of the processor for all of it.
+    var processor: Int { get }
     /// What that process may read and write, and use; `scratch` is a directory for what SQLite has to put aside.
     func protection(scratch: String) throws -> Guard
     /// Works in this very process.
@@ -27,6 +27,8 @@ protocol WorkerRequest: Sendable {
     var muchRoom: String { get }
     /// What to do now.
     var advice: String { get }
+    /// What to do if it took too long.
+    var adviceOnTime: String { get }
 }
 
 /// A question to a process of its own, and what the end of that process means.
@@ -36,7 +38,7 @@ struct WorkerCall<Asked: WorkerRequest> {
     /// A directory for what SQLite has to put aside; it is made for this, and removed.
     let scratch: String
 
-    /// The program does not know such questions: an older moult, or another one.
+    /// The program does not know such questions: an older moult, or another one. It has not opened the database.
     struct NotKnown: Error {}
 
     func run(stop: () throws -> Void) throws -> Asked.Answer {
@@ -55,12 +57,14 @@ struct WorkerCall<Asked: WorkerRequest> {
         var answer: [UInt8] = []
         do {
             // It stops on its own; this is for one that hangs.
-            let end = ContinuousClock.now + .seconds(question.deadline + 15)
+            // A busy machine gives it a part of a processor only.
+            let patience = 10 * question.processor + 15
+            let end = ContinuousClock.now + .seconds(patience)
             func stopInTime() throws {
                 try stop()
-                if ContinuousClock.now > end { throw refused("it did not end in time") }
+                if ContinuousClock.now > end { throw refused("it did not end in time", now: question.adviceOnTime) }
             }
-            while let block = try child.read(patience: question.deadline + 60, stop: stopInTime) {
+            while let block = try child.read(patience: patience + 60, stop: stopInTime) {
                 answer += block
                 if answer.count > WorkerService.largest { throw refused("its answer does not end") }
             }
@@ -74,8 +78,10 @@ struct WorkerCall<Asked: WorkerRequest> {
     private func answer(
         _ answer: [UInt8], _ end: Subprocess.Result, _ stop: () throws -> Void
     ) throws -> Asked.Answer {
+        let isReady = answer.starts(with: WorkerService.ready)
         switch end.ending {
-        case .exited(0):
+        case .exited(0) where isReady:
+            let answer = Array(answer.dropFirst(WorkerService.ready.count))
             return try Asked.answer(
                 Fields(JSON(parsing: answer, source: "the answer about \(question.work)")) { place, why, _ in
                     refused("\(place) of its answer \(why)")
@@ -86,21 +92,21 @@ struct WorkerCall<Asked: WorkerRequest> {
             throw MoultError(
                 .exam, .busy, what: "\(question.failure): it was interrupted", why: "signal \(signal) ended it",
                 now: "Try again.")
-        // What the command says to a verb that it does not have.
-        case .exited(64): throw NotKnown()
-        case .signalled(let signal): throw refused(try reason(signal))
+        // What the command says to a verb that it does not have. A database that has taken the process over cannot say so.
+        case .exited(64) where !isReady: throw NotKnown()
+        case .signalled(let signal):
+            throw refused(reason(signal), now: signal == SIGXCPU ? question.adviceOnTime : nil)
         case .exited, .timedOut: throw refused("it was stopped: \(end.complaint)")
         }
     }
 
-    private func reason(_ signal: Int32) throws -> String {
-        let seconds = try question.protection(scratch: scratch).limits.processor ?? 0
-        return CrashReason(signal: signal).reason(
-            question.work, muchTime: "more than \(seconds) s of the processor", muchRoom: question.muchRoom)
+    private func reason(_ signal: Int32) -> String {
+        CrashReason(signal: signal).reason(
+            question.work, muchTime: "more than \(question.processor) s of the processor", muchRoom: question.muchRoom)
     }
 
-    private func refused(_ why: String) -> MoultError {
-        MoultError(.exam, .refused, what: question.failure, why: why, now: question.advice)
+    private func refused(_ why: String, now: String? = nil) -> MoultError {
+        MoultError(.exam, .refused, what: question.failure, why: why, now: now ?? question.advice)
     }
 }
 

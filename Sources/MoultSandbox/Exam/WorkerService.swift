@@ -2,6 +2,7 @@ internal import Glibc
 internal import MoultBasics
 internal import MoultFiles
 internal import MoultGuard
+internal import MoultSQLite
 internal import Synchronization
 
 /// The other side of an exam: this process, started for nothing else.
@@ -21,6 +22,10 @@ package enum WorkerService {
             switch words {
             case [Validation.word]: try serve(Validation.self)
             case [MigrationRun.word]: try serve(MigrationRun.self)
+            // Of libraries that expect the answer alone.
+            case ["examine-1"]: try serve(Validation.self, tellsReady: false)
+            case ["try-1"]: try serve(MigrationRun.self, tellsReady: false)
+            case [ArchiveQuestion.word]: try ArchiveService.serve()
             default: return offered.store(true, ordering: .relaxed)
             }
         } catch {
@@ -31,7 +36,10 @@ package enum WorkerService {
         exit(0)
     }
 
-    private static func serve<Asked: WorkerRequest>(_: Asked.Type) throws {
+    /// What comes before the answer, and before the first look at a database.
+    static let ready = Array("ready\n".utf8)
+
+    private static func serve<Asked: WorkerRequest>(_: Asked.Type, tellsReady: Bool = true) throws {
         let fields = try Fields(JSON(parsing: asked(), source: "the question")) { place, why, _ in
             MoultError(.exam, what: "\(place) of the question \(why)")
         }
@@ -39,6 +47,9 @@ package enum WorkerService {
         let scratch = try fields.string("scratch")
         guard setenv("SQLITE_TMPDIR", scratch, 1) == 0 else { throw MoultError(.exam, what: "no memory") }
         try question.protection(scratch: scratch).confineThisProcess()
+        // A busy machine gives it a part of a processor only.
+        DeadlineClock.countProcessorTime()
+        if tellsReady { try say(String(decoding: ready, as: UTF8.self), on: 1) }
         try say(Asked.json(of: question.take()).line, on: 1)
     }
 
@@ -50,11 +61,11 @@ package enum WorkerService {
         return bytes
     }
 
-    private static func say(_ text: String, on descriptor: Int32) throws {
+    static func say(_ text: String, on descriptor: Int32) throws {
         var rest = Array(text.utf8)[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            guard count > 0 else { throw MoultError(.exam, what: "nobody listens") }
+            guard count > 0 else { throw MoultError(.exam, what: "the parent closed the pipe") }
             rest = rest.dropFirst(count)
         }
     }

@@ -7,8 +7,13 @@ internal import StepKit
 /// Looks whether a store is what its records say; changes nothing.
 package struct Verifier {
     private let store: StoreSnapshot
+    private let checkTime: CheckTime
 
-    package init(_ store: StoreSnapshot) { self.store = store }
+    /// Checks with the time that the settings allow, or another one.
+    package init(_ store: StoreSnapshot, checkTimeout: Int? = nil) throws {
+        self.store = store
+        checkTime = CheckTime(fixed: try checkTimeout ?? store.settings.checkTimeout)
+    }
 
     package struct Check: Sendable, Equatable {
         package let subject: String
@@ -139,7 +144,9 @@ package struct Verifier {
     /// A file that cannot even be opened is a finding like any other.
     private func integrity(_ database: Database, _ file: String) -> String? {
         do {
-            var exam = Validation(name: database.member, path: file, depth: .full, deadline: 3600)
+            var exam = Validation(
+                name: database.member, path: file, depth: .full,
+                processor: checkTime.seconds(for: try Files.facts(file)?.size ?? 0))
             exam.mostFindings = 1
             let report = try Files.withScratchDirectory { scratch in
                 try Validator.present().examine([exam], scratch: "\(scratch)/exam").first

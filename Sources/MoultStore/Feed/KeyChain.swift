@@ -1,6 +1,7 @@
 package import MoultBasics
 internal import MoultFiles
 package import MoultTrust
+internal import StepKit
 
 extension MoultError.Code {
     /// A feed that must not be believed: of another product, older than one seen before, or past its time; or key lists that are missing.
@@ -108,6 +109,16 @@ package struct KeyChain {
             if serial > 0, error.code == .unknownKey {
                 error.now =
                     "Ask the publisher for a file that its present keys signed; they are in \(layout.keys)/\(KeyList.fileName(serial))."
+            }
+            // A store that has no list yet learns them from a feed, which says which is the newest one.
+            let feed = "\(Files.directory(of: name))/\(Feed.fileName)"
+            let first = "\(Files.directory(of: name))/\(KeyList.fileName(1))"
+            if serial == 0, error.code == .unknownKey, try Files.factsThroughLinks(first) != nil,
+                try Files.factsThroughLinks(feed) != nil
+            {
+                error.now =
+                    "Key lists lie beside it, for stores that follow the feed: "
+                    + shellLine(["moult", "apply", "--feed", feed])
             }
             throw error
         }

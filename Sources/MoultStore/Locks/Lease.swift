@@ -4,7 +4,7 @@ internal import MoultFiles
 /// Holds one generation in place while a process reads from it.
 ///
 /// A lease is a read lock on the generation's lease file. Nothing is written, it works in a read-only store and for other
-/// users, and the kernel drops it with the process. Nobody waits for it: an update only looks whether there is one.
+/// users, and the kernel drops it with the process. No update waits for it; updates only ask whether there is one.
 package final class Lease: Sendable {
     package let generation: String
     package let directory: String

@@ -52,7 +52,7 @@ package struct Custody {
         // Both may be links, and then the directories count in which they end.
         for fault in try Self.faults(ofPath: layout.settings) + Self.faults(ofPath: layout.hidden)
         where !parts.contains(fault.path) && !faults.contains(fault) { faults.append(fault) }
-        // Whoever can add a file to these is dangerous, so sticky is not enough.
+        // A user who can add a file to these can do harm, so sticky is not enough.
         for path in parts {
             guard let facts = try Files.facts(path) else { continue }
             if let fault = Self.fault(path, facts, allowsSticky: false) { faults.append(fault) }

@@ -33,6 +33,8 @@ package struct Settings: Sendable, Equatable {
     /// Seconds for which an update waits for programs that have a database locked.
     package var waitForApps = usualWaitForApps
     package static let usualWaitForApps = 10
+    /// Seconds of the processor for the check of a database; nil: by its size.
+    package var checkTimeout: Int?
 
     package init(product: String, app: Version? = nil, follow: Policy.Follow = .newer) {
         (self.product, self.app, self.follow) = (product, app, follow)
@@ -90,6 +92,8 @@ package struct Settings: Sendable, Equatable {
         consumers = try Consumer.read(fields)
         waitForReaders = try fields.optionalCount("waitForReaders") ?? waitForReaders
         waitForApps = try fields.optionalCount("waitForApps") ?? waitForApps
+        checkTimeout = try fields.optionalCount("checkTimeout")
+        if checkTimeout == 0 { throw fields.fail("checkTimeout", "must be at least 1 second") }
         if waitForApps > 600 { throw fields.fail("waitForApps", "must be at most 600 seconds") }
         steps = try StepSettings.read(fields)
         try fields.refuseUnknown()

@@ -82,4 +82,14 @@ package enum FeedNames {
     /// Feed and signature are two files and cannot be replaced in one step; so a signature lies under the digest of its
     /// feed before that feed is there, and as long as somebody may still be reading it.
     package static func ofSignatures(_ name: String, digest: String) -> String { "\(name).\(digest.prefix(16))" }
+
+    /// Those of the files beside a feed that are signatures of feeds which no reader can have any more: not `kept`, and not
+    /// under the digest of the feed that is there now or of the one before it.
+    package static func staleSignatures(among names: [String], keeping kept: [String], digests: [String]) -> [String] {
+        let early = digests.map { ofSignatures(Feed.fileName, digest: $0) + "." }
+        return names.filter { name in
+            name.hasPrefix("\(Feed.fileName).") && name.hasSuffix(".minisig") && !kept.contains(name)
+                && !early.contains { name.hasPrefix($0) }
+        }
+    }
 }

@@ -5,7 +5,7 @@ extension Database {
     var json: JSON {
         .compact([
             "kind": .string(kind.rawValue),
-            "member": .string(member),
+            "member": .string(bundlePath),
             "size": .size(size),
             "sha256": .string(sha256),
             "path": path == member ? nil : .string(path),

@@ -89,8 +89,10 @@ public struct Database: Sendable, Equatable {
     public var name: String
     /// Who writes to it.
     public var kind: Kind
-    /// The file's name in the bundle, or beside the manifest for a database in place.
+    /// The file's name in its generation and in the bundle, or beside the manifest for a database in place.
     public var member: String
+    /// The directory in which an archive that moult has not packed has the file; nil at the top.
+    public var directory: String?
     /// The bytes of the file.
     public var size: Int
     /// The digest of the file, in hexadecimal digits.
@@ -121,6 +123,9 @@ public struct Database: Sendable, Equatable {
     public var compatible: Compatible?
     /// Where a draft takes the database from; nil in a sealed manifest.
     public var source: Source?
+
+    /// The file's path in the bundle.
+    public var bundlePath: String { directory.map { "\($0)/\(member)" } ?? member }
 
     /// How a database comes to a connection.
     public struct Attach: Sendable, Equatable {

@@ -9,9 +9,12 @@ extension ManifestReader {
             let kinds = Database.Kind.allCases.map { "\"\($0.rawValue)\"" }.joined(separator: ", ")
             throw fields.fail("kind", "is missing", now: "It is one of \(kinds).")
         }
-        let member = try sealed(fields, "member", orDraft: "\(name).db", plainName)
+        let path = try sealed(fields, "member", orDraft: "\(name).db", memberPath)
+        let parts = path.split(separator: "/")
+        let member = String(parts.last ?? "")
         let database = Database(
             name: name, kind: kind, member: member,
+            directory: parts.count > 1 ? parts.dropLast().joined(separator: "/") : nil,
             size: try sealed(fields, "size", orDraft: 0, size),
             sha256: try sealed(fields, "sha256", orDraft: "", sha256),
             path: try fields.json("path") == nil ? member : plainName(fields, "path"),
@@ -30,6 +33,20 @@ extension ManifestReader {
         try refuseForeign(to: kind, fields)
         try done(fields)
         return database
+    }
+
+    /// Only archives that moult has not packed have directories.
+    private func memberPath(_ fields: Fields, _ name: String) throws -> String {
+        if form == .draft || fields.json("place")?.string == Database.Place.inPlace.rawValue {
+            return try plainName(fields, name)
+        }
+        let path = try fields.string(name)
+        if let fault = PlainName.fault(path: path) { throw fields.fail(name, "\"\(path)\" \(fault)") }
+        // It is the file's name in the generation, too.
+        if let fault = path.split(separator: "/").last.flatMap({ PlainName.fault(String($0)) }) {
+            throw fields.fail(name, "\"\(path)\" has a part that \(fault)")
+        }
+        return path
     }
 
     /// A field that only another kind has is a mistake that must not pass unseen.

@@ -12,6 +12,7 @@ struct ManifestRules {
             throw fields.fail("expires", "must be later than created")
         }
         try distinct(databases.flatMap(members), "member")
+        try distinct(databases.map { ("databases.\($0.name).member", $0.member) }, "file name")
         try distinct(databases.map { ("databases.\($0.name).path", $0.path) }, "path")
         try aliases(databases)
         for database in databases {
@@ -30,7 +31,7 @@ struct ManifestRules {
     /// All that lies in the bundle, or is linked to in the generation, for a database.
     private func members(_ database: Database) -> [Named] {
         let place = "databases.\(database.name)"
-        return [("\(place).member", database.member)]
+        return [("\(place).member", database.bundlePath)]
             + database.migrations.enumerated().map { ("\(place).migrations[\($0)]", $1.member) }
     }
 
@@ -94,7 +95,7 @@ struct ManifestRules {
         for (index, check) in manifest.checks.enumerated() {
             try known(check.on, "checks[\(index)].on", "\"\(check.on)\" is no database of this release")
         }
-        let members = databases.flatMap(members).map(\.name)
+        let members = databases.flatMap { [$0.member] + $0.migrations.map(\.member) }
         for (index, patch) in manifest.patches.enumerated() where !members.contains(patch.member) {
             throw fields.fail(
                 "patches[\(index)].member", "\"\(patch.member)\" is no file of this release",

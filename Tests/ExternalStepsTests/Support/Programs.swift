@@ -76,4 +76,37 @@ enum Programs {
             return 0;
         }
         """
+
+    /// A step that tries what the Python function `attempts` yields, each with its name, when it plans. It plans one line for
+    /// each: the name, and `allowed` or the name of the error.
+    static func attempting(_ attempts: String) -> String {
+        """
+        #!/usr/bin/env python3
+        import ctypes, errno, fcntl, json, os, struct, sys
+        libc = ctypes.CDLL(None, use_errno=True)
+        message = json.loads(sys.stdin.readline())
+        parent = os.getppid()
+
+        def call(number, *arguments):
+            result = libc.syscall(ctypes.c_long(number), *[ctypes.c_long(x) if isinstance(x, int) else x for x in arguments])
+            if result < 0:
+                raise OSError(ctypes.get_errno(), str(number))
+            return result
+
+        \(attempts)
+        if message["message"] == "describe":
+            answer = {"reply": "result", "protocol": 1, "name": "test.step", "summary": "attacks", "planIsPure": True}
+        else:
+            effects = []
+            for name, attempt in attempts(message["context"]["with"]):
+                try:
+                    attempt()
+                    found = "allowed"
+                except OSError as error:
+                    found = errno.errorcode[error.errno]
+                effects.append({"change": {"do": "confirm", "text": name + ": " + found}})
+            answer = {"reply": "result", "effects": effects}
+        print(json.dumps(answer), flush=True)
+        """
+    }
 }

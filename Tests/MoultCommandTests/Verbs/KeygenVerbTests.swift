@@ -12,7 +12,7 @@ import Testing
             (ulimit -f 0; moult keygen --no-password release) 2>&1 | cat
             """)
         #expect(full.status == 1)
-        #expect(full.out.hasPrefix("moult: error: cannot write release.key"), "\(full.out)")
+        #expect(full.out.hasPrefix("moult: error: cannot write "), "\(full.out)")
         #expect(try scratch.moult("ls -A keys").out == "")
         let made = try scratch.moult("cd keys; moult keygen -q --no-password release && stat -c '%n %a' release.*")
         #expect(made == (0, "release.key 600\nrelease.pub 644\n", ""))
@@ -28,5 +28,26 @@ import Testing
                 == "moult: error: \(name) is there already: a key that is lost is lost for ever\n  Name another one, or move that file away.\n"
         )
         #expect(try scratch.moult("cat keys/*") == (0, "mine\n", ""))
+    }
+
+    @Test func `after a kill the next run makes the keys`() throws {
+        let scratch = try Scratch()
+        var kills = 0
+        for number in 1...20 {
+            let ended = try scratch.moult(
+                """
+                rm -rf keys; mkdir keys; cd keys
+                strace -f -qq -o /dev/null -e trace=rename,renameat2 -e inject=rename,renameat2:signal=SIGKILL:when=\(number) \
+                moult keygen -q --no-password release
+                """)
+            if ended.status == 0 { break }
+            kills += 1
+            // The kill may have come after both were there.
+            try scratch.must(
+                "cd keys; [ -s release.key ] || moult keygen -q --no-password release; ls -A | wc -l | grep -qx 2")
+            try scratch.must(
+                "cd keys; touch text; moult sign -q -k release.key text; minisign -V -q -p release.pub -m text")
+        }
+        #expect(kills > 1)
     }
 }

@@ -82,6 +82,22 @@ import Testing
         #expect(try Files.list(scratch.path("rel")).filter { $0.hasPrefix(".") } == [])
     }
 
+    @Test func `a release is tried over the newest three before it, and those that are named`() throws {
+        for number in 1...5 {
+            try draft(number)
+            let ended = try scratch.moult("moult pack \(number).json -o rel")
+            let tried = (1..<max(number, 1)).reversed().prefix(3).map { ", over \($0).0.0" }.joined()
+            #expect(ended.out.contains("tried: it installs into an empty store\(tried)\n"), "\(ended)")
+        }
+        try draft(6)
+        let named = try scratch.moult("moult pack 6.json -o rel --previous rel/food-1.0.0.json --json")
+        let trials = try JSON(parsing: named.out, source: "pack")["trials"]?.array ?? []
+        #expect(trials.map { $0["previous"]?.string } == [nil, "1.0.0", "5.0.0", "4.0.0", "3.0.0"], "\(named)")
+        #expect(trials.allSatisfy { $0["installed"]?.bool == true })
+        let newer = try scratch.moult("moult pack 5.json -o other --previous rel/food-6.0.0.json")
+        #expect(newer.status == 1 && newer.err.contains("it is not an older release of org.example.food"), "\(newer)")
+    }
+
     // MARK: over the release before
 
     private func note(_ number: Int, _ sql: String, migration: String? = nil) throws -> String {
@@ -121,6 +137,23 @@ import Testing
 
     // MARK: publishing
 
+    @Test func `a release that stores could not come to from the one before is not published`() throws {
+        try draft(1, databases: note(1, "CREATE TABLE note(text); PRAGMA user_version = 1;"))
+        try draft(
+            2,
+            databases: note(
+                2, "CREATE TABLE note(text, day); PRAGMA user_version = 2;",
+                migration: "ALTER TABLE note ADD COLUMN month; PRAGMA user_version = 2;"))
+        // Packed apart, each is fine by itself.
+        let packed = try scratch.moult("moult pack -q 1.json -o one && moult pack -q 2.json -o two")
+        #expect(packed.status == 0, "\(packed)")
+        #expect(try scratch.moult("moult publish -q public one/food-1.0.0.json").status == 0)
+        let before = try Tree(scratch.path("public"), times: false)
+        let ended = try scratch.moult("moult publish public two/food-2.0.0.json")
+        #expect(ended.status == 3 && ended.err.contains("cannot be installed over 1.0.0"), "\(ended.err)")
+        #expect(try Tree(scratch.path("public"), times: false) == before)
+    }
+
     @Test func `what was packed without a trial is not published`() throws {
         let maker = try ReleaseMaker(in: scratch.path("rel"))
         let manifest = try maker.make(
@@ -129,6 +162,42 @@ import Testing
         let ended = try scratch.moult("moult publish public \(manifest)")
         #expect(ended.status == 3 && ended.err.contains("cannot be installed into an empty store"), "\(ended.err)")
         #expect(try Files.list(scratch.path("public")) == [])
+    }
+
+    // MARK: what changes for users
+
+    @Test func `the changes from the release before are shown`() throws {
+        let shop =
+            "CREATE TABLE shop(id INTEGER PRIMARY KEY, name TEXT); CREATE TABLE note(id INTEGER PRIMARY KEY, text TEXT);"
+        try scratch.write("shop.sql", Array(shop.utf8))
+        try scratch.write(
+            "mine-1.sql", Array("CREATE TABLE mine(id INTEGER PRIMARY KEY); PRAGMA user_version = 1;".utf8))
+        try scratch.write(
+            "mine-2.sql", Array("CREATE TABLE mine(id INTEGER PRIMARY KEY, text TEXT); PRAGMA user_version = 2;".utf8))
+        try scratch.write("2-text.sql", Array("ALTER TABLE mine ADD COLUMN text TEXT; PRAGMA user_version = 2;".utf8))
+        let shared =
+            #""shop": { "kind": "shared", "build": { "script": "shop.sql" }, "preserve": [{ "table": "shop" }] }"#
+        try draft(
+            1, databases: #"\#(shared), "mine": { "kind": "user", "build": { "script": "mine-1.sql" } }"#)
+        try draft(
+            2, food: Self.food + "INSERT INTO food(name) VALUES('rye'); CREATE INDEX by_name ON food(name);",
+            databases:
+                #"\#(shared), "mine": { "kind": "user", "build": { "script": "mine-2.sql" }, "migrations": ["2-text.sql"] }"#
+        )
+        #expect(try !scratch.moult("moult pack 1.json -o rel").out.contains("changes from"))
+        let packed = try scratch.moult(
+            "moult pack 2.json -o rel --json > packed.json; rm rel/food-2*; moult pack 2.json -o rel")
+        #expect(packed.status == 0, "\(packed.err)")
+        for line in [
+            "changes from 1.0.0", "food: index by_name", "food: 1 row added", "mine: users run 2-text.sql",
+            "shop: rows that apps add to note are not preserved", "bundle: ",
+        ] {
+            #expect(packed.out.contains(line), "\(line) in \(packed.out)")
+        }
+        let json = try JSON(parsing: scratch.must("cat packed.json"), source: "packed.json")
+        #expect(json["changes"]?["from"]?.string == "1.0.0")
+        #expect(json["changes"]?["migrations"]?.array?.first?["member"]?.string == "2-text.sql")
+        #expect(json["changes"]?["unpreserved"]?.array?.compactMap { $0["table"]?.string } == ["note"])
     }
 }
 

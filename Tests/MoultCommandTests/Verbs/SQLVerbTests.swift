@@ -1,4 +1,6 @@
 import MoultBasics
+import MoultFiles
+import TestSupport
 import Testing
 
 @Suite struct SQLVerbTests {
@@ -26,6 +28,35 @@ import Testing
                 #"moult sql --json "SELECT 1 AS i, 2.5 AS r, 'a' AS t, NULL AS n, x'00ff' AS b; SELECT 2 WHERE 0""#)
                 == #"{"format":1,"columns":["i","r","t","n","b"],"rows":[[1,2.5,"a",null,{"blob":"00FF"}]]}"# + "\n"
                 + #"{"format":1,"columns":["2"],"rows":[]}"# + "\n")
+    }
+
+    @Test func `a script gets rows alone`() throws {
+        #expect(try world.must("moult sql -q 'SELECT max(rowid) FROM food.food'") == "2\n")
+        #expect(try world.must("moult sql --no-header 'SELECT rowid, name FROM food.food'") == "1  egg\n2  milk\n")
+        #expect(try world.must("moult sql -q --write \"INSERT INTO note VALUES('x')\"") == "")
+        #expect(
+            try world.must("moult sql -q --json 'SELECT 1 AS one'") == #"{"format":1,"columns":["one"],"rows":[[1]]}"#
+                + "\n")
+    }
+
+    @Test func `CSV has what is stored, byte for byte`() throws {
+        let values =
+            #"1 AS i, 2.5 AS r, NULL AS n, '' AS e, 'a,"b"' AS q, 'two' || char(10) || 'lines' AS l, x'00ff' AS b"#
+        try Files.writeNew(
+            Array("SELECT \(values), CAST(x'ff41' AS TEXT) AS t".utf8), to: world.scratch.path("csv.sql"))
+        try world.must("moult sql --csv < csv.sql > rows.csv")
+        let bytes = try #require(try Files.read(world.scratch.path("rows.csv"), limit: 1 << 16))
+        #expect(
+            bytes == Array("i,r,n,e,q,l,b,t\n1,2.5,,\"\",\"a,\"\"b\"\"\",\"two\nlines\",X'00FF',".utf8) + [
+                0xFF, 0x41, 0x0A,
+            ])
+        // Other programs read the same.
+        let read = try world.must(
+            "python3 -c 'import csv; print(list(csv.reader(open(\"rows.csv\", encoding=\"latin-1\", newline=\"\")))[1])'"
+        )
+        #expect(read == #"['1', '2.5', '', '', 'a,"b"', 'two\nlines', "X'00FF'", 'ÿA']"# + "\n")
+        #expect(try world.must("moult sql --csv --no-header 'SELECT 1, NULL'") == "1,\n")
+        #expect(try world.run("moult sql --csv --json 'SELECT 1'").status == 64)
     }
 
     @Test func `statements come from stdin too`() throws {

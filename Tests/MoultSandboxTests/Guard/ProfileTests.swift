@@ -14,7 +14,7 @@ import Testing
 
     static let process: Int32 = 4711
     static let profiles: [Profile] =
-        [.examiner, .fetch]
+        [.examiner, .archive, .fetch]
         + [false, true].flatMap { plans in
             [Profile.Sockets.none, .local, .all].map { .program(plans: plans, sockets: $0) }
         }
@@ -76,6 +76,7 @@ import Testing
                 if answer == .allow { allowed.insert(name) } else { #expect(answer == .error(Int(EPERM))) }
             }
         }
+        if one.profile == .archive { return #expect(allowed == []) }
         // Two names for one number are one request.
         let harmless: Set<String> = [
             "TCGETS", "TIOCGWINSZ", "TIOCGPGRP", "FIONREAD", "FIONBIO", "FIONCLEX", "FIOCLEX", "FICLONE",
@@ -151,6 +152,30 @@ import Testing
             #expect(try answer("execve") == .error(Int(EPERM)))
             #expect(try answer("execveat") == .error(Int(EPERM)))
         }
+    }
+}
+
+extension ProfileTests {
+    /// It has everything that it needs when the archive comes.
+    @Test(arguments: [0, 2, 7]) func `a process that reads archives opens, starts and changes nothing`(landlock: Int)
+        throws
+    {
+        let machine = try machine(Case(profile: .archive, landlock: landlock))
+        let calls = [
+            "open", "openat", "openat2", "stat", "newfstatat", "statx", "access", "readlink", "getdents64", "unlink",
+            "rename",
+            "mkdir", "ftruncate", "truncate", "link", "socket", "connect", "sendmsg", "recvmsg", "clone", "fork",
+            "vfork",
+            "execve", "execveat", "kill", "tkill", "ioctl", "fcntl", "prctl", "prlimit64", "dup", "pipe2",
+            "memfd_create",
+        ]
+        for name in calls {
+            let number = try #require(SystemCallRule.number(of: name))
+            for arguments in samples([]) { #expect(machine.answer(number, arguments) != .allow, "\(name)") }
+        }
+        let signal = try #require(SystemCallRule.number(of: "tgkill"))
+        #expect(machine.answer(signal, [UInt64(Self.process), 1, 6, 0, 0, 0]) == .allow)
+        #expect(machine.answer(signal, [UInt64(Self.process) + 1, 1, 6, 0, 0, 0]) != .allow)
     }
 }
 

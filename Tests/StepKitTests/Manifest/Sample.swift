@@ -158,7 +158,7 @@ enum Sample {
             { "name": "indexer", "signal": { "pidFile": "/run/indexer.pid", "release": "USR1", "reload": "USR2" } },
             { "name": "web", "systemd": "shop-web.service" },
           ],
-          "waitForReaders": 30, "waitForApps": 20,
+          "waitForReaders": 30, "waitForApps": 20, "checkTimeout": 120,
           "steps": {
             "acme.notify": {
               "executable": "/usr/lib/acme/notify", "sha256": "\(digest)", "after": "verify",

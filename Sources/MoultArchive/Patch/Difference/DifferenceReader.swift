@@ -129,5 +129,5 @@ private struct ColumnReader {
 
 extension ArchiveRefusal {
     /// What a piece of a patch tells cannot be.
-    static let difference = ArchiveRefusal(.archiveDamaged, "one of its pieces is damaged", now: "Get the patch again.")
+    static let difference = ArchiveRefusal(.archiveDamaged, "one of its pieces is damaged", now: .patchAgain)
 }

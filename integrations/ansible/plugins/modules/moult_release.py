@@ -127,7 +127,7 @@ class Moult:
         except (binascii.Error, ValueError):
             data = b""
         if len(data) != 42:
-            self.module.fail_json(msg=f"{key} is no public key: give the last line of its .pub file")
+            self.module.fail_json(msg=f"{key} is not a public key: give the last line of its .pub file")
         return data[2:10][::-1].hex().upper().lstrip("0") or "0"
 
     def release(self):

@@ -10,8 +10,8 @@ package struct Trials: Sendable {
         /// Why no store could go that way; nil if it was installed.
         package let skipped: String?
     }
-    /// Installs a release in a directory that is not there: by its manifest, over another one or into an empty store. Gives
-    /// the reason if no store could go that way; throws what a store would.
+    /// Installs a release, by its manifest, over another one or into an empty store. The store is made in a directory that
+    /// does not exist yet. If no store could go that way, gives the reason; throws what a store would throw.
     package typealias Install = (_ manifest: String, _ previous: String?, _ directory: String) throws -> String?
 
     package private(set) var all: [Trial] = []
@@ -21,17 +21,19 @@ package struct Trials: Sendable {
     /// Over how many releases of a directory it is tried, the newest.
     private static let newest = 3
 
-    /// Throws what a store would say. `files` are manifests of older releases, `directory` may have more of them.
+    /// Throws what a store would throw. `files` are manifests of older releases; `directory` may have more of them. Without
+    /// `tryInstall` nothing is tried.
     init(
         of manifest: String, _ release: Manifest, over files: [String], and directory: String, in scratch: String,
-        by tryInstall: Install
+        by tryInstall: Install?
     ) throws {
+        guard let tryInstall else { return }
         let begun = ContinuousClock.now
         let named = try files.map { path in
             guard let older = try Self.release(path, before: release) else {
                 throw MoultError(
                     .packing, what: "\(path) cannot be the release before",
-                    why: "it is no older release of \(release.product)", now: "Name the sealed manifest of one.")
+                    why: "it is not an older release of \(release.product)", now: "Name the sealed manifest of one.")
             }
             return (path, older.version)
         }
@@ -48,14 +50,15 @@ package struct Trials: Sendable {
     /// The sealed manifest at a path, if it is one of an older release of the same product.
     private static func release(_ path: String, before release: Manifest) throws -> Manifest? {
         guard let bytes = try Files.read(path, limit: Manifest.largest),
-            // Of another file nothing is known, and it is none to try.
+            // Other files may end with .json, too: they are not tried.
             let older = try? Manifest(parsing: bytes, as: .sealed, source: path),
             older.product == release.product, older.sequence < release.sequence
         else { return nil }
         return older
     }
 
-    private static func newest(in directory: String, before release: Manifest) throws -> [(String, Version)] {
+    /// The manifests of the newest older releases in a directory, the newest first.
+    static func newest(in directory: String, before release: Manifest) throws -> [(String, Version)] {
         try Files.list(directory).filter { $0.hasSuffix(".json") }.compactMap { name -> (String, Manifest)? in
             let path = "\(directory)/\(name)"
             guard let facts = try Files.factsThroughLinks(path), facts.kind == .file, facts.size <= Manifest.largest
@@ -66,8 +69,13 @@ package struct Trials: Sendable {
     }
 
     private static func refusal(_ error: any Error, _ version: Version, over previous: Version?) -> any Error {
-        // What this machine lacks says nothing about the release.
-        guard var error = error as? MoultError, error.outcome != .busy, error.code != .system else { return error }
+        // These are about this machine, and not about the release.
+        guard var error = error as? MoultError, error.outcome != .busy else { return error }
+        if error.chain.contains(where: { $0 is Errno }) {
+            // What became of the trial's store does not matter.
+            error.outcome = .failed
+            return error
+        }
         let place = previous.map { "over \($0)" } ?? "into an empty store"
         error.what = "release \(version) cannot be installed \(place): \(error.what)"
         error.now = "Nothing was written. Correct the draft or the database, then try again."

@@ -1,0 +1,40 @@
+package import MoultBasics
+internal import MoultEngine
+internal import MoultFiles
+internal import MoultStore
+internal import MoultTransport
+package import MoultTrust
+internal import StepKit
+
+/// Reads a feed as a new store does that trusts some keys. The store is made for this and removed afterwards.
+package struct TrialFollow {
+    private let keys: TrustedKeys?
+
+    /// Without keys the store trusts none, and signatures are not checked.
+    package init(trusting keys: TrustedKeys?) { self.keys = keys }
+
+    /// What a store refuses of the feed at a path: the feed itself, or some of its releases. Whether the files are there
+    /// and the right ones is for the caller to check.
+    package func faults(of feed: String, product: String) throws -> [MoultError] {
+        try Files.withScratchDirectory { scratch in
+            var settings = Settings(product: product)
+            settings.keys = keys
+            let root = "\(scratch)/store"
+            try Orchestrator.create(at: root, settings)
+            let orchestrator = try Orchestrator(root: root, steps: .builtIn)
+            let request = FeedRequest(place: Address(try Files.absolute(feed)))
+            let follower = try orchestrator.follower(request, orchestrator.snapshot())
+            do {
+                let current = try follower.ask()
+                return current.feed.releases.filter { $0.withdrawn == nil }.compactMap { release in
+                    do {
+                        _ = try follower.incoming(release, of: current)
+                        return nil
+                    } catch let error as MoultError {
+                        return error.code == .notThere || error.code == .digest ? nil : error
+                    } catch { return MoultError(.system, what: "\(error)", cause: error) }
+                }
+            } catch let error as MoultError where error.outcome == .refused { return [error] }
+        }
+    }
+}

@@ -1,0 +1,66 @@
+internal import Moult
+internal import MoultBasics
+internal import MoultPublish
+internal import MoultTrust
+
+/// `moult publish --check`: checks a feed directory as a store would.
+extension PublishVerb {
+    static func runCheck(_ call: Call) throws -> ExitCode {
+        let others = [key, days, channel, rollout, release, withdraw, reason, patches, serial]
+        if let other = others.first(where: { call.has($0) })?.name ?? call.values(manifests).first {
+            throw call.wrongUsage(
+                "--check and \(other.hasSuffix(".json") ? other : "--\(other)") exclude each other",
+                why: "a check publishes nothing")
+        }
+        let keys = try call.values(trust).map { try Keys.public($0) }
+        let trusted =
+            keys.isEmpty
+            ? nil : TrustedKeys(keys.map { TrustedKeys.Entry(key: $0) }, threshold: call.number(threshold) ?? 1)
+        let report = try FeedCheck(call.required(directory)).run(tidy: call.has(tidy)) {
+            try TrialFollow(trusting: trusted).faults(of: $0, product: $1)
+        }
+        call.output.print(
+            FeedCheckReport(checked: report, directory: try call.required(directory), keys: keys.map(\.id)))
+        return report.faults.isEmpty ? .done : .failure(.failed)
+    }
+}
+
+private struct FeedCheckReport: Report {
+    let checked: FeedCheck.Report
+    let directory: String
+    let keys: [KeyID]
+
+    func write(to page: inout Page) {
+        for fault in checked.faults {
+            page.wrapped(
+                "\(page.terminal.symbols.cross, .bad) \(fault.file.map { "\($0): \(fault.why)" } ?? fault.why)")
+        }
+        for name in checked.removed { page.line("\("-", .removed) \(name)") }
+        for name in checked.others { page.line("\("=", .dim) \(name): not part of the feed, left alone") }
+        if checked.faults.isEmpty {
+            page.wrapped(
+                "\(page.terminal.symbols.tick, .good) \(checked.feed)  serial \("\(checked.serial)"), \(counted(checked.releases, "release")), good until \(checked.expires.text(for: page.terminal))"
+            )
+        }
+        if keys.isEmpty {
+            page.wrapped("signatures were not checked: name the public key that stores trust with --trust KEY.pub")
+        }
+        guard !checked.leftovers.isEmpty else { return }
+        for name in checked.leftovers { page.line("\("?", .warning) \(name): left over") }
+        page.line(
+            "remove it with: \(shellLine(["moult", "publish", directory, "--check", "--tidy"]), .heading)")
+    }
+
+    var json: JSON {
+        [
+            "feed": .string(checked.feed), "serial": .size(checked.serial),
+            "expires": .string(checked.expires.description), "releases": .size(checked.releases),
+            "sound": .bool(checked.faults.isEmpty), "keys": .array(keys.map { .string($0.description) }),
+            "faults": .array(
+                checked.faults.map { .compact(["file": .optional($0.file), "why": .string($0.why)]) }),
+            "leftovers": .array(checked.leftovers.map { .string($0) }),
+            "removed": .array(checked.removed.map { .string($0) }),
+            "others": .array(checked.others.map { .string($0) }),
+        ]
+    }
+}

@@ -1,0 +1,42 @@
+internal import MoultBasics
+internal import MoultPublish
+internal import StepKit
+
+extension PackChanges {
+    /// What changes for users, after what was packed.
+    func write(to page: inout Page, bundleSize: Int) {
+        page.line()
+        page.line("\("changes from \(before)", .heading)")
+        for entry in diff.databases {
+            if case .compared(let database) = entry {
+                for change in database.schema {
+                    page.wrapped("\(change.change.sign) \(database.name): \(change.words)", indent: 2)
+                }
+            }
+        }
+        DiffSummary(diff: diff).writeLines(to: &page)
+        for migration in migrations {
+            page.wrapped("\("~", .changed) \(migration.database): users run \(migration.member)", indent: 2)
+        }
+        for table in unpreserved {
+            page.wrapped(
+                "\("!", .warning) \(table.database): rows that apps add to \(table.table) are not preserved", indent: 2)
+        }
+        if let bundleSizeBefore, bundleSize > 0 {
+            let patch = patchSize.map { ", by patches \(ByteCount($0))" } ?? ""
+            page.line("  bundle: \(ByteCount(bundleSizeBefore)) -> \(ByteCount(bundleSize))\(patch)")
+        }
+    }
+
+    var json: JSON {
+        .compact([
+            "from": .string(before.description), "diff": diff.json,
+            "migrations": .array(
+                migrations.map { ["database": .string($0.database), "member": .string($0.member)] }),
+            "unpreserved": .array(
+                unpreserved.map { ["database": .string($0.database), "table": .string($0.table)] }),
+            "bundleSizeBefore": bundleSizeBefore.map { .size($0) }, "patchSize": patchSize.map { .size($0) },
+            "milliseconds": .size(milliseconds),
+        ])
+    }
+}

@@ -1,0 +1,13 @@
+internal import Glibc
+internal import MoultFiles
+
+/// The user's file of passwords, as libcurl finds it.
+enum Netrc {
+    static var path: String? { getenv("HOME").map { "\(String(cString: $0))/.netrc" } }
+
+    /// Whether other users can read or change it: then nothing in it is used.
+    static func isOpen() throws -> Bool {
+        guard let path, let facts = try Files.factsThroughLinks(path) else { return false }
+        return facts.mode & 0o077 != 0 || ![0, geteuid()].contains(facts.owner)
+    }
+}

@@ -1,0 +1,173 @@
+package import MoultBasics
+
+extension MoultError.Code {
+    /// The files that a command wrote are in place in part.
+    package static let fileSet = Self(101)
+}
+
+/// Files that belong together and appear in a directory as a set. One of them, the head, names the others: from its rename
+/// on the set is there.
+///
+/// They are finished in a work directory in the same directory. A failure before the head is in place undoes everything;
+/// after it, only the rest remains to be done. If the command is killed, the next one finds the record of the set in the
+/// work directory, and does the same.
+package struct FileSet {
+    package enum Mode: String, Sendable {
+        /// None of the names is taken.
+        case added
+        /// The head replaces an older one; the files before it have names that are free.
+        case replacing
+        /// The files before the head replace others, which the old head names: so the old head is removed first.
+        case overwriting
+    }
+
+    package let mode: Mode
+    /// Placed before the head, in this order.
+    package var first: [String] = []
+    package let head: String
+    /// Placed after the head, in this order.
+    package var last: [String] = []
+    /// Removed at the end.
+    package var stale: [String] = []
+
+    package init(_ mode: Mode, head: String) { (self.mode, self.head) = (mode, head) }
+
+    static func ready(_ work: String) -> String { "\(work)/ready" }
+    private static func old(_ work: String) -> String { "\(work)/old" }
+    private static func record(_ work: String) -> String { "\(work)/set.json" }
+
+    // MARK: delivering
+
+    /// `isPending` says whether the next run has something to complete or undo.
+    func deliver(from work: String, isPending: inout Bool) throws {
+        let directory = Files.directory(of: work)
+        // Says which of the files in the directory are these: a rename keeps the inode.
+        var inodes: [String: UInt64] = [:]
+        for name in first { inodes[name] = try Files.facts("\(Self.ready(work))/\(name)")?.inode }
+        try Files.ensureDirectory(Self.old(work), mode: 0o700)
+        try Files.writeNew(Array(json(inodes).line.utf8), to: Self.record(work))
+        for path in [Self.ready(work), work, directory] { try Files.syncDirectory(path) }
+        do {
+            if mode == .overwriting { try setAside(work, directory) }
+            for name in first { try place(name, work, directory, isNew: true) }
+            try Files.syncDirectory(directory)
+            try place(head, work, directory, isNew: mode != .replacing)
+        } catch {
+            do { try undo(work, directory, inodes) } catch let second {
+                isPending = true
+                // While the old head is in place, all that it names is: it goes first and comes back last. Where it cannot
+                // be looked at, it is taken for missing.
+                guard mode == .overwriting, (try? Files.facts("\(directory)/\(head)")) == nil else { throw error }
+                throw MoultError(
+                    .fileSet, .stuck, what: "\(directory)/\(head) and the files that belong to it are incomplete",
+                    why: "\(Self.text(error)), and this could not be undone: \(Self.text(second))",
+                    now: "Give the command again: it undoes what is left, and begins anew.", cause: error)
+            }
+            throw error
+        }
+        do { try finish(work, directory) } catch {
+            isPending = true
+            throw MoultError(
+                .fileSet, .stuck, what: "\(directory)/\(head) is in place, but the command is not complete",
+                why: Self.text(error), now: "Give the command again: it completes the rest.", cause: error)
+        }
+    }
+
+    private static func text(_ error: any Error) -> String {
+        guard let error = error as? MoultError else { return "\(error)" }
+        return error.what + (error.why.map { ": \($0)" } ?? "")
+    }
+
+    /// Moves the old files out of the way, the head before those that it names.
+    private func setAside(_ work: String, _ directory: String) throws {
+        for name in [head] + first where try Files.facts("\(directory)/\(name)") != nil {
+            try Files.rename("\(directory)/\(name)", to: "\(Self.old(work))/\(name)")
+            // On the disk, too, the head goes first.
+            if name == head { try Files.syncDirectory(directory) }
+        }
+        try Files.syncDirectory(Self.old(work))
+    }
+
+    private func place(_ name: String, _ work: String, _ directory: String, isNew: Bool) throws {
+        let (source, target) = ("\(Self.ready(work))/\(name)", "\(directory)/\(name)")
+        guard isNew else { return try Files.rename(source, to: target) }
+        guard try Files.renameIfFree(source, to: target) else {
+            throw MoultError(
+                .fileSet, .refused, what: "cannot write \(target)", why: "another file is there",
+                now: Files.moveAway(target))
+        }
+    }
+
+    /// The head is in place.
+    private func finish(_ work: String, _ directory: String) throws {
+        try Files.syncDirectory(directory)
+        for name in last where try Files.facts("\(Self.ready(work))/\(name)") != nil {
+            try place(name, work, directory, isNew: false)
+        }
+        for name in stale { try Files.remove("\(directory)/\(name)") }
+        if !last.isEmpty || !stale.isEmpty { try Files.syncDirectory(directory) }
+    }
+
+    /// The head is not in place: the old files come back, the head last.
+    private func undo(_ work: String, _ directory: String, _ inodes: [String: UInt64]) throws {
+        for name in first + [head] {
+            let (target, old) = ("\(directory)/\(name)", "\(Self.old(work))/\(name)")
+            if try Files.facts(old) != nil {
+                try Files.rename(old, to: target)
+            } else if try name != head && Files.facts("\(Self.ready(work))/\(name)") == nil,
+                let inode = inodes[name], try Files.facts(target)?.inode == inode
+            {
+                try Files.remove(target)
+            }
+        }
+        try Files.syncDirectory(directory)
+    }
+
+    // MARK: recovery
+
+    /// Completes or undoes the set of a command that was killed; `work` is its work directory.
+    static func recover(in work: String) throws {
+        // The record was on the disk before anything changed: without a whole one nothing has.
+        guard let bytes = try Files.read(record(work), limit: 1 << 20),
+            let (set, inodes) = try? read(bytes, record(work))
+        else { return }
+        let directory = Files.directory(of: work)
+        if try Files.facts("\(ready(work))/\(set.head)") == nil {
+            try set.finish(work, directory)
+        } else {
+            try set.undo(work, directory, inodes)
+        }
+    }
+
+    private func json(_ inodes: [String: UInt64]) -> JSON {
+        [
+            "mode": .string(mode.rawValue), "head": .string(head),
+            "first": .array(
+                first.map { ["name": .string($0), "inode": .string(inodes[$0].map(String.init) ?? "")] }),
+            "last": .array(last.map { .string($0) }), "stale": .array(stale.map { .string($0) }),
+        ]
+    }
+
+    private static func read(_ bytes: [UInt8], _ source: String) throws -> (FileSet, [String: UInt64]) {
+        let fail: Fields.Failure = { MoultError(.fileSet, what: "\(source): \($0) \($1)", now: $2) }
+        let fields = try Fields(JSON(parsing: bytes, source: source), failure: fail)
+        /// Only names in the directory itself.
+        func plain(_ name: String) throws -> String {
+            guard !name.isEmpty, !name.contains("/"), name != ".", name != ".." else {
+                throw fail("a name", "must be plain", nil)
+            }
+            return name
+        }
+        guard let mode = Mode(rawValue: try fields.string("mode")) else { throw fields.fail("mode", "is not known") }
+        var set = FileSet(mode, head: try plain(fields.string("head")))
+        var inodes: [String: UInt64] = [:]
+        for part in try fields.objects("first") {
+            let name = try plain(part.string("name"))
+            set.first.append(name)
+            inodes[name] = UInt64(try part.string("inode"))
+        }
+        set.last = try (fields.optionalStrings("last") ?? []).map(plain)
+        set.stale = try (fields.optionalStrings("stale") ?? []).map(plain)
+        return (set, inodes)
+    }
+}

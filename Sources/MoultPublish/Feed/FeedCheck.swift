@@ -1,0 +1,116 @@
+package import MoultBasics
+internal import MoultFiles
+internal import MoultTrust
+internal import StepKit
+
+/// Checks a whole feed directory as a store would, with every file that the feed names.
+package struct FeedCheck {
+    /// What a store refuses of the feed of this product at a path.
+    package typealias Follow = (_ feed: String, _ product: String) throws -> [MoultError]
+
+    package struct Report: Sendable {
+        package let feed: String
+        package let serial: Int
+        package let expires: Timestamp
+        package let releases: Int
+        package fileprivate(set) var faults: [Fault] = []
+        /// What killed commands have left, and patches that the feed does not list.
+        package fileprivate(set) var leftovers: [String] = []
+        /// The leftovers that are gone now.
+        package fileprivate(set) var removed: [String] = []
+        /// Files that are not part of the feed, and not known to be moult's.
+        package fileprivate(set) var others: [String] = []
+    }
+
+    /// Something that is wrong with a file of the feed.
+    package struct Fault: Sendable {
+        /// Nil if it is about the feed as a whole.
+        package let file: String?
+        package let why: String
+    }
+
+    private let directory: FeedDirectory
+    /// The commands that work in such a directory.
+    private static let workDirectories = [".moult-publish", ".moult-pack", ".moult-export", ".moult-trust"]
+
+    package init(_ path: String) { directory = FeedDirectory(path: path) }
+
+    /// Checks all of it; with `tidy` removes leftovers before, which completes or undoes what a killed command began.
+    package func run(tidy: Bool, follow: Follow) throws -> Report {
+        var removed: [String] = []
+        let lock = try tidy ? directory.lock() : nil
+        defer { withExtendedLifetime(lock) {} }
+        if tidy {
+            removed = try workLeftovers()
+            for name in Self.workDirectories { try WorkDirectory.removeLeftovers(of: name, in: directory.path) }
+        }
+        guard let (feed, digest) = try directory.feed() else {
+            throw MoultError(
+                .publishing, what: "there is no feed at \(directory.file(Feed.fileName))", why: "no such file",
+                now: "Name the directory of a feed.")
+        }
+        var report = Report(
+            feed: directory.file(Feed.fileName), serial: feed.serial, expires: feed.expires,
+            releases: feed.releases.count)
+        report.faults = try follow(directory.file(Feed.fileName), feed.product).map {
+            Fault(file: nil, why: $0.what + ($0.why.map { ": \($0)" } ?? ""))
+        }
+        var names = try namesOfFeed(digest)
+        for release in feed.releases { try check(release, &report, &names) }
+        let stale = try directory.stalePatches(feed).sorted()
+        if tidy {
+            for name in stale { try Files.remove(directory.file(name)) }
+            report.removed = removed + stale
+        } else {
+            report.leftovers = try workLeftovers() + stale
+        }
+        let known = names.union(report.leftovers)
+        report.others = try Files.list(directory.path).filter { !known.contains($0) }
+        return report
+    }
+
+    private func workLeftovers() throws -> [String] {
+        try Self.workDirectories.flatMap { try WorkDirectory.leftovers(of: $0, in: directory.path) }
+    }
+
+    /// The feed, its signatures and the key lists.
+    private func namesOfFeed(_ digest: String) throws -> Set<String> {
+        let lists = (1...KeyList.most).lazy.map { KeyList.fileName($0) }
+        let heads = try [Feed.fileName] + lists.prefix { try Files.facts(directory.file($0)) != nil }
+        return Set(
+            try Files.list(directory.path).filter { name in
+                heads.contains { name == $0 || name.hasPrefix("\($0).") && name.hasSuffix(".minisig") }
+            })
+    }
+
+    private func check(_ release: Feed.Release, _ report: inout Report, _ names: inout Set<String>) throws {
+        let own = release.manifest.name
+        names.formUnion([own] + (try SignatureFiles.beside(directory.file(own)).map(\.0)))
+        // No store takes it: its files may be gone.
+        let isNeeded = release.withdrawn == nil
+        func check(_ name: String, _ size: Int, _ sha256: String) throws {
+            names.insert(name)
+            guard isNeeded, let why = try fault(name, size, sha256) else { return }
+            report.faults.append(Fault(file: name, why: why))
+        }
+        try check(own, release.manifest.size, release.manifest.sha256)
+        guard let manifest = try directory.manifest(of: release) else { return }
+        if let bundle = manifest.bundle { try check(bundle.file, bundle.size, bundle.sha256) }
+        for listed in release.patches {
+            guard let patch = manifest.patches.first(where: { $0.file == listed.file }) else {
+                report.faults.append(Fault(file: listed.file, why: "the manifest \(own) does not have this patch"))
+                continue
+            }
+            try check(patch.file, patch.size, patch.sha256)
+        }
+    }
+
+    /// What is wrong with a file that the feed names.
+    private func fault(_ name: String, _ size: Int, _ sha256: String) throws -> String? {
+        guard let facts = try Files.factsThroughLinks(directory.file(name)) else { return "it is missing" }
+        guard facts.kind == .file else { return "it is not a regular file" }
+        if facts.size != size { return "it has \(facts.size) bytes, and not \(size)" }
+        return try SHA256.digest(ofFileAt: directory.file(name)).hex == sha256
+            ? nil : "its SHA-256 does not match the feed"
+    }
+}

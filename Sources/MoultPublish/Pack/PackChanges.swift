@@ -1,0 +1,46 @@
+internal import MoultFiles
+internal import MoultSQLite
+package import StepKit
+
+/// What a new release changes for machines that have the release before.
+package struct PackChanges: Sendable {
+    package let before: Version
+    package let diff: ReleaseDiff
+    /// Migrations that the databases of users will run.
+    package let migrations: [(database: String, member: String)]
+    /// Tables of databases that apps write to, of which the release carries no rows over.
+    package let unpreserved: [(database: String, table: String)]
+    package let bundleSizeBefore: Int?
+    /// What a machine fetches that has the release before; nil if the bundle is smaller, or there are no patches.
+    package let patchSize: Int?
+    /// How long it took to compare both.
+    package let milliseconds: Int
+
+    /// Nil if the older release is none that this one follows.
+    init?(
+        from previous: String, to release: String, _ manifest: Manifest,
+        by compare: (_ old: Subject, _ new: Subject) throws -> ReleaseDiff
+    ) throws {
+        let begun = ContinuousClock.now
+        let old = try Subject.open(previous)
+        guard let older = old.manifest else { return nil }
+        before = older.version
+        let new = try Subject.open(release)
+        diff = try compare(old, new)
+        migrations = manifest.databases.filter { $0.kind == .user }.flatMap { database in
+            let known = older.database(database.name)?.migrations.map(\.member) ?? []
+            return database.migrations.filter { !known.contains($0.member) }.map { (database.name, $0.member) }
+        }
+        unpreserved = try manifest.databases.filter { $0.kind == .shared }.flatMap { database in
+            let preserved = Set(database.preserve.map { SQLName($0.table) })
+            let inspected = try new.part(database.name).flatMap {
+                try DatabaseInspection($0, isLiving: false, counting: { _ in })
+            }
+            return (inspected?.tables ?? []).filter { !preserved.contains(SQLName($0.name)) }
+                .map { (database.name, $0.name) }
+        }
+        bundleSizeBefore = older.bundle?.size
+        patchSize = manifest.patchesThatPay(from: older)?.reduce(0) { $0 + $1.size }
+        milliseconds = Int((ContinuousClock.now - begun) / .milliseconds(1))
+    }
+}

@@ -1,0 +1,146 @@
+internal import Glibc
+internal import MoultArchive
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultGuard
+
+/// A file that several processes and threads read.
+final class OpenFile: Sendable {
+    let descriptor: Descriptor
+    init(_ path: String) throws { descriptor = try Descriptor(path, .read) }
+}
+
+/// A process that reads an archive which somebody else made. Whatever it says is not trusted: the archive may have taken
+/// it over. It is killed when this object goes. For one thread at a time.
+final class ArchiveProcess: @unchecked Sendable {
+    // Sendable because one thread at a time uses it: it is handed over by `ConfinedFrames.idle` only.
+
+    /// The program does not know such questions: an older moult, or another one. It has not read a byte of the archive.
+    struct NotKnown: Error {}
+
+    /// What all of them have in common that read one archive.
+    struct Settings: Sendable {
+        let path: String
+        let program: String
+        /// How many seconds it may be silent.
+        let patience: Int
+        /// Asked several times in a second while nothing comes; may throw.
+        let stop: @Sendable () throws -> Void
+    }
+
+    /// No message is longer, not even the layout of a bundle with the most members.
+    private static let longestLine = 4 << 20
+
+    private let settings: Settings
+    private let question: ArchiveQuestion
+    private let child: Subprocess
+    private let memory: Descriptor
+    private var lines = Lines()
+    private var isReady = false
+
+    /// `files` are the archive and, for a patch, the file that it was made from.
+    init(_ settings: Settings, _ question: ArchiveQuestion, _ files: [OpenFile]) throws {
+        (self.settings, self.question) = (settings, question)
+        memory = try .inMemory(size: question.memory)
+        // Its end says what happened. To print where it fell takes seconds, and hides the signal.
+        var command = Subprocess.Command(
+            [settings.program, ArchiveQuestion.word], environment: ["SWIFT_BACKTRACE": "enable=no"])
+        command.endsWithParent = true
+        command.files = [memory.number] + files.map { $0.descriptor.number }
+        child = try Subprocess(command, input: .pipe)
+        send(question.json)
+    }
+
+    func send(_ message: JSON) { child.send(Array("\(message.line)\n".utf8)) }
+
+    /// Waits until it is confined, and ready to read.
+    func waitUntilReady() throws {
+        while !isReady {
+            let message = try message()
+            guard try message.optionalBool("ready") == true else { throw invalid("it was not ready") }
+            isReady = true
+        }
+    }
+
+    /// What it says next; a refusal is thrown.
+    func next() throws -> Fields {
+        try waitUntilReady()
+        let message = try message()
+        guard let refusal = try message.optionalObject("refused") else { return message }
+        throw MoultError(
+            refusalOf: settings.path, code: try refusal.count("code"), why: try refusal.string("why"),
+            now: try refusal.optionalString("now"))
+    }
+
+    private func message() throws -> Fields {
+        let heard = ContinuousClock.now
+        var asked = heard
+        func stopInTime() throws {
+            let now = ContinuousClock.now
+            if now > asked + .milliseconds(100) {
+                asked = now
+                try settings.stop()
+            }
+            if now > heard + .seconds(settings.patience) {
+                throw failed("the process that reads it did not answer for \(settings.patience) s")
+            }
+        }
+        while true {
+            if let line = lines.next() {
+                let json: JSON
+                do { json = try JSON(parsing: line, source: "its reply") } catch { throw invalid("it is not JSON") }
+                return try Fields(json) { [self] place, why, _ in invalid("\(place) \(why)") }
+            }
+            guard lines.waiting <= Self.longestLine else { throw invalid("it does not end") }
+            guard let block = try child.read(patience: settings.patience + 60, stop: stopInTime) else {
+                throw try end()
+            }
+            lines.add(block)
+        }
+    }
+
+    /// Copies what it has left in the memory, which it could change at any time, into memory of our own.
+    func copy(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws {
+        var done = 0
+        while done < buffer.count {
+            let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
+            let count = try memory.read(into: rest, at: offset + done)
+            guard count > 0 else { throw invalid("there is too little content") }
+            done += count
+        }
+    }
+
+    /// The error for a reply that makes no sense.
+    func invalid(_ why: String) -> MoultError {
+        failed("the process that reads it sent an invalid reply: \(String(why.prefix(200)))")
+    }
+
+    private func failed(_ why: String) -> MoultError {
+        MoultError(
+            .archiveProcess, what: "cannot unpack \(settings.path)", why: why,
+            now: "Nothing was changed. Get the archive again, or pack it again.")
+    }
+
+    /// It has ended, but should not have.
+    private func end() throws -> any Error {
+        let end = try child.finish()
+        switch end.ending {
+        // What the command says to a verb that it does not have.
+        case .exited(64) where !isReady: return NotKnown()
+        // Whoever stops all of us, as the shell does, means this one, too.
+        case .signalled(let signal) where [SIGINT, SIGTERM, SIGHUP].contains(signal):
+            try settings.stop()
+            return MoultError(
+                .archiveProcess, .busy, what: "cannot unpack \(settings.path): it was interrupted",
+                why: "signal \(signal) ended the process that reads it", now: "Try again.")
+        case .signalled(let signal):
+            return failed(
+                CrashReason(signal: signal).reason(
+                    "the process that reads it",
+                    muchTime: "more than \(question.limits.processor ?? 0) s of the processor",
+                    muchRoom: "it may have"))
+        case .exited, .timedOut:
+            return failed("the process that reads it has ended too early: \(String(end.complaint.prefix(500)))")
+        }
+    }
+}

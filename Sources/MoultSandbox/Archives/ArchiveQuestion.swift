@@ -1,0 +1,83 @@
+internal import MoultArchive
+internal import MoultBasics
+internal import MoultGuard
+
+/// What a process is asked that reads an archive, in its first line. Its files are the shared memory, the archive, and the
+/// file that a patch was made from.
+struct ArchiveQuestion: Sendable {
+    /// The word after a program's name that makes it read archives; its number changes with the form of the messages.
+    static let word = "unpack-1"
+
+    enum Task: Sendable {
+        /// All members, whose sizes are declared, of an archive whose kind is in its name.
+        case members([String: Int], archive: String)
+        /// The layout of a bundle of ours, if `tellsLayout`, and these frames, one at a time.
+        case bundle([Frame], tellsLayout: Bool)
+        /// The pieces of a file that a patch makes, one at a time.
+        case patch(resultSize: Int)
+    }
+
+    let task: Task
+    /// Bytes of the memory in which the content is handed over.
+    let memory: Int
+    /// Bytes of the file that a patch was made from; 0 without one.
+    var baseSize = 0
+
+    /// So much of the content of an archive is handed over at once, in a part of the memory; the parts are used in turn.
+    static let partSize = 256 << 10
+    static let parts = 8
+
+    /// Far more than honest archives need. A patch maps the old file, in up to two ways, and its end is rounded up.
+    var limits: Guard.Limits {
+        let content =
+            switch task {
+            // A hostile manifest may declare any sizes.
+            case .members(let sizes, _): sizes.values.reduce(0) { min($0, 1 << 60) + min($1, 1 << 60) }
+            case .bundle(let frames, _): frames.reduce(0) { $0 + $1.contentSize }
+            case .patch(let size): size + baseSize
+            }
+        return Guard.Limits(
+            memory: Validator.memory.map { $0 / 2 + 3 * baseSize + memory }, processor: 60 + content / 500_000,
+            // It writes to memory and pipes, for which this does not count.
+            fileSize: 0)
+    }
+}
+
+extension ArchiveQuestion {
+    var json: JSON {
+        let task: KeyValuePairs<String, JSON?> =
+            switch task {
+            case .members(let sizes, let archive):
+                [
+                    "archive": .string(archive),
+                    "members": .object(sizes.sorted { $0.key < $1.key }.map { .init($0.key, .size($0.value)) }),
+                ]
+            case .bundle(let frames, let tellsLayout):
+                [
+                    "packed": .array(frames.map { .size($0.packedSize) }),
+                    "content": .array(frames.map { .size($0.contentSize) }), "layout": .bool(tellsLayout),
+                ]
+            case .patch(let size): ["result": .size(size)]
+            }
+        return .compact(task).setting("memory", to: .size(memory)).setting("base", to: .size(baseSize))
+    }
+
+    init(_ fields: Fields) throws {
+        memory = try fields.count("memory")
+        baseSize = try fields.count("base")
+        func numbers(_ name: String) -> [Int] {
+            fields.json(name)?.array?.compactMap { $0.integer.map(Int.init) } ?? []
+        }
+        if let archive = try fields.optionalString("archive") {
+            let members = fields.json("members")?.members ?? []
+            task = .members(
+                Dictionary(members.map { ($0.name, Int($0.value.integer ?? 0)) }) { first, _ in first },
+                archive: archive)
+        } else if let size = try fields.optionalCount("result") {
+            task = .patch(resultSize: size)
+        } else {
+            let frames = zip(numbers("packed"), numbers("content")).map { Frame(packedSize: $0, contentSize: $1) }
+            task = .bundle(frames, tellsLayout: try fields.optionalBool("layout") ?? false)
+        }
+    }
+}

@@ -1,0 +1,123 @@
+internal import Glibc
+internal import MoultArchive
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultGuard
+
+/// The other side: this process, started to read one archive, and confined before it reads the first byte of it.
+enum ArchiveService {
+    static func serve() throws {
+        var input = RequestInput()
+        guard let first = try input.next() else { throw input.failed("is missing") }
+        let question = try ArchiveQuestion(first)
+        let memory = try Descriptor.inherited(0, "the memory").mapForWriting(size: question.memory)
+        let archive = Descriptor.inherited(1, "the archive")
+        try Guard(.archive, reading: .only([]), limits: question.limits).confineThisProcess()
+        // From here on the archive decides what comes next.
+        try say(["ready": true])
+        do { try answer(question, archive, memory, &input) } catch let error as MoultError {
+            let why = error.code == .system ? "\(error.what): \(error.why ?? "")" : error.why
+            try say([
+                "refused": .compact([
+                    "code": .size(error.code.rawValue), "why": .string(why ?? error.what), "now": .optional(error.now),
+                ])
+            ])
+        }
+    }
+
+    private static func answer(
+        _ question: ArchiveQuestion, _ archive: consuming Descriptor, _ memory: UnsafeMutableRawBufferPointer,
+        _ input: inout RequestInput
+    ) throws {
+        switch question.task {
+        case .members(let sizes, let name):
+            try send(ArchiveReader(archive, kind: ArchiveKind(fileName: name)), sizes, memory, &input)
+        case .bundle(let frames, let tellsLayout):
+            if tellsLayout { try say(layout(of: archive)) }
+            if frames.isEmpty { return }
+            try serve(FrameReader(archive, frames: frames), memory, &input)
+        case .patch(let size):
+            let reader = try PatchReader(
+                archive, base: question.baseSize > 0 ? .inherited(2, "the old file") : nil, resultSize: size)
+            try serve(reader, memory, &input)
+        }
+    }
+
+    /// Every member in the archive's order, in parts of the memory that are used in turn.
+    private static func send(
+        _ reader: consuming ArchiveReader, _ sizes: [String: Int], _ memory: UnsafeMutableRawBufferPointer,
+        _ input: inout RequestInput
+    ) throws {
+        var (sent, taken) = (0, 0)
+        try reader.read(members: sizes) { name, part in
+            switch part {
+            case .begin: try say(["member": .string(name)])
+            case .end: try say(["end": true])
+            case .bytes(let bytes):
+                for start in stride(from: 0, to: bytes.count, by: ArchiveQuestion.partSize) {
+                    if sent - taken == ArchiveQuestion.parts {
+                        guard try input.next() != nil else { throw input.failed("is missing") }
+                        taken += 1
+                    }
+                    let piece = bytes[start..<min(bytes.count, start + ArchiveQuestion.partSize)]
+                    let place = sent % ArchiveQuestion.parts * ArchiveQuestion.partSize
+                    UnsafeMutableRawBufferPointer(rebasing: memory[place...])
+                        .copyMemory(from: UnsafeRawBufferPointer(rebasing: piece))
+                    try say(["bytes": .size(piece.count)])
+                    sent += 1
+                }
+            }
+        }
+        try say(["done": true])
+    }
+
+    /// Each frame that is asked for, at the beginning of the memory.
+    private static func serve(
+        _ frames: any FrameSource, _ memory: UnsafeMutableRawBufferPointer, _ input: inout RequestInput
+    ) throws {
+        guard frames.contentSizes.allSatisfy({ $0 <= memory.count }) else {
+            throw input.failed("has too little memory")
+        }
+        let decode = try frames.decoder(into: memory)
+        while let request = try input.next() {
+            let index = try request.count("frame")
+            guard index < frames.contentSizes.count else { throw input.failed("is for frame \(index)") }
+            try say(["bytes": .size(decode(index).count)])
+        }
+    }
+
+    private static func layout(of archive: borrowing Descriptor) throws -> JSON {
+        guard let (layout, _) = try BundleLayout.find(in: archive) else { return ["layout": [:]] }
+        return [
+            "layout": [
+                "frameSize": .size(layout.frameSize), "modified": .size(layout.modified),
+                "members": .array(layout.members.map { ["name": .string($0.name), "size": .size($0.size)] }),
+            ]
+        ]
+    }
+
+    private static func say(_ message: JSON) throws { try WorkerService.say("\(message.line)\n", on: 1) }
+}
+
+/// The requests that come through standard input, a line each.
+private struct RequestInput {
+    private var lines = Lines()
+
+    /// Nil at the end.
+    mutating func next() throws -> Fields? {
+        while true {
+            if let line = lines.next() {
+                return try Fields(JSON(parsing: line, source: "the request")) { place, why, _ in
+                    MoultError(.archiveProcess, what: "\(place) of the request \(why)")
+                }
+            }
+            let block = [UInt8](unsafeUninitializedCapacity: 1 << 16) { buffer, count in
+                count = max(0, Glibc.read(0, buffer.baseAddress, buffer.count))
+            }
+            if block.isEmpty { return nil }
+            lines.add(block)
+        }
+    }
+
+    func failed(_ why: String) -> MoultError { MoultError(.archiveProcess, what: "the request \(why)") }
+}

@@ -1,0 +1,178 @@
+package import MoultArchive
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultGuard
+
+/// An archive that somebody else made, read by a process that can do nothing else: it gets the open file, opens no other, and
+/// sends names and bytes.
+///
+/// Names and sizes that it sends are checked here as if it had been taken over; what it sends as content is worth nothing
+/// before its digest fits. Where no process can be started (`Validator.here`), or an older moult is installed beside an
+/// app, this process reads the archive itself.
+package struct ConfinedArchive: Sendable {
+    private let path: String
+    private let place: Validator
+    private let patience: Int
+    private let stop: @Sendable () throws -> Void
+
+    /// `stop` is asked several times in a second, from any thread, and may end it by throwing; after `patience` seconds
+    /// without an answer of the process it fails.
+    package init(
+        _ path: String, by place: Validator? = nil, patience: Int = 120,
+        stop: @escaping @Sendable () throws -> Void = {}
+    ) throws {
+        (self.path, self.patience, self.stop) = (path, patience, stop)
+        self.place = try place ?? .present()
+    }
+
+    private var settings: ArchiveProcess.Settings? {
+        guard case .process(let program) = place else { return nil }
+        return .init(path: path, program: program, patience: patience, stop: stop)
+    }
+
+    /// Runs `confined` if there is a program for it that knows such questions, and else `here`.
+    private func either<Result>(
+        _ confined: (ArchiveProcess.Settings) throws -> Result, here: () throws -> Result
+    ) throws -> Result {
+        if let settings { do { return try confined(settings) } catch is ArchiveProcess.NotKnown {} }
+        return try here()
+    }
+}
+
+extension ConfinedArchive {
+    /// Reads all of an archive of any kind, which its name says; `members` has the size of each declared member.
+    package func read(
+        named name: String, members: [String: Int], onMember: (String, ArchiveReader.Part) throws -> Void
+    ) throws {
+        let kind = try ArchiveKind(fileName: name)
+        let file = try OpenFile(path)
+        let process: ArchiveProcess? = try either { settings in
+            let process = try ArchiveProcess(
+                settings,
+                ArchiveQuestion(
+                    task: .members(members, archive: name), memory: ArchiveQuestion.parts * ArchiveQuestion.partSize),
+                [file])
+            try process.waitUntilReady()
+            return process
+        } here: {
+            nil
+        }
+        guard let process else {
+            return try ArchiveReader(Descriptor(path, .read), kind: kind).read(members: members, onMember: onMember)
+        }
+        try receive(from: process, members, onMember)
+    }
+
+    private func receive(
+        from process: ArchiveProcess, _ members: [String: Int], _ onMember: (String, ArchiveReader.Part) throws -> Void
+    ) throws {
+        var expected = try ExpectedMembers(members, of: path)
+        let buffer = OwnBuffer(size: ArchiveQuestion.partSize)
+        var part = 0
+        while true {
+            let message = try process.next()
+            if let count = try message.optionalCount("bytes") {
+                guard let name = expected.current, count > 0, count <= ArchiveQuestion.partSize else {
+                    throw process.invalid("\(count) bytes of no member")
+                }
+                try expected.add(count)
+                let content = UnsafeMutableRawBufferPointer(rebasing: buffer.bytes[..<count])
+                try process.copy(into: content, at: part % ArchiveQuestion.parts * ArchiveQuestion.partSize)
+                part += 1
+                process.send(["taken": true])
+                try onMember(name, .bytes(UnsafeRawBufferPointer(content)))
+            } else if let name = try message.optionalString("member") {
+                guard expected.current == nil else { throw process.invalid("a member in a member") }
+                try onMember(expected.begin(name), .begin)
+            } else if try message.optionalBool("end") == true {
+                guard expected.current != nil else { throw process.invalid("the end of no member") }
+                try onMember(expected.end(), .end)
+            } else {
+                guard try message.optionalBool("done") == true, expected.current == nil else {
+                    throw process.invalid("it has no known field")
+                }
+                return try expected.checkComplete()
+            }
+        }
+    }
+}
+
+extension ConfinedArchive {
+    /// The members of a bundle of ours and their sizes, as the file says; nil if it is another archive.
+    package func members() throws -> [(name: String, size: Int)]? {
+        let file = try OpenFile(path)
+        return try either { settings in
+            try layout(from: process(settings, .bundle([], tellsLayout: true), [file]))
+        } here: {
+            try BundleLayout.find(in: file.descriptor)?.layout
+        }?.members.map { ($0.name, $0.size) }
+    }
+
+    /// Opens a bundle of ours that must have these members, by their sizes, and frames; nil if it is another archive.
+    package func bundle(
+        members: [String: Int], frames: [Frame]
+    ) throws -> (layout: BundleLayout, reader: BundleReader)? {
+        let file = try OpenFile(path)
+        return try either { settings in
+            let first = try process(settings, .bundle(frames, tellsLayout: true), [file])
+            guard let layout = try layout(from: first) else { return nil }
+            try layout.check(declared: members, of: path)
+            let source = ConfinedFrames(
+                contentSizes: frames.map(\.contentSize), mostThreads: FrameReader.mostThreads(for: frames), first: first
+            ) { try process(settings, .bundle(frames, tellsLayout: false), [file]) }
+            return (layout, try BundleReader(path, layout: layout, frames: frames) { source })
+        } here: {
+            guard let layout = try BundleLayout.find(in: file.descriptor)?.layout else { return nil }
+            try layout.check(declared: members, of: path)
+            let reader = try BundleReader(path, layout: layout, frames: frames) {
+                try FrameReader(Descriptor(path, .read), frames: frames)
+            }
+            return (layout, reader)
+        }
+    }
+
+    /// Opens a patch that makes a file of this size of another one; the frames are the pieces of `PatchLayout`.
+    package func patch(from base: String?, resultSize: Int) throws -> (layout: PatchLayout, frames: any FrameSource) {
+        let file = try OpenFile(path)
+        let old = try base.map { try OpenFile($0) }
+        let baseSize = try old?.descriptor.facts().size ?? 0
+        let layout = PatchLayout(baseSize: baseSize, resultSize: resultSize)
+        let frames: any FrameSource = try either { settings in
+            @Sendable func start() throws -> ArchiveProcess {
+                let question = ArchiveQuestion(
+                    task: .patch(resultSize: resultSize), memory: layout.contentSizes.max() ?? 1, baseSize: baseSize)
+                return try ArchiveProcess(settings, question, [file] + (old.map { [$0] } ?? []))
+            }
+            let first = try start()
+            try first.waitUntilReady()
+            return ConfinedFrames(
+                contentSizes: layout.contentSizes, mostThreads: PatchReader.mostThreads(for: layout), first: first,
+                start: start)
+        } here: {
+            try PatchReader(
+                Descriptor(path, .read), base: base.map { try Descriptor($0, .read) }, resultSize: resultSize)
+        }
+        return (layout, frames)
+    }
+
+    private func process(
+        _ settings: ArchiveProcess.Settings, _ task: ArchiveQuestion.Task, _ files: [OpenFile]
+    ) throws -> ArchiveProcess {
+        var memory = 1
+        if case .bundle(let frames, _) = task { memory = frames.reduce(1) { max($0, $1.contentSize) } }
+        return try ArchiveProcess(settings, ArchiveQuestion(task: task, memory: memory), files)
+    }
+
+    /// The layout that a process has found, which could be any.
+    private func layout(from process: ArchiveProcess) throws -> BundleLayout? {
+        let found = try process.next().object("layout")
+        let members = try found.objects("members").map { (name: try $0.string("name"), size: try $0.count("size")) }
+        if members.isEmpty { return nil }
+        let frameSize = try found.count("frameSize")
+        let modified = try found.count("modified")
+        guard BundleLayout.isPossible(sizes: members.map(\.size), frameSize: frameSize) else {
+            throw process.invalid("a layout of too many frames")
+        }
+        return try BundleLayout(members: members, modified: modified, frameSize: frameSize)
+    }
+}

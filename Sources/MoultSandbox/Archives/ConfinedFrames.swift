@@ -1,0 +1,46 @@
+internal import MoultArchive
+internal import MoultBasics
+internal import MoultFiles
+internal import Synchronization
+
+/// Frames that are decoded by processes that can do nothing else, one for each thread that wants them.
+final class ConfinedFrames: FrameSource {
+    let contentSizes: [Int]
+    let mostThreads: Int
+    private let start: @Sendable () throws -> ArchiveProcess
+    private let idle: Mutex<[ArchiveProcess]>
+
+    /// Takes a first process, which is used before others are started.
+    init(
+        contentSizes: [Int], mostThreads: Int, first: ArchiveProcess,
+        start: @escaping @Sendable () throws -> ArchiveProcess
+    ) {
+        (self.contentSizes, self.mostThreads, self.start) = (contentSizes, mostThreads, start)
+        idle = Mutex([first])
+    }
+
+    func decoder(into memory: UnsafeMutableRawBufferPointer?) throws -> (Int) throws -> UnsafeRawBufferPointer {
+        let process = try idle.withLock { $0.popLast() } ?? start()
+        let buffer = memory.map { OwnBuffer(borrowing: $0) } ?? OwnBuffer(size: contentSizes.max() ?? 0)
+        return { [contentSizes] index in
+            process.send(["frame": .size(index)])
+            guard try process.next().count("bytes") == contentSizes[index] else {
+                throw process.invalid("frame \(index) has another size")
+            }
+            let content = UnsafeMutableRawBufferPointer(rebasing: buffer.bytes[..<contentSizes[index]])
+            try process.copy(into: content, at: 0)
+            return UnsafeRawBufferPointer(content)
+        }
+    }
+}
+
+/// Memory that no other process sees.
+final class OwnBuffer {
+    let bytes: UnsafeMutableRawBufferPointer
+    private let isOwned: Bool
+
+    init(size: Int) { (bytes, isOwned) = (.allocate(byteCount: max(1, size), alignment: 4096), true) }
+    init(borrowing bytes: UnsafeMutableRawBufferPointer) { (self.bytes, isOwned) = (bytes, false) }
+
+    deinit { if isOwned { bytes.deallocate() } }
+}

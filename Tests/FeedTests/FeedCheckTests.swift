@@ -1,0 +1,71 @@
+import MoultFiles
+import TestSupport
+import Testing
+
+/// `moult publish --check` finds what stores would refuse, and `--tidy` removes what is moult's own.
+@Suite struct FeedCheckTests {
+    private let bench: Bench
+    init() throws {
+        bench = try Bench()
+        try bench.follow(["1.0.0", "2.0.0"])
+    }
+
+    private func check(_ options: String = "--trust a.pub") throws -> Shell.Ended {
+        try bench.run("moult publish public --check \(options)")
+    }
+
+    @Test func `a sound feed is sound, and nothing changes`() throws {
+        let before = try Tree(bench.path("public"))
+        let ended = try check()
+        #expect(ended.status == 0 && ended.output.contains("public/feed.json  serial 2, 2 releases"), "\(ended.output)")
+        #expect(try Tree(bench.path("public")) == before)
+        #expect(try check("").output.contains("signatures were not checked"))
+    }
+
+    @Test(arguments: [
+        ("rm public/test-2.0.0.tar.zst", "test-2.0.0.tar.zst: it is missing"),
+        ("rm public/test-1.0.0.json", "test-1.0.0.json: it is missing"),
+        ("printf x >> public/test-1.0.0.tar.zst", "test-1.0.0.tar.zst: it has "),
+        (
+            "python3 -c \"f = open('public/test-1.0.0.tar.zst', 'r+b'); f.seek(9); f.write(b'x')\"",
+            "test-1.0.0.tar.zst: its SHA-256 does not match the feed"
+        ),
+        ("sed -i 's/\"serial\": 2/\"serial\": 3/' public/feed.json", "feed.json"),
+        ("rm public/feed.json*.minisig", "is not signed"),
+    ])
+    func `what a store would refuse is a fault`(damage: String, text: String) throws {
+        try bench.must(damage)
+        let ended = try check()
+        #expect(ended.status == 1 && ended.output.contains(text), "\(ended.output)\(ended.errors)")
+    }
+
+    @Test func `a feed of another key is a fault`() throws {
+        try bench.key("b")
+        let ended = try check("--trust b.pub")
+        let id = try bench.id("b")
+        #expect(ended.status == 1 && ended.output.contains(id), "\(ended.output)")
+    }
+
+    @Test func `only leftovers of moult are removed`() throws {
+        try bench.must("mkdir -p public/.moult-publish.0/ready; echo mine > public/notes.txt; echo x > public/.hidden")
+        let found = try check()
+        #expect(found.status == 0 && found.output.contains(".moult-publish.0: left over"), "\(found.output)")
+        let tidied = try check("--tidy")
+        #expect(tidied.status == 0 && tidied.output.contains("- .moult-publish.0\n"), "\(tidied.output)")
+        #expect(try Files.facts(bench.path("public/.moult-publish.0")) == nil)
+        #expect(try bench.must("cat public/notes.txt public/.hidden") == "mine\nx\n")
+        #expect(tidied.output.contains("notes.txt: not part of the feed"))
+    }
+
+    /// A directory in which a command works is not a leftover.
+    @Test func `a command that runs keeps its directory`() throws {
+        try bench.must("mkdir public/.moult-pack.0; flock -n public/.moult-pack.0 moult publish public --check --tidy")
+        #expect(try Files.facts(bench.path("public/.moult-pack.0")) != nil)
+    }
+
+    @Test func `a check publishes nothing`() throws {
+        #expect(try bench.run("moult publish public --check -k a.key").status == 64)
+        #expect(try bench.run("moult publish public --tidy").status == 64)
+        #expect(try bench.run("moult publish public rel/test-1.0.0.json --check").status == 64)
+    }
+}

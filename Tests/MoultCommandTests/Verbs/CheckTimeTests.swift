@@ -1,0 +1,66 @@
+import MoultBasics
+import MoultFiles
+import StepKit
+import TestSupport
+import Testing
+
+/// The check of a database takes the time that it is allowed, and no more.
+@Suite struct CheckTimeTests {
+    let scratch: Scratch
+    init() throws { scratch = try Scratch() }
+
+    @Test(arguments: [0, 499_999_999, 500_000_000, 1_000_000_000, 10_500_000_000])
+    func `a check is allowed a minute for each gigabyte, and half a minute at least`(size: Int) {
+        let whole = max(30, Int((Double(size) * 60 / 1e9).rounded(.down)))
+        #expect(CheckTime().seconds(for: size) == whole)
+        #expect(CheckTime(isTrial: true).seconds(for: size) == whole / 4)
+        #expect(CheckTime(fixed: 100, isTrial: true).seconds(for: size) == 25)
+        #expect(CheckTime(fixed: 1, isTrial: true).seconds(for: size) == 1)
+    }
+
+    /// A small database that is sound; to check its constraint or its index takes seconds of the processor.
+    private static let slow = """
+        CREATE TABLE t(x, CHECK(length(replace(hex(zeroblob(4000000)), '00', printf('%.3c', x))) > 0));
+        PRAGMA ignore_check_constraints = 1;
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60) INSERT INTO t SELECT i FROM n;
+        CREATE INDEX i ON t(length(replace(hex(zeroblob(4000000)), '00', printf('%.3c', x))));
+        """
+
+    private func isRefused(_ ended: Shell.Ended, status: Int32 = 3, sourceLocation: SourceLocation = #_sourceLocation) {
+        #expect(ended.status == status, "\(ended)", sourceLocation: sourceLocation)
+        let text = ended.output + ended.errors
+        for part in ["it took more than 1 s of the processor", "--check-timeout"] {
+            #expect(text.contains(part), "\(ended)", sourceLocation: sourceLocation)
+        }
+    }
+
+    @Test func `stores check as long as options and settings say`() throws {
+        let release = try ReleaseMaker(in: scratch.path("rel")).make(
+            "1.0.0", sequence: 1, [.reference("slow", Self.slow)])
+        try scratch.must("moult init store --product org.example.test")
+        isRefused(try scratch.run("moult apply --check-timeout 1 --store store \(release)"))
+        try scratch.must("sed -i '2i \"checkTimeout\": 1,' store/moult.json")
+        isRefused(try scratch.run("moult apply --store store \(release)"))
+        // A saved plan keeps what was said.
+        try scratch.must("moult plan --store store --check-timeout 600 --out plan.json \(release) || test $? = 2")
+        try scratch.must("moult apply --store store --plan plan.json")
+        isRefused(try scratch.run("moult verify --deep --store store"), status: 1)
+        try scratch.must("moult verify --deep --check-timeout 600 --store store")
+        #expect(try scratch.run("moult apply --check-timeout 0 --store store \(release)").status == 64)
+    }
+
+    /// Slower machines shall pass, too.
+    @Test func `a release is packed only if a quarter of the time is enough`() throws {
+        try scratch.write("slow.sql", Array(Self.slow.utf8))
+        try scratch.write(
+            "draft.json",
+            Array(
+                """
+                { "manifest": 1, "product": "org.example.app", "version": "1.0.0", "sequence": 1,
+                  "databases": { "slow": { "kind": "reference", "build": { "script": "slow.sql" } } } }
+                """.utf8))
+        isRefused(try scratch.run("moult pack draft.json --check-timeout 4"))
+        #expect(try Files.list(scratch.path("releases")) == [])
+        try scratch.must("moult pack draft.json --check-timeout 400")
+    }
+}

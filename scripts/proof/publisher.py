@@ -1,0 +1,393 @@
+"""What a publisher does, struck at each of its calls, and the readers of what it makes. To add a flow, add an entry to `FLOWS`.
+
+Before, between any two calls, after the strike and after the command was given again, stores that trust the publisher's key
+follow the feed: one that has seen nothing, and one that has installed the older release.
+"""
+import hashlib, json, os, re, shutil, subprocess, tempfile
+from dataclasses import dataclass
+from typing import Callable
+
+import places
+from trial import KILLED, Missed, Wrong
+
+# The exit status says what is public. 6: the new content, but not all that belongs to it.
+NEW, OLD = {0, 6}, {1, 3, 75}
+DIGEST = re.compile(r"^feed\.json\.[0-9a-f]{16}\.")
+OF_KEY = re.compile(r"\.[0-9A-F]{16}\.minisig$")
+# A trial installation changes nothing outside its own store: of its calls, some are struck.
+TRIAL, OF_TRIAL = re.compile(r"/trial-\d+"), 60
+
+
+@dataclass(frozen=True)
+class Flow:
+    name: str
+    # Brings a new directory to where the flow begins.
+    begin: Callable
+    # The words after `moult`, given in that directory.
+    command: list
+    # The directory that the command writes to.
+    output: str
+    # What of the output is public, as a value that differs before and after.
+    public: Callable
+    # Throws unless readers can use the output as it is; the second argument says whether the flow is over.
+    read: Callable
+    # The exit status of the command, given again at its end.
+    again: int = 0
+    between: tuple = ()
+
+
+class Place:
+    """A directory with a publisher's files."""
+
+    def __init__(self, tools, directory):
+        self.tools, self.directory, self.log = tools, directory, []
+        self.environment = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HOME": tools.scratch, "TMPDIR": tools.scratch}
+
+    def path(self, *names):
+        return os.path.join(self.directory, *names)
+
+    def run(self, *command, before=(), **environment):
+        ended = subprocess.run([*before, self.tools.moult, *command], env=self.environment | environment, cwd=self.directory,
+                               text=True, stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
+        self.log.append(f"{' '.join(command)}: {ended.returncode} {ended.stderr.strip()}")
+        return ended.returncode
+
+    def must(self, *command, **environment):
+        if status := self.run(*command, **environment):
+            raise Wrong(f"moult {' '.join(command)} ended with {status}: {self.log[-1]}")
+
+    def strike(self, command, *how):
+        with tempfile.NamedTemporaryFile(dir=self.tools.scratch, mode="r") as report:
+            if self.run(*command, before=[self.tools.strike, "-o", report.name, *how, "--"]):
+                raise SystemExit("strike: " + self.log[-1])
+            *calls, last = report.read().splitlines()
+        found = dict(word.split("=") for word in last.split())
+        if int(found["struck"]):
+            self.log.append(f"  struck at {found['at']} {found['paths']}, ended with {found['ending']}")
+        return {name: value if name in ("at", "paths") else int(value) for name, value in found.items()}, calls
+
+    def content(self, directory):
+        """A digest of all that readers find: names with a dot before them are of no reader's business."""
+        found = []
+        for above, below, plain in os.walk(self.path(directory)):
+            below[:] = sorted(name for name in below if not name.startswith("."))
+            for name in sorted(name for name in plain if not name.startswith(".")):
+                with open(os.path.join(above, name), "rb") as file:
+                    found.append((os.path.relpath(os.path.join(above, name), self.path(directory)), hashlib.sha256(file.read()).digest()))
+        return hashlib.sha256(repr(found).encode()).digest()
+
+    def names(self, directory):
+        """Every name below the output; signatures under a digest have another name each time."""
+        found = []
+        for above, below, plain in os.walk(self.path(directory)):
+            found += [os.path.relpath(os.path.join(above, name), self.path(directory)) for name in below + plain]
+        return sorted({DIGEST.sub("feed.json.DIGEST.", name) for name in found})
+
+
+# MARK: beginnings
+
+def release(place, name):
+    """Copies a release to `rel`."""
+    os.makedirs(place.path("rel"), exist_ok=True)
+    source = os.path.dirname(place.tools.releases.manifest(name))
+    for file in os.listdir(source):
+        shutil.copy(os.path.join(source, file), place.path("rel"))
+
+
+def manifest(version):
+    return f"rel/proof-{version}.json"
+
+
+def keys(place):
+    for name in "ab":
+        place.must("keygen", "-q", "--no-password", name)
+
+
+def stores(place):
+    """Stores that trust the first key; the third is that of the command, and nothing else looks at it."""
+    with open(place.path("a.pub")) as file:
+        key = file.read().splitlines()[1]
+    for name in ("fresh", "seen", "operator"):
+        place.must("init", name, "--product", place.tools.releases.product, "--key", key, "-q")
+
+
+def follow(place, store, directory="public"):
+    """A copy of a store follows the feed, so that each look is its first."""
+    copy = tempfile.mkdtemp(dir=place.directory, prefix="look-")
+    try:
+        shutil.copytree(place.path(store), os.path.join(copy, "store"), symlinks=True)
+        place.must("apply", "-q", "--feed", place.path(directory, "feed.json"), MOULT_STORE=os.path.join(copy, "store"))
+        with open(os.path.join(copy, "store/.moult/current/manifest.json")) as file:
+            return json.load(file)["version"]
+    finally:
+        places.remove(copy)
+
+
+def publishing(*versions):
+    """A feed with releases, and a store that has installed the last of them."""
+    def begin(place):
+        release(place, "published-1.0.0")
+        release(place, "published-2.0.0")
+        keys(place)
+        stores(place)
+        for version in versions:
+            place.must("publish", "-q", "public", manifest(version), "-k", "a.key")
+        if versions:
+            place.must("apply", "-q", "--feed", place.path("public/feed.json"), MOULT_STORE=place.path("seen"))
+    return begin
+
+
+def exporting(place):
+    """A set of the older release, and a store that knows the feed with the newer one."""
+    publishing("1.0.0")(place)
+    place.must("export", "-q", "1.0.0", "stick", "--feed", place.path("public/feed.json"), MOULT_STORE=place.path("operator"))
+    place.must("publish", "-q", "public", manifest("2.0.0"), "-k", "a.key")
+
+
+def packing(place):
+    """An older release under the same name."""
+    publishing("1.0.0")(place)
+    for version in ("1.0.0", "2.0.0"):
+        shutil.copytree(os.path.join(place.tools.releases.directory, f"published-{version}.draft"), place.path(version))
+    place.must("pack", "-q", "--level", "1", "1.0.0/draft.json", "--name", "app", "-o", "out")
+
+
+# MARK: readers
+
+def feed(place, directory):
+    try:
+        with open(place.path(directory, "feed.json")) as file:
+            found = json.load(file)
+    except FileNotFoundError:
+        return None
+    return [(entry["version"], entry.get("withdrawn")) for entry in found["releases"]]
+
+
+def serial(place, directory):
+    try:
+        with open(place.path(directory, "feed.json")) as file:
+            return json.load(file)["serial"]
+    except FileNotFoundError:
+        return None
+
+
+def following(*versions):
+    """Both stores follow the feed. The versions are those which they may have then, the last one at the end."""
+    def read(place, directory, is_over):
+        if feed(place, directory) is None:
+            if is_over:
+                raise Wrong("there is no feed")
+            return
+        for store in ("fresh", "seen"):
+            if not os.path.exists(place.path(store)):
+                continue
+            found = follow(place, store, directory)
+            if found not in (versions[-1:] if is_over and store == "fresh" else versions):
+                raise Wrong(f"{store} has {found}")
+        if is_over and shutil.which("minisign"):
+            for name in ["feed.json"]:
+                signed = subprocess.run(["minisign", "-V", "-q", "-p", place.path("b.pub" if "b" in versions else "a.pub"), "-m", place.path(directory, name)], capture_output=True)
+                if signed.returncode:
+                    raise Wrong(f"minisign refuses {name}")
+    return read
+
+
+def rotated(place, directory, is_over):
+    """At the end the new key alone signs the next feed, and stores take it."""
+    following("1.0.0")(place, directory, False)
+    if is_over:
+        if not os.path.exists(place.path(directory, "keys-1.json")):
+            raise Wrong("there is no key list")
+        copy = tempfile.mkdtemp(dir=place.directory, prefix="next-")
+        shutil.copytree(place.path(directory), os.path.join(copy, "public"))
+        place.must("publish", "-q", os.path.join(copy, "public"), "-k", "b.key")
+        for store in ("fresh", "seen"):
+            follow(place, store, os.path.join(copy, "public"))
+        if not place.run("publish", "-q", os.path.join(copy, "public"), "-k", "a.key"):
+            raise Wrong("the key that was replaced signs")
+        shutil.rmtree(copy)
+
+
+def key_list(place, directory):
+    return serial(place, directory)
+
+
+def packed(place, directory, is_over):
+    """A manifest stands beside the bundle that it names, and installs."""
+    if not os.path.exists(place.path(directory, "app.json")):
+        if is_over:
+            raise Wrong("there is no release")
+        return
+    with open(place.path(directory, "app.json")) as file:
+        bundle = json.load(file)["bundle"]
+    with open(place.path(directory, bundle["file"]), "rb") as file:
+        if hashlib.sha256(file.read()).hexdigest() != bundle["sha256"]:
+            raise Wrong("a manifest stands beside another bundle")
+
+
+def version_of(name):
+    def read(place, directory):
+        try:
+            with open(place.path(directory, name)) as file:
+                return json.load(file)["version"]
+        except FileNotFoundError:
+            return None
+    return read
+
+
+def key_pair(place, directory):
+    return [os.path.exists(place.path(directory, name)) for name in ("release.key", "release.pub")] == [True, True]
+
+
+def whole_keys(place, directory, is_over):
+    """Both files, and they belong together, or no secret key."""
+    if not os.path.exists(place.path(directory, "release.key")):
+        if is_over:
+            raise Wrong("there is no key")
+        return
+    with open(place.path("text"), "w") as out:
+        out.write("text")
+    place.must("sign", "-q", "-k", place.path(directory, "release.key"), "text")
+    if shutil.which("minisign") and subprocess.run(
+            ["minisign", "-V", "-q", "-p", place.path(directory, "release.pub"), "-m", place.path("text")], capture_output=True).returncode:
+        raise Wrong("the keys are not a pair")
+
+
+FLOWS = [
+    Flow("first publish", publishing(), ["publish", "-q", "public", manifest("1.0.0"), "-k", "a.key"], "public", serial,
+         following("1.0.0")),
+    Flow("publish the next release", publishing("1.0.0"), ["publish", "-q", "public", manifest("2.0.0"), "-k", "a.key"],
+         "public", serial, following("1.0.0", "2.0.0")),
+    Flow("withdraw", publishing("1.0.0", "2.0.0"),
+         ["publish", "-q", "public", "--withdraw", "2.0.0", "--reason", "proof", "-k", "a.key"], "public", serial,
+         following("2.0.0", "1.0.0")),
+    Flow("renew", publishing("1.0.0"), ["publish", "-q", "public", "-k", "a.key"], "public", serial, following("1.0.0")),
+    Flow("publish --trust", publishing("1.0.0"), ["publish", "-q", "public", "-k", "a.key", "-k", "b.key", "--trust", "b.pub"],
+         "public", serial, rotated),
+    Flow("pack over an older release", packing, ["pack", "-q", "--level", "1", "2.0.0/draft.json", "--name", "app", "-o", "out"],
+         "out", version_of("app.json"), packed),
+    Flow("export over an older release", exporting, ["export", "-q", "2.0.0", "stick", "--feed", "public/feed.json"], "stick",
+         serial, following("1.0.0", "2.0.0")),
+    Flow("keygen", lambda place: os.mkdir(place.path("keys")), ["keygen", "-q", "--no-password", "keys/release"], "keys",
+         key_pair, whole_keys, again=3),
+]
+
+
+class Baseline:
+    """A flow without a fault: its template, its calls, its end, and a reader between any two calls."""
+
+    def __init__(self, flow, tools, place):
+        self.flow = flow
+        self.template = Place(tools, tempfile.mkdtemp(dir=place.path, prefix="template-"))
+        flow.begin(self.template)
+        self.before = flow.public(self.template, flow.output)
+        if self.before is not None:
+            flow.read(self.template, flow.output, False)
+        self.counts = {}
+        self.count(flow, None, tools, place)
+        self.ended(tools, place)
+        self.between(tools, place)
+
+    def fresh(self, tools, place):
+        copy = Place(tools, tempfile.mkdtemp(dir=place.path, prefix="strike-"))
+        shutil.copytree(self.template.directory, copy.directory, symlinks=True, dirs_exist_ok=True)
+        copy.environment["MOULT_STORE"] = copy.path("operator")
+        return copy
+
+    def ended(self, tools, place):
+        world = self.fresh(tools, place)
+        world.must(*self.flow.command)
+        self.flow.read(world, self.flow.output, True)
+        self.after, self.names = self.flow.public(world, self.flow.output), world.names(self.flow.output)
+        if self.after == self.before:
+            raise Wrong(f"{self.flow.name} changes nothing public")
+        places.remove(world.directory)
+
+    def count(self, flow, kind, tools, place):
+        """The calls of the command on this file system, each with its kind and its paths."""
+        if kind not in self.counts:
+            world = self.fresh(tools, place)
+            found, calls = world.strike(flow.command, "-l")
+            if found["ending"]:
+                raise Wrong(f"{flow.name} ends with {found['ending']} without any fault: {world.log}")
+            self.counts[kind] = found | {"list": calls}
+            places.remove(world.directory)
+        return self.counts[kind]
+
+    def between(self, tools, place):
+        """Before each call the output is copied as a reader would find it, and each different copy is read."""
+        world = self.fresh(tools, place)
+        output, shots = world.path(self.flow.output), world.path("shots")
+        os.mkdir(shots)
+        program = f'n=$(ls {shots} | wc -l); [ -d {output} ] && cp -a {output} {shots}/$(printf %05d $n); true'
+        world.strike(self.flow.command, "-a", "run", "-n", "1", "-g", "-x", program)
+        # What was read once, with the same files, is not read again after each strike.
+        self.known = set()
+        for shot in sorted(os.listdir(shots)):
+            content = world.content(f"shots/{shot}")
+            if content in self.known:
+                continue
+            self.known.add(content)
+            try:
+                self.flow.read(world, f"shots/{shot}", False)
+            except Wrong as error:
+                raise Wrong(f"a reader between two calls, at call {shot}: {error}") from error
+        places.remove(world.directory)
+
+    def points(self, fault, counted):
+        """The calls to strike at: all but most of those of trial installations. Power is cut at every third."""
+        mark = {"calls": "", "data": " data", "room": " room"}[fault.counts]
+        chosen, number = [], 0
+        for line in counted["list"]:
+            if mark not in line:
+                continue
+            number += 1
+            if not TRIAL.search(line) or number % OF_TRIAL == 0:
+                chosen.append(number)
+        return chosen[::3] if fault.cuts else chosen
+
+
+def strike(flow, baseline, fault, number, tools, place, attempt=0):
+    """Tries one point; says whether the old or the new content is public afterwards."""
+    world = baseline.fresh(tools, place)
+    try:
+        place.settle()
+        how = ["-a", fault.action, "-n", str(number)] + ["-g"] * fault.goes_on + (["-m", place.path] if fault.cuts else [])
+        struck, _ = world.strike(flow.command, *how)
+        if not struck["struck"]:
+            raise Missed(f"{flow.name} has no call {number}")
+        if fault.cuts:
+            place.restart()
+        public, ending = flow.public(world, flow.output), struck["ending"]
+        content = world.content(flow.output)
+        if os.path.isdir(world.path(flow.output)) and content not in baseline.known:
+            flow.read(world, flow.output, False)
+            baseline.known.add(content)
+        if ending != KILLED:
+            if ending not in NEW | OLD:
+                raise Wrong(f"it ended with {ending}")
+            fits = [baseline.after] if ending in NEW else [baseline.before]
+            if flow.name.startswith("pack") and ending == 6:
+                fits = [baseline.after, None]
+            if public not in fits:
+                raise Wrong(f"it ended with {ending}, but {public} is public")
+        # A file that is taken by the very thing that was made is no failure: the command was over.
+        is_over = public == baseline.after and flow.again
+        status = world.run(*flow.command)
+        if status not in ({0, flow.again} if is_over else {0}):
+            raise Wrong(f"given again, it ended with {status}")
+        flow.read(world, flow.output, True)
+        names = set(world.names(flow.output))
+        # When keys change, the command given again signs with the new key alone.
+        missing = {name for name in set(baseline.names) - names if not OF_KEY.search(name)}
+        if missing or names - set(baseline.names):
+            raise Wrong(f"left over: {sorted(names - set(baseline.names))}, missing: {sorted(missing)}")
+        return "new" if public == baseline.after else "old"
+    except Missed:
+        raise
+    except Exception as error:
+        told = f"{error}\n    " + "\n    ".join(world.log)
+        raise Wrong(told.replace(world.directory + "/", "").replace(tools.scratch + "/", "")) from error
+    finally:
+        if not tools.keep:
+            places.remove(world.directory)
