@@ -71,6 +71,15 @@ public struct Fields {
     /// A number that counts something, and must be there.
     public func count(_ name: String) throws -> Int { try required(name, optionalCount(name)) }
 
+    /// A number from a range; nil if it is not there.
+    public func optionalNumber(_ name: String, in range: ClosedRange<Int>) throws -> Int? {
+        guard let number = try optionalInteger(name) else { return nil }
+        guard range.contains(number) else {
+            throw fail(name, "must be from \(range.lowerBound) to \(range.upperBound), is \(number)")
+        }
+        return number
+    }
+
     /// A list of texts; nil if it is not there.
     public func optionalStrings(_ name: String) throws -> [String]? {
         guard let values = try value(name, "a list of texts", { $0.array }) else { return nil }

@@ -2,7 +2,7 @@ import CSQLite
 import MoultBasics
 
 extension Connection {
-    /// Opens a database that somebody else made and that may mean harm: its own SQL must not reach anything, and reading
+    /// Opens a database from elsewhere, which may be hostile: its own SQL must not reach anything, and reading
     /// it must end.
     ///
     /// The schema's own functions, virtual tables and views are not trusted, no extension is loaded, damaged cells are

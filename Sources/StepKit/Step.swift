@@ -212,6 +212,8 @@ public struct Policy: Sendable, Equatable {
 
 /// How much of the processor the check of a database may take, because a hostile one can keep SQLite busy for days.
 public struct CheckTime: Sendable, Equatable {
+    /// What an operator may set: up to a week.
+    public static let range = 1...604_800
     /// Seconds, if the operator has set them; else it depends on the size.
     public var fixed: Int?
     /// Whether a release is tried by its publisher, who gets a quarter, so that slower machines can install it.

@@ -356,6 +356,35 @@ import Testing
         #expect(try shop.version() == "2.0.0")
     }
 
+    /// Whatever changes the store: each of these looks at the database before it begins.
+    @Test(arguments: ["a feed", "a saved plan", "a rollback"])
+    func `every change waits for a database that is locked against readers`(way: String) throws {
+        try begin(["app"], mode: "delete", way: "live")
+        let settings = shop.path("moult.json")
+        try Shell.must(["sed", "-i", "s/\"waitForApps\": 1,/\"waitForApps\": 600,/", settings])
+        let command: [String]
+        switch way {
+        case "a feed":
+            let feed = shop.scratch.path("feed")
+            try Shell.must([Shop.command(), "publish", "-q", feed, shop.manifest("2.0.0")])
+            try Shell.must(["sed", "-i", "1a \"feed\": {\"url\": \"\(feed)/feed.json\"},", settings])
+            command = ["apply"]
+        case "a saved plan":
+            command = ["apply", "--plan", shop.scratch.path("plan.json")]
+            #expect(try shop.plan("2.0.0", "--out", shop.scratch.path("plan.json")).status == 2)
+        default:
+            try shop.install("2.0.0")
+            command = ["rollback"]
+        }
+        let app = try hold("app", ("delete", ["BEGIN EXCLUSIVE"]))
+        let begun = ContinuousClock.now
+        let waiting = try Background([Shop.command()] + command + ["--store", shop.store])
+        // Longer than any look at a database waits.
+        try waiting.wait { ContinuousClock.now - begun > .seconds(7) }
+        app.quit()
+        _ = try waiting.end()
+    }
+
     @Test(arguments: twoHolds)
     func `a migration is not done if a shared database is blocked`(_ hold: (mode: String, statements: [String])) throws
     {

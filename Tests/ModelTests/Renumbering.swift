@@ -35,7 +35,7 @@ struct Renumbering {
     private func decision(_ record: JSON) throws -> JSON {
         guard record["record"] == "decided", let members = record["inodes"]?.members else { return record }
         let inodes = try members.map { member in
-            // How often a database or its schema was changed is no inode, and 0 is none.
+            // The counts of changes to a database or its schema are not inodes, and neither is 0.
             if member.name.hasPrefix("counter/") || member.name.hasPrefix("schema/") || member.value == 0 {
                 return member
             }

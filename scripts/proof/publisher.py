@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Callable
 
 import places
-from trial import KILLED, Missed, Wrong
+from trial import KILLED, Missed, Wrong, told
 
 # The exit status says what is public. 6: the new content, but not all that belongs to it.
 NEW, OLD = {0, 6}, {1, 3, 75}
@@ -371,7 +371,7 @@ def strike(flow, baseline, fault, number, tools, place, attempt=0):
                 fits = [baseline.after, None]
             if public not in fits:
                 raise Wrong(f"it ended with {ending}, but {public} is public")
-        # A file that is taken by the very thing that was made is no failure: the command was over.
+        # If the file at its path is the very one that was made, nothing has failed: the command was over.
         is_over = public == baseline.after and flow.again
         status = world.run(*flow.command)
         if status not in ({0, flow.again} if is_over else {0}):
@@ -386,8 +386,7 @@ def strike(flow, baseline, fault, number, tools, place, attempt=0):
     except Missed:
         raise
     except Exception as error:
-        told = f"{error}\n    " + "\n    ".join(world.log)
-        raise Wrong(told.replace(world.directory + "/", "").replace(tools.scratch + "/", "")) from error
+        raise told(error, world, tools) from error
     finally:
         if not tools.keep:
             places.remove(world.directory)

@@ -13,6 +13,12 @@ class Wrong(Exception):
     """A promise that was broken."""
 
 
+def told(error, world, tools):
+    """What was wrong, with all that the world's commands said."""
+    text = f"{error}\n    " + "\n    ".join(world.log)
+    return Wrong(text.replace(world.directory + "/", "").replace(tools.scratch + "/", ""))
+
+
 class Missed(Exception):
     """The command had no call of that number."""
 
@@ -187,8 +193,7 @@ def strike(flow, baseline, fault, number, tools, place, attempt=0):
     except Missed:
         raise
     except Exception as error:
-        told = f"{error}\n    " + "\n    ".join(world.log)
-        raise Wrong(told.replace(world.directory + "/", "").replace(tools.scratch + "/", "")) from error
+        raise told(error, world, tools) from error
     finally:
         if not tools.keep:
             world.remove()

@@ -16,6 +16,7 @@ struct ContentCheck {
 
     /// A staged file is not what the release promises.
     static let code = MoultError.Code(620)
+
     /// Bundle members were digested while they were unpacked; a file in place is read only if the release asks for it.
     func proveDigest() throws {
         guard database.place == .inPlace, database.verify == .full else { return }

@@ -90,16 +90,19 @@ extension Orchestrator {
         _ incoming: Planner.Incoming, _ follower: FeedFollower, settled: [CrashRecovery.Result], _ wait: Int,
         _ announce: @escaping (Plan) throws -> Void
     ) throws -> Result {
-        try avoidingUnfitPatches(snapshot()) { planner in
-            let made = try refusingDamage { try planner.update(incoming, follower.update) }
+        let store = snapshot()
+        return try avoidingUnfitPatches(store) { planner in
+            let made = try refusingDamage {
+                try waitingForApps(store) { try planner.update(incoming, follower.update) }
+            }
             let stopwatch = Stopwatch()
             stopwatch.begin(.prepare, "fetch")
             try follower.fetchFiles(of: made, watcher)
             stopwatch.pause()
             return try locked(wait) { store, more in
-                try execute(
-                    planner.locked(store).update(incoming, follower.update), settled: settled + more,
-                    stopwatch: stopwatch, announce)
+                try execute(in: store, settled: settled + more, stopwatch: stopwatch, announce) {
+                    try planner.locked(store).update(incoming, follower.update)
+                }
             }
         }
     }
@@ -127,11 +130,13 @@ extension Orchestrator {
     /// Brings the release of a saved plan to where it can be applied.
     func fetch(_ origin: Plan.Origin, _ saved: Plan, by planner: Planner, wait: Int) throws -> Planner.Incoming {
         try SavedPlan(plan: saved, layout: layout).proveFresh()
-        let follower = try follower(FeedRequest(place: origin.feed), snapshot())
+        let store = snapshot()
+        let follower = try follower(FeedRequest(place: origin.feed), store)
         let lock = try Downloads(layout).lock(wait: wait, stop: watcher.stopIfAsked)
         defer { withExtendedLifetime(lock) {} }
         let incoming = try follower.incoming(origin, patches: saved.patches)
-        try follower.fetchFiles(of: planner.update(incoming, saved.updateRequest), watcher)
+        let made = try waitingForApps(store) { try planner.update(incoming, saved.updateRequest) }
+        try follower.fetchFiles(of: made, watcher)
         return incoming
     }
 

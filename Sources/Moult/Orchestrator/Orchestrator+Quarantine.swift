@@ -45,9 +45,9 @@ extension Orchestrator {
         return try locked(wait) { store, settled in
             try inScratch { scratch in
                 let copy = try proven(set, in: scratch)
-                return try execute(
-                    planner(store).restore(database.name, from: copy, why: "\(set.id) was put back"), settled: settled,
-                    announce)
+                return try execute(in: store, settled: settled, announce) {
+                    try planner(store).restore(database.name, from: copy, why: "\(set.id) was put back")
+                }
             }
         }
     }
@@ -61,9 +61,9 @@ extension Orchestrator {
                 let copy = try proven(set, in: scratch)
                 let name = try proveTable(table, in: copy, set)
                 let restored = RestoredTable(table: name, set: set.id, generations: try shipping(set))
-                return try execute(
-                    planner(store).restore(database.name, from: copy, why: "", table: restored), settled: settled,
-                    { _ in })
+                return try execute(in: store, settled: settled, { _ in }) {
+                    try planner(store).restore(database.name, from: copy, why: "", table: restored)
+                }
             }
         }
         var fate = result.rows.first ?? RowFate(table: table)

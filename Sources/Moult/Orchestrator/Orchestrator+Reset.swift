@@ -44,8 +44,9 @@ extension Orchestrator {
     ) throws -> (result: Result, reset: Reset?) {
         let result = try locked(wait) { store, settled in
             guard try isNeeded() else { return Result(settled: settled, generation: try store.installedName) }
-            return try execute(
-                planner(store).reset(name, why: why, setsUserDataAside: setsUserDataAside), settled: settled, announce)
+            return try execute(in: store, settled: settled, announce) {
+                try planner(store).reset(name, why: why, setsUserDataAside: setsUserDataAside)
+            }
         }
         return (result, result.plan.map { made($0, name) })
     }

@@ -107,8 +107,7 @@ package struct Orchestrator: Sendable {
         return try avoidingUnfitPatches(store) { planner in
             do {
                 return try locked(wait) { store, settled in
-                    try execute(
-                        waitingForApps(store) { try planner.locked(store).update(request) }, settled: settled, announce)
+                    try execute(in: store, settled: settled, announce) { try planner.locked(store).update(request) }
                 }
             } catch  where Files.isDenied(error) {
                 // A copied store that cannot be written to, such as one in an image: nothing has to be done to it.
@@ -128,10 +127,9 @@ package struct Orchestrator: Sendable {
     ) throws -> Result {
         try locked(wait) { store, settled in
             let planner = try planner(store).locked(store)
-            return try execute(
-                waitingForApps(store) {
-                    try planner.rollback(to: wanted, reason: reason, force: force, consent: consent)
-                }, settled: settled, announce)
+            return try execute(in: store, settled: settled, announce) {
+                try planner.rollback(to: wanted, reason: reason, force: force, consent: consent)
+            }
         }
     }
 
@@ -148,27 +146,28 @@ package struct Orchestrator: Sendable {
         return try locked(wait) { store, settled in
             try SavedPlan(plan: saved, layout: layout).proveFresh()
             let planner = planner.locked(store)
-            var made = try waitingForApps(store) {
-                switch saved.purpose {
-                case .update:
-                    if let fetched {
-                        try planner.update(fetched, saved.updateRequest)
-                    } else {
-                        try planner.update(saved.updateRequest)
+            return try execute(in: store, settled: settled, announce) {
+                var made =
+                    switch saved.purpose {
+                    case .update:
+                        if let fetched {
+                            try planner.update(fetched, saved.updateRequest)
+                        } else {
+                            try planner.update(saved.updateRequest)
+                        }
+                    case .rollback:
+                        try planner.rollback(
+                            to: saved.to.generation, reason: saved.hold?.reason ?? "", force: saved.request.force,
+                            consent: Consent(takeOver: saved.request.takeOver))
+                    case .reset:
+                        try planner.reset(
+                            saved.reset?.database ?? "", why: saved.reset?.why ?? "", setsUserDataAside: true)
                     }
-                case .rollback:
-                    try planner.rollback(
-                        to: saved.to.generation, reason: saved.hold?.reason ?? "", force: saved.request.force,
-                        consent: Consent(takeOver: saved.request.takeOver))
-                case .reset:
-                    try planner.reset(
-                        saved.reset?.database ?? "", why: saved.reset?.why ?? "", setsUserDataAside: true)
-                }
+                try SavedPlan(plan: saved, layout: layout).proveSame(made.plan)
+                made.plan.id = saved.id
+                made.plan.hold = saved.hold
+                return made
             }
-            try SavedPlan(plan: saved, layout: layout).proveSame(made.plan)
-            made.plan.id = saved.id
-            made.plan.hold = saved.hold
-            return try execute(made, settled: settled, announce)
         }
     }
 
@@ -225,13 +224,13 @@ package struct Orchestrator: Sendable {
     // MARK: parts
 
     /// Plans again while a program has a database locked against readers, as long as the settings say.
-    private func waitingForApps(
+    func waitingForApps(
         _ store: StoreSnapshot, _ plan: () throws -> Planner.PreparedPlan
     ) throws -> Planner.PreparedPlan {
-        let end = ContinuousClock.now + .seconds(try store.settings.waitForApps)
+        var backoff = Backoff(.seconds(try store.settings.waitForApps))
         while true {
             do { return try plan() } catch let error as MoultError {
-                guard error.code == .databaseBusy, ContinuousClock.now < end else { throw error }
+                guard error.code == .databaseBusy, backoff.pause() else { throw error }
                 try watcher.stopIfAsked()
             }
         }
@@ -249,10 +248,12 @@ package struct Orchestrator: Sendable {
         }
     }
 
+    /// Plans and does it; a program that has a database locked is waited for.
     func execute(
-        _ made: Planner.PreparedPlan, settled: [CrashRecovery.Result], stopwatch: Stopwatch = Stopwatch(),
-        _ announce: (Plan) throws -> Void
+        in store: StoreSnapshot, settled: [CrashRecovery.Result], stopwatch: Stopwatch = Stopwatch(),
+        _ announce: (Plan) throws -> Void, _ prepare: () throws -> Planner.PreparedPlan
     ) throws -> Result {
+        let made = try waitingForApps(store, prepare)
         let plan = made.plan
         guard plan.changesStore else {
             return Result(settled: settled, generation: plan.to.generation, pending: plan.pending)
@@ -403,9 +404,11 @@ package struct Orchestrator: Sendable {
         }
         do {
             let reason = "\(consumer) did not reload: \(failure.reason)"
-            _ = try execute(  // What was installed a moment ago comes back, even if the operator has put it on hold.
-                planner(snapshot()).rollback(to: from.generation, reason: reason, force: true), settled: [],
-                { _ in })
+            let store = snapshot()
+            // What was installed a moment ago comes back, even if the operator has put it on hold.
+            _ = try execute(in: store, settled: [], { _ in }) {
+                try planner(store).rollback(to: from.generation, reason: reason, force: true)
+            }
         } catch {
             return MoultError(
                 .consumer, .stuck, what: "\(consumer) reloaded neither \(plan.to.version) nor what was there before",

@@ -39,9 +39,9 @@ package struct Output: Sendable {
     /// A part of a result for other programs, byte for byte; a terminal gets only what it cannot take for commands.
     package func data(_ bytes: [UInt8]) {
         guard console.out.isTerminal else { return console.write(bytes) }
-        for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") {
-            console.write(StyledText(String(line)).rendered(for: console.out) + "\n")
-        }
+        var lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
+        if lines.last?.isEmpty == true { lines.removeLast() }
+        for line in lines { console.write(StyledText(String(line)).rendered(for: console.out) + "\n") }
     }
 
     /// Writes out what was printed so far.

@@ -30,7 +30,7 @@ enum UpdateOptions {
         "Leave rows behind in quarantine that the installed release preserves and this one does not")
 
     static let checkTimeout = Option(
-        "check-timeout", value: .number("SECONDS", in: 1...604_800),
+        "check-timeout", value: .number("SECONDS", in: CheckTime.range),
         "Seconds of the processor that the check of a database may take; else 60 for each GB, and 30 at least")
 
     static let consumers = [forceAfter, waitForReaders]

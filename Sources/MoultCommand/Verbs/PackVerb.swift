@@ -24,7 +24,7 @@ enum PackVerb {
         "Also try the release over this older one, and show what changes from it; else from the newest in the output directory, of which the newest three are tried anyway"
     )
     static let checkTimeout = Option(
-        "check-timeout", value: .number("SECONDS", in: 1...604_800),
+        "check-timeout", value: .number("SECONDS", in: CheckTime.range),
         "Seconds of the processor that stores allow for the check of a database (else 60 for each GB, and 30 at "
             + "least); here a quarter of that must be enough")
     static let allowDirty = Option("allow-dirty", "Pack although files differ from what is committed")

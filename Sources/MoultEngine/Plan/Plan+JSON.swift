@@ -74,7 +74,7 @@ extension Plan {
                 cacheRoot: try request.optionalString("cacheRoot"),
                 takeOver: Set(try request.optionalStrings("takeOver") ?? []),
                 acceptUnpreserved: try request.optionalBool("acceptUnpreserved") ?? false,
-                checkTimeout: try request.optionalCount("checkTimeout"),
+                checkTimeout: try request.optionalNumber("checkTimeout", in: CheckTime.range),
                 force: try request.optionalBool("force") ?? false),
             effects: try (fields.json("effects")?.array ?? []).map { try Effect(json: $0, source: source) },
             calls: try fields.objects("consumers").map { try Call($0) },

@@ -40,7 +40,7 @@ package struct DatabaseInspection: Sendable, Equatable {
 }
 
 extension DatabaseInspection {
-    /// Reads what is in the file of a part; `counting` is told what is read next, and throws to stop.
+    /// Reads what is in the file of a part; `counting` gets what is read next, and throws to stop.
     init?(_ part: Subject.Part, isLiving: Bool, counting: (String) throws -> Void) throws {
         guard let path = part.path, let facts = try Files.factsThroughLinks(path) else { return nil }
         // Before SQLite has it open: closing another descriptor of a file drops SQLite's locks.

@@ -22,7 +22,7 @@ package struct Inspection: Sendable {
         package let fault: String?
     }
 
-    /// Looks into every database of the subject, or only into these; `counting` is told database and table.
+    /// Looks into every database of the subject, or only into these; `counting` gets database and table.
     package init(
         _ subject: Subject, only names: [String] = [],
         counting: (_ database: String, _ table: String) throws -> Void = { _, _ in }

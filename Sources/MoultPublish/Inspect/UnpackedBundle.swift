@@ -47,7 +47,7 @@ final class UnpackedBundle: Sendable {
             try ConfinedArchive(bundle).read(named: bundle, members: expected.mapValues(\.size)) { name, part in
                 switch part {
                 case .begin:
-                    // Migrations are only proven: nobody reads them from here.
+                    // Migrations are proven only; this is not where they are read.
                     file = try DigestedFile(path: expected[name]?.file.map { "\(scratch.path)/\($0)" })
                 case .bytes(let bytes):
                     try file?.write(bytes)

@@ -10,7 +10,7 @@ final class OpenFile: Sendable {
     init(_ path: String) throws { descriptor = try Descriptor(path, .read) }
 }
 
-/// A process that reads an archive which somebody else made. Whatever it says is not trusted: the archive may have taken
+/// A process that reads an archive from elsewhere. Whatever it says is not trusted: the archive may have taken
 /// it over. It is killed when this object goes. For one thread at a time.
 final class ArchiveProcess: @unchecked Sendable {
     // Sendable because one thread at a time uses it: it is handed over by `ConfinedFrames.idle` only.
@@ -127,7 +127,7 @@ final class ArchiveProcess: @unchecked Sendable {
         switch end.ending {
         // What the command says to a verb that it does not have.
         case .exited(64) where !isReady: return NotKnown()
-        // Whoever stops all of us, as the shell does, means this one, too.
+        // A signal to the whole process group, as Ctrl-C sends it, ends this process, too.
         case .signalled(let signal) where [SIGINT, SIGTERM, SIGHUP].contains(signal):
             try settings.stop()
             return MoultError(

@@ -3,7 +3,7 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultGuard
 
-/// An archive that somebody else made, read by a process that can do nothing else: it gets the open file, opens no other, and
+/// An archive from elsewhere, read by a process that can do nothing else: it gets the open file, opens no other, and
 /// sends names and bytes.
 ///
 /// Names and sizes that it sends are checked here as if it had been taken over; what it sends as content is worth nothing

@@ -7,7 +7,7 @@ extension MoultError.Code {
     package static let exam = Self(412)
 }
 
-/// What is asked of a database that somebody else made, and that may mean harm.
+/// What is asked of a database from elsewhere, which may be hostile.
 package struct Validation: Sendable, Equatable {
     package enum Depth: String, Sendable, CaseIterable {
         /// Whether it opens.

@@ -3,7 +3,7 @@ internal import MoultFiles
 internal import MoultGuard
 internal import MoultSQLite
 
-/// Where databases that somebody else made are examined, and archives are read (`ConfinedArchive`).
+/// Where databases from elsewhere are examined, and archives are read (`ConfinedArchive`).
 ///
 /// SQLite reads them, and whoever makes SQLite fall must not make an update fall: so it is a process of its own, that can
 /// write nothing, reach nobody, and use so much and no more. The command starts itself once more for that. An app cannot

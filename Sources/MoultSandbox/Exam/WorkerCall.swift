@@ -86,7 +86,7 @@ struct WorkerCall<Asked: WorkerRequest> {
                 Fields(JSON(parsing: answer, source: "the answer about \(question.work)")) { place, why, _ in
                     refused("\(place) of its answer \(why)")
                 })
-        // Whoever stops all of us, as the shell does, means this one, too.
+        // A signal to the whole process group, as Ctrl-C sends it, ends this process, too.
         case .signalled(let signal) where [SIGINT, SIGTERM, SIGHUP].contains(signal):
             try stop()
             throw MoultError(

@@ -18,8 +18,7 @@ extension Consumer {
         if name.isEmpty { throw fields.fail("name", "must not be empty") }
         self.init(name: name, means: try Self.means(fields))
         databases = try fields.optionalStrings("databases")
-        timeout = try fields.optionalCount("timeout") ?? timeout
-        if timeout < 1 { throw fields.fail("timeout", "must be at least 1 second") }
+        timeout = try fields.optionalNumber("timeout", in: Settings.timeouts) ?? timeout
         isFatal = try fields.word("onReloadFailure", OnReloadFailure.self) == .rollBack
         try fields.refuseUnknown()
     }

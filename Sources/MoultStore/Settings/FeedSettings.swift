@@ -25,7 +25,7 @@ package struct FeedSettings: Sendable, Equatable {
 
     package var addresses: [Address] { [url] + mirrors }
 
-    private static let most = 1 << 48
+    private static let most = Settings.mostBytes
 
     init(_ fields: Fields) throws {
         url = try Self.place(fields.string("url"), fields, "url")
@@ -34,26 +34,18 @@ package struct FeedSettings: Sendable, Equatable {
         }
         channel = try fields.optionalString("channel") ?? channel
         if let fault = PlainName.databaseFault(channel) { throw fields.fail("channel", "\"\(channel)\" \(fault)") }
-        patience = try Self.number(fields, "patience", 1...86_400) ?? patience
-        minimumRate = try Self.number(fields, "minimumRate", 1...Self.most) ?? minimumRate
-        fileDeadline = try Self.number(fields, "fileDeadline", 1...604_800) ?? fileDeadline
-        deadline = try Self.number(fields, "deadline", 1...604_800) ?? deadline
-        bandwidth = try Self.number(fields, "bandwidth", 0...Self.most) ?? bandwidth
-        cache = try Self.number(fields, "cache", 0...Self.most) ?? cache
+        patience = try fields.optionalNumber("patience", in: 1...86_400) ?? patience
+        minimumRate = try fields.optionalNumber("minimumRate", in: 1...Self.most) ?? minimumRate
+        fileDeadline = try fields.optionalNumber("fileDeadline", in: Settings.timeouts) ?? fileDeadline
+        deadline = try fields.optionalNumber("deadline", in: Settings.timeouts) ?? deadline
+        bandwidth = try fields.optionalNumber("bandwidth", in: 0...Self.most) ?? bandwidth
+        cache = try fields.optionalNumber("cache", in: 0...Self.most) ?? cache
         try fields.refuseUnknown()
     }
 
     private static func place(_ text: String, _ fields: Fields, _ name: String) throws -> Address {
         if text.isEmpty { throw fields.fail(name, "is empty") }
         return Address(text)
-    }
-
-    private static func number(_ fields: Fields, _ name: String, _ range: ClosedRange<Int>) throws -> Int? {
-        guard let number = try fields.optionalInteger(name) else { return nil }
-        guard range.contains(number) else {
-            throw fields.fail(name, "must be from \(range.lowerBound) to \(range.upperBound), is \(number)")
-        }
-        return number
     }
 
     /// As reports have it, without secrets.

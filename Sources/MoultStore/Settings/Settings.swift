@@ -36,6 +36,11 @@ package struct Settings: Sendable, Equatable {
     /// Seconds of the processor for the check of a database; nil: by its size.
     package var checkTimeout: Int?
 
+    /// A week is longer than anything here takes. Without a bound, what is computed from a number could overflow.
+    static let timeouts = CheckTime.range
+    static let mostSeconds = 100 * 365 * 86_400
+    static let mostBytes = 1 << 48
+
     package init(product: String, app: Version? = nil, follow: Policy.Follow = .newer) {
         (self.product, self.app, self.follow) = (product, app, follow)
         (hold, keep, minimumAge) = (nil, 2, 60)
@@ -70,16 +75,15 @@ package struct Settings: Sendable, Equatable {
             app = version
         }
         follow = try fields.word("follow", Policy.Follow.self) ?? follow
-        keep = try fields.optionalCount("keep") ?? keep
-        if keep < 1 { throw fields.fail("keep", "must be at least 1: the current generation") }
-        minimumAge = try fields.optionalCount("minimumAge") ?? minimumAge
+        keep = try fields.optionalNumber("keep", in: 1...1_000_000) ?? keep
+        minimumAge = try fields.optionalNumber("minimumAge", in: 0...Self.mostSeconds) ?? minimumAge
         if let path = try fields.optionalString("cacheRoot") {
             guard path.hasPrefix("/"), path.utf8.count > 1 else {
                 throw fields.fail("cacheRoot", "must be a full path, is \"\(path)\"")
             }
             cacheRoot = path.hasSuffix("/") ? String(path.dropLast()) : path
         }
-        quarantineLimit = try fields.optionalCount("quarantineLimit") ?? quarantineLimit
+        quarantineLimit = try fields.optionalNumber("quarantineLimit", in: 0...Self.mostBytes) ?? quarantineLimit
         if let part = try fields.optionalObject("hold") {
             hold = try Hold(part, isRecord: false)
             try part.refuseUnknown()
@@ -90,11 +94,9 @@ package struct Settings: Sendable, Equatable {
             try part.refuseUnknown()
         }
         consumers = try Consumer.read(fields)
-        waitForReaders = try fields.optionalCount("waitForReaders") ?? waitForReaders
-        waitForApps = try fields.optionalCount("waitForApps") ?? waitForApps
-        checkTimeout = try fields.optionalCount("checkTimeout")
-        if checkTimeout == 0 { throw fields.fail("checkTimeout", "must be at least 1 second") }
-        if waitForApps > 600 { throw fields.fail("waitForApps", "must be at most 600 seconds") }
+        waitForReaders = try fields.optionalNumber("waitForReaders", in: 0...Self.timeouts.upperBound) ?? waitForReaders
+        waitForApps = try fields.optionalNumber("waitForApps", in: 0...600) ?? waitForApps
+        checkTimeout = try fields.optionalNumber("checkTimeout", in: CheckTime.range)
         steps = try StepSettings.read(fields)
         try fields.refuseUnknown()
     }

@@ -69,10 +69,8 @@ package struct StepSettings: Sendable, Equatable {
         case "local": network = .local
         case let other?: throw fields.fail("network", "must be true, false or \"local\", is \(other.kind)")
         }
-        timeout = try fields.optionalCount("timeout") ?? timeout
-        prepareTimeout = try fields.optionalCount("prepareTimeout") ?? prepareTimeout
-        if timeout < 1 { throw fields.fail("timeout", "must be at least 1 second") }
-        if prepareTimeout < 1 { throw fields.fail("prepareTimeout", "must be at least 1 second") }
+        timeout = try fields.optionalNumber("timeout", in: Settings.timeouts) ?? timeout
+        prepareTimeout = try fields.optionalNumber("prepareTimeout", in: Settings.timeouts) ?? prepareTimeout
         isRequired = try fields.optionalBool("required") ?? false
         isForbidden = try fields.optionalBool("forbidden") ?? false
         if isRequired, isForbidden { throw fields.fail("forbidden", "and required exclude each other") }

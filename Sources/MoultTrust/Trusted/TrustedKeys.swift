@@ -20,10 +20,7 @@ package struct TrustedKeys: Sendable, Equatable {
 
     /// Reads what `moult.json` has under `keys`, and a list of keys in the same form.
     package init(_ fields: Fields) throws {
-        threshold = try fields.optionalCount("threshold") ?? 1
-        guard (1...Self.mostSignatures).contains(threshold) else {
-            throw fields.fail("threshold", "must be from 1 to \(Self.mostSignatures), is \(threshold)")
-        }
+        threshold = try fields.optionalNumber("threshold", in: 1...Self.mostSignatures) ?? 1
         guard fields.json("trusted") != nil else { throw fields.fail("trusted", "is missing") }
         entries = try fields.objects("trusted").map(Self.entry)
         guard entries.count >= threshold else {

@@ -46,6 +46,9 @@ import Testing
         try scratch.must("moult apply --store store --plan plan.json")
         isRefused(try scratch.run("moult verify --deep --store store"), status: 1)
         try scratch.must("moult verify --deep --check-timeout 600 --store store")
+        // The most that can be set.
+        try scratch.must("sed -i 's/\"checkTimeout\": 1,/\"checkTimeout\": 604800,/' store/moult.json")
+        try scratch.must("moult verify --deep --store store")
         #expect(try scratch.run("moult apply --check-timeout 0 --store store \(release)").status == 64)
     }
 

@@ -44,7 +44,7 @@ import Testing
     @Test func `a damaged database is not compared, and the error leads to what is damaged`() throws {
         try Shell.must(["sqlite3", scratch.path("a.db")], input: Self.sql)
         var bytes = try #require(try Files.read(scratch.path("a.db"), limit: 1 << 24))
-        // What the first byte of the second page says is no kind of page.
+        // The first byte of the second page names no type of page that exists.
         bytes[512] = 99
         try scratch.write("b.db", bytes)
         let compared: Shell.Ended = try scratch.run("moult diff a.db b.db")

@@ -19,7 +19,7 @@ import Testing
 
     /// While the content comes, exactly one child has the archive open, and that child is confined.
     @Test func `the process that reads the archive is confined`() throws {
-        let fixture = try ArchiveFixture()
+        let fixture = try ArchiveFixture(size: 5_000_000)
         var seen: [String: String] = [:]
         var files: [String] = []
         _ = try fixture.read(during: { _ in
@@ -156,7 +156,7 @@ import Testing
 
     /// `prlimit` in the place of what its own limits do.
     @Test(arguments: [("XCPU", "it took more than"), ("SEGV", "SIGSEGV ended"), ("SYS", "SIGSYS ended")])
-    func `the end of the process is told`(signal: String, why: String) throws {
+    func `the error says how the process ended`(signal: String, why: String) throws {
         let error = try ArchiveFixture().refusal(by: "\(Self.ready); ulimit -c 0; kill -\(signal) $$")
         #expect(error.why?.hasPrefix(why) == true, "\(error)")
         #expect(error.what.hasPrefix("cannot unpack ") && error.code == .archiveProcess)
