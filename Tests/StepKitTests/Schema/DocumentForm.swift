@@ -42,7 +42,9 @@ enum DocumentForm: String, CaseIterable, Sendable {
     /// The sample, with each of its values in turn taken out or put in place of another, and each object with one more.
     func mutants() throws -> [Mutant] {
         let sample = try sample()
-        let values: [JSON] = [.null, true, .number(2), .integer(0), .integer(1 << 48 + 1), .integer(.max), "", "main", [""], ["x": 1]]
+        let values: [JSON] = [
+            .null, true, .number(2), .integer(0), .integer(1 << 48 + 1), .integer(.max), "", "main", [""], ["x": 1],
+        ]
         let databases = sample["databases"]?.members?.map(\.name) ?? []
         // The digest of one database is as good as that of another; it is the kinds that differ.
         var seen: Set<[String]> = []
