@@ -1,23 +1,67 @@
 internal import MoultFiles
 internal import Synchronization
 
-/// The SHA-256 of a file, computed on a thread of its own.
+/// The SHA-256 digests of files, computed one after the other on a thread of their own.
 package final class BackgroundDigest: Sendable {
-    private let result = Mutex<Result<String, any Error>?>(nil)
+    private let work: Work
+    private let thread: Mutex<Threads.Running?>
 
-    /// Computes the digest while `body` runs, and gives it to `check` afterwards.
+    /// The files are opened at once, so that they may be moved afterwards; their content must stay as it is.
+    package init(of paths: [String: String]) throws {
+        let work = try Work(paths.map { (name: $0.key, file: File(try Descriptor($0.value, .read))) })
+        self.work = work
+        thread = Mutex(try Threads.start { work.run() })
+    }
+
+    /// Nothing goes on reading the files when this has gone.
+    deinit {
+        work.isStopped.withLock { $0 = true }
+        wait()
+    }
+
+    /// Waits for all of them; nil for a name without a file.
+    package func digest(_ name: String) throws -> String? {
+        wait()
+        return try work.results.withLock { $0[name] }?.get()
+    }
+
+    /// Computes the digest of a file while `body` runs, and gives it to `check` afterwards.
     package static func of(_ path: String, while body: () throws -> Void, check: (String) throws -> Void) throws {
-        let digest = BackgroundDigest()
-        let thread = try Threads.start {
-            let result = Result { try SHA256.digest(ofFileAt: path).hex }
-            digest.result.withLock { $0 = result }
+        let running = try BackgroundDigest(of: [path: path])
+        try body()
+        if let digest = try running.digest(path) { try check(digest) }
+    }
+
+    private func wait() {
+        thread.withLock { thread in
+            thread?.wait()
+            thread = nil
         }
-        // Whatever happens, nothing may go on reading the file.
-        do { try body() } catch {
-            thread.wait()
-            throw error
+    }
+
+    private struct Stopped: Error {}
+
+    private final class File: Sendable {
+        let descriptor: Descriptor
+        init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
+    }
+
+    private final class Work: Sendable {
+        private let files: [(name: String, file: File)]
+        let results = Mutex<[String: Result<String, any Error>]>([:])
+        let isStopped = Mutex(false)
+
+        init(_ files: [(name: String, file: File)]) throws { self.files = files }
+
+        func run() {
+            for (name, file) in files {
+                let result = Result {
+                    try SHA256.digest(of: file.descriptor) {
+                        if isStopped.withLock({ $0 }) { throw Stopped() }
+                    }.hex
+                }
+                results.withLock { $0[name] = result }
+            }
         }
-        thread.wait()
-        if let result = digest.result.withLock({ $0 }) { try check(result.get()) }
     }
 }

@@ -32,10 +32,13 @@ extension SHA256 {
     /// The digest of a whole regular file, from its first byte whatever the descriptor's offset, which stays.
     ///
     /// Never use it on a database that someone may have open in this process: closing the descriptor afterwards would
-    /// drop SQLite's locks.
-    package static func digest(of file: borrowing Descriptor) throws -> Digest {
+    /// drop SQLite's locks. `stop` is asked at each block, and may throw.
+    package static func digest(of file: borrowing Descriptor, stop: () throws -> Void = {}) throws -> Digest {
         var hash = try SHA256()
-        try forEachBlock(of: file) { try hash.update($0) }
+        try forEachBlock(of: file) {
+            try stop()
+            try hash.update($0)
+        }
         return try hash.finish()
     }
 

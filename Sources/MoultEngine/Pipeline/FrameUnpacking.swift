@@ -11,8 +11,8 @@ internal import Synchronization
 ///
 /// The digest of every frame's content proves what is unpacked: together they cover each byte once. The digests of the
 /// bundle and of its members say the same of the same bytes. They are computed where they cost least, because a manifest
-/// that contradicts itself is refused: the bundle's meanwhile, those of members that fill several frames while the staged
-/// file is synced (`GenerationSealer`).
+/// that contradicts itself is refused: the bundle's meanwhile, those of members while the steps
+/// examine what came in (`Pipeline`, `GenerationSealer`).
 struct FrameUnpacking {
     let bundle: String
     /// What the manifest says of the whole bundle.

@@ -15,8 +15,8 @@ struct GenerationSealer {
     let keys: KeyChain.Mark?
     /// The databases that steps were to change after they had been unpacked and proven.
     let changed: Set<String>
-    /// The members that were unpacked frame by frame, which does not give the digest of the whole.
-    let unpacked: Set<String>
+    /// Of the members that were unpacked frame by frame, which does not give the digest of the whole.
+    let digests: BackgroundDigest?
 
     func finish() throws {
         let directory = transaction.generation
@@ -46,17 +46,12 @@ struct GenerationSealer {
     }
 
     private func seal(_ path: String, _ database: Database, _ isPublished: Bool) throws {
-        guard isPublished, unpacked.contains(database.member) else { return try Files.seal(path, mode: 0o444) }
-        // While the disk is waited for, the processor has nothing else to do.
-        try BackgroundDigest.of(path) {
-            try Files.seal(path, mode: 0o444)
-        } check: { digest in
-            if digest == database.sha256 { return }
-            throw MoultError(
-                .digest, what: "the manifest of release \(manifest.version) contradicts itself",
-                why:
-                    "the frames of \(database.member) make a file with SHA-256 \(digest.prefix(8))…, and the manifest says \(database.sha256.prefix(8))…",
-                now: "Tell the publisher: the release must be packed again.")
-        }
+        try Files.seal(path, mode: 0o444)
+        guard isPublished, let digest = try digests?.digest(database.member), digest != database.sha256 else { return }
+        throw MoultError(
+            .digest, what: "the manifest of release \(manifest.version) contradicts itself",
+            why:
+                "the frames of \(database.member) make a file with SHA-256 \(digest.prefix(8))…, and the manifest says \(database.sha256.prefix(8))…",
+            now: "Tell the publisher: the release must be packed again.")
     }
 }

@@ -1,6 +1,7 @@
 internal import MoultBasics
 internal import MoultFiles
 package import MoultStore
+internal import MoultTrust
 package import StepKit
 
 /// Takes one plan through its two passes: everything is staged and proven, then decided, then done.
@@ -73,6 +74,7 @@ package struct Pipeline {
                 watcher.tell(.progress(progress))
             },
             warn: { [watcher] in watcher.tell(.warning($0)) })
+        var digests: BackgroundDigest?
         for phase in Phase.allCases {
             try watcher.stopIfAsked()
             watcher.tell(.phase(.prepare, phase))
@@ -86,6 +88,7 @@ package struct Pipeline {
                     transaction: transaction, plan: plan, release: release, progress: context.progress
                 )
                 .stage()
+                digests = try digestsOfFrames()
             }
             if phase == .check { try examine(context) }
         }
@@ -96,10 +99,20 @@ package struct Pipeline {
                 transaction: transaction, manifest: release, bytes: made.bytes, feedSerial: plan.origin?.serial,
                 keys: KeyChain.mark(made.store.settings, in: transaction.layout),
                 changed: Set(plan.effects.filter(\.isCustom).compactMap(\.database)),
-                unpacked: release.bundle?.frames == nil || plan.bundle == nil ? [] : Set(plan.bundled)
+                digests: digests
             )
             .finish()
         }
+    }
+
+    /// What was unpacked frame by frame: one core computes the digests while another one checks the databases.
+    private func digestsOfFrames() throws -> BackgroundDigest? {
+        guard release.bundle?.frames != nil, plan.bundle != nil else { return nil }
+        var files: [String: String] = [:]
+        for database in release.databases where plan.bundled.contains(database.member) {
+            files[database.member] = try transaction.place(of: database.member)
+        }
+        return try BackgroundDigest(of: files)
     }
 
     /// Everything that came in is proven before anything of it is copied, changed or attached.
