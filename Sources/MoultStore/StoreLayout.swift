@@ -4,12 +4,29 @@ internal import MoultFiles
 package struct StoreLayout: Sendable, Equatable {
     /// The store's directory, as an absolute path.
     package let root: String
+    /// The one database of the store, which lies beside the store's directory; nil where databases lie in it.
+    package let onlyFile: String?
 
     package init(root: String) throws {
         var path = try Files.absolute(root)
         while path.count > 1, path.hasSuffix("/") { path.removeLast() }
         self.root = path
+        let name = Files.name(of: path)
+        let isOfOneFile =
+            name.hasPrefix(".") && name.hasSuffix(Self.ending) && name.utf8.count > Self.ending.utf8.count + 1
+        onlyFile =
+            isOfOneFile ? "\(Files.directory(of: path))/\(name.dropFirst().dropLast(Self.ending.count))" : nil
     }
+
+    /// The store of one database file, which keeps everything for it in a directory beside it: `.app.db.moult`.
+    package init(ofFile path: String) throws {
+        let path = try Files.absolute(path)
+        try self.init(root: "\(Files.directory(of: path))/.\(Files.name(of: path))\(Self.ending)")
+    }
+
+    private static let ending = ".moult"
+    /// What releases call the database of a store that has only one; its file may have any name.
+    package static let onlyDatabase = "database"
 
     package static let settingsName = "moult.json"
 
@@ -48,7 +65,21 @@ package struct StoreLayout: Sendable, Equatable {
     func lease(_ generation: String) -> String { "\(leases)/\(generation)" }
     package func transaction(_ id: String) -> String { "\(transactions)/\(id)" }
     /// A file of the store; a full path, as caches that live apart have, stays as it is.
-    package func file(_ name: String) -> String { name.hasPrefix("/") ? name : "\(root)/\(name)" }
+    package func file(_ name: String) -> String {
+        if name.hasPrefix("/") { return name }
+        // With what SQLite keeps beside it.
+        if let onlyFile, name.hasPrefix(Self.onlyDatabase) {
+            return onlyFile + name.dropFirst(Self.onlyDatabase.count)
+        }
+        return "\(root)/\(name)"
+    }
+    /// The directory in which a file of the store lies.
+    package var databases: String { onlyFile.map(Files.directory(of:)) ?? root }
+    /// What manifests call a living file; a full path for one that lies apart from the store.
+    package func name(of file: String) -> String {
+        if file == onlyFile { return Self.onlyDatabase }
+        return file.hasPrefix("\(root)/") ? String(file.dropFirst(root.count + 1)) : file
+    }
     /// Where a transaction sets a database aside.
     package func quarantined(_ database: String, path: String, by transaction: String) -> String {
         "\(quarantine(of: path))/\(transaction)-\(database)"

@@ -39,6 +39,7 @@ extension PlanContext {
             return .link(to: target)
         case .directory, .other: return .obstacle
         case .file:
+            if policy.alwaysAdopts { return .foreign }
             guard let before, !before.kind.isSealed else {
                 // The file of an earlier release is moult's own, also when the installed one does not list it.
                 return try database.kind.isReplaced && store.marker(path) == database.sha256 ? .own : .foreign

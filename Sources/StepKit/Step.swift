@@ -193,6 +193,8 @@ public struct Policy: Sendable, Equatable {
     public var cacheRoot: String?
     /// How long the check of a database may take.
     public var checkTime = CheckTime()
+    /// Whether each update keeps the file that it finds as it is, as a generation of its own, and not only the first one.
+    public var alwaysAdopts = false
     /// The time by which something has expired.
     public var now: Timestamp
 
@@ -233,6 +235,8 @@ public struct CheckTime: Sendable, Equatable {
 public protocol StoreView: Sendable {
     /// The store's directory.
     var root: String { get }
+    /// The full path of a file of the store; a full path stays as it is.
+    func path(_ name: String) -> String
     /// What is at a path of the store, not following links.
     func look(_ path: String) throws -> Found
     /// The digest of the release content by which a shared database at a path is marked; nil without a mark.
@@ -272,7 +276,7 @@ extension StoreView {
     /// For views that look at names only.
     public func leads(_ path: String) throws -> Bool { try look(path) != .nothing }
 
-    /// The full path of a file of the store; a full path stays as it is.
+    /// For stores whose databases lie in their own directory.
     public func path(_ name: String) -> String { name.hasPrefix("/") ? name : "\(root)/\(name)" }
 }
 

@@ -37,7 +37,7 @@ struct SharedContent {
             return .keep(why: "its content is of this release already")
         }
         // An app that has its own file open has not heard of moult: it is not given another one while it runs.
-        let forced = isOwn || reason == .takenOver ? database.replace : .exchange
+        let forced = isOwn || reason == .takenOver || context.policy.alwaysAdopts ? database.replace : .exchange
         let (way, why) = try ReplacementWay(path: place, forced: forced, isMoved: isMoved).choose()
         return .replace(
             path: database.path, member: database.member, size: database.size, way: way, why: why, reason: reason,

@@ -6,14 +6,14 @@ package import StepKit
 
 extension Orchestrator {
     /// Makes a store, in a directory that may be there already with files in it; refuses to make it twice.
-    package static func create(at root: String, _ settings: Settings) throws {
+    package static func create(at root: String, _ settings: Settings, mode: UInt32 = 0o755) throws {
         let layout = try StoreLayout(root: root)
         if try Files.facts(layout.settings) != nil {
             throw MoultError(
                 .store, .refused, what: "\(layout.root) is a store already", why: "\(layout.settings) is there",
                 now: "Change that file, or name another directory.")
         }
-        try Files.ensureDirectory(layout.root)
+        try Files.ensureDirectory(layout.root, mode: mode)
         for directory in [
             layout.hidden, layout.generations, layout.transactions, layout.downloads, layout.quarantine, layout.leases,
         ] {

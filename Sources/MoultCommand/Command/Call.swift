@@ -41,12 +41,16 @@ package struct Call: Sendable {
     /// The directory of the store that is meant.
     package func store() throws -> String {
         let store = try namedStore()
-        // Once: a process that has confined itself since cannot look again.
-        if Self.proven.withLock({ $0 != store }) {
-            try Custody(StoreLayout(root: store)).prove()
-            Self.proven.withLock { $0 = store }
-        }
+        try prove(store)
         return store
+    }
+
+    /// Throws if others could change what the store's files say, and this process would act on it as root.
+    func prove(_ store: String) throws {
+        // Once: a process that has confined itself since cannot look again.
+        guard Self.proven.withLock({ $0 != store }) else { return }
+        try Custody(StoreLayout(root: store)).prove()
+        Self.proven.withLock { $0 = store }
     }
 
     /// The store of which this process knows who can change it.

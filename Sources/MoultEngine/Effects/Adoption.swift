@@ -133,7 +133,7 @@ final class Adoption: WritableEffect {
             } else if isLive {
                 try Files.remove(kept)
             }
-            try Files.syncDirectory(transaction.layout.root)
+            try Files.syncDirectory(transaction.layout.databases)
         }
         guard try Files.facts(directory) != nil else { return }
         let left = try Files.list(directory).filter { ![Generation.manifestName, Seal.fileName].contains($0) }

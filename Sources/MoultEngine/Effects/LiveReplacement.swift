@@ -59,7 +59,7 @@ final class LiveReplacement: WritableEffect {
     func acquire() throws {
         let source = try Connection(path: waiting, access: .readWrite)
         self.source = source
-        try provePageSize(source)
+        try proveForm(source)
         do {
             let probe = try Connection(path: place, access: .readWrite, busyTimeout: Self.turn)
             isWAL = try probe.header().isWAL
@@ -78,12 +78,26 @@ final class LiveReplacement: WritableEffect {
         }
     }
 
-    private func provePageSize(_ source: Connection) throws {
+    /// An open connection keeps the text encoding of the first schema that it read, and SQLite cannot change the page size
+    /// of a file in WAL mode.
+    private func proveForm(_ source: Connection) throws {
         let (there, new) = try (Connection.header(ofFileAt: place), source.header())
+        let what = "\(place) cannot be replaced while it is open"
+        let holder = try OpenFiles.holder(of: place)
+        if let holder, let old = there.encoding, let encoding = new.encoding, old != encoding {
+            throw MoultError(
+                .inUse, .busy, what: what,
+                why: "its text is in \(old), that of the release in \(encoding), and \(holder) has it open",
+                now: "Stop that program, and try again.")
+        }
         guard there.isWAL, there.pageSize != new.pageSize else { return }
+        let why = "its pages have \(there.pageSize) bytes, those of the release \(new.pageSize), and it is in WAL mode"
+        if let holder {
+            throw MoultError(
+                .inUse, .busy, what: what, why: "\(why); \(holder) has it open", now: "Stop that program, and try again.")
+        }
         throw MoultError(
-            .inUse, .refused, what: "\(place) cannot be replaced while it is open",
-            why: "its pages have \(there.pageSize) bytes, those of the release \(new.pageSize), and it is in WAL mode",
+            .inUse, .refused, what: what, why: why,
             now: "Publish the release with that page size, or with \"replace\": \"exchange\".")
     }
 

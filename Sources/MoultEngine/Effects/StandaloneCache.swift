@@ -132,7 +132,12 @@ package struct StandaloneCache {
     }
 
     private func refuseOthers() throws {
-        if let error = try StoreLayout.ownership(of: path, name) { throw error }
+        if let owner = try StoreLayout.owner(of: path) {
+            throw MoultError(
+                .notACache, .refused, what: "\(name) belongs to the store \(owner.store)",
+                why: "a release of the store decides what is there",
+                now: "Repair it with: \(shellLine(owner.repair + ["--store", owner.store]))")
+        }
         guard let facts = try Files.facts(path) else { return }
         func refusal(_ why: String, _ now: String) -> MoultError {
             MoultError(.notACache, .refused, what: "\(name) cannot be used as a cache", why: why, now: now)
@@ -253,47 +258,6 @@ package struct StandaloneCache {
             .locked, .busy, what: "the cache \(path) is being made",
             why: "\(holders.isEmpty ? "another process" : holders) has the lock of \(directory)",
             now: "Try again later.")
-    }
-}
-
-extension StoreLayout {
-    /// The error for a path that a store manages, with the command that does; nil for any other path.
-    fileprivate static func ownership(of path: String, _ name: String) throws -> MoultError? {
-        // The directory may be missing; whoever makes the file says so.
-        guard try Files.factsThroughLinks(Files.directory(of: path)) != nil else { return nil }
-        let directory = try Files.resolved(Files.directory(of: path))
-        let place = "\(directory == "/" ? "" : directory)/\(Files.name(of: path))"
-        var root = directory
-        while true {
-            let layout = try StoreLayout(root: root)
-            if try Files.facts(layout.settings) != nil, let command = try layout.command(for: place) {
-                return MoultError(
-                    .notACache, .refused, what: "\(name) belongs to the store \(root)",
-                    why: "a release of the store decides what is there",
-                    now: "Repair it with: \(shellLine(command + ["--store", root]))")
-            }
-            if root == "/" { return nil }
-            root = Files.directory(of: root)
-        }
-    }
-
-    private func command(for place: String) throws -> [String]? {
-        let apply = ["moult", "apply", "MANIFEST"]
-        if place.hasPrefix("\(hidden)/") || place == hidden || own.contains(place) || place == settings { return apply }
-        let store = StoreSnapshot(self)
-        guard let generation = try store.installed else { return nil }
-        let database = try generation.manifest.databases.first { database in
-            let file = try store.place(of: database)
-            let directory = Files.directory(of: file)
-            guard try Files.factsThroughLinks(directory) != nil else { return false }
-            return "\(try Files.resolved(directory))/\(Files.name(of: file))" == place
-        }
-        guard let database else { return nil }
-        switch database.kind {
-        case .reference: return apply
-        case .cache: return ["moult", "reset", database.name]
-        case .user, .shared: return ["moult", "reset", database.name, "--set-user-data-aside"]
-        }
     }
 }
 

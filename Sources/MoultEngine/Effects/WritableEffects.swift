@@ -386,7 +386,7 @@ final class WritableEffects {
     }
 
     private func shelf(_ effect: Effect, _ path: String) throws -> String {
-        let path = path.hasPrefix(transaction.layout.root + "/") ? Files.name(of: path) : path
+        let path = transaction.layout.name(of: path)
         return transaction.layout.quarantined(effect.database ?? Files.name(of: path), path: path, by: transaction.id)
     }
 

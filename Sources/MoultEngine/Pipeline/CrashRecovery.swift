@@ -228,6 +228,7 @@ package struct CrashRecovery {
         var policy = Policy(
             follow: .match, allowDowngrade: true, moultVersion: moultVersion, cacheRoot: plan.request.cacheRoot)
         policy.checkTime.fixed = plan.request.checkTimeout
+        policy.alwaysAdopts = layout.onlyFile != nil && plan.purpose == .update
         var context = PlanContext(
             purpose: plan.purpose, only: plan.reset?.database, release: release, generation: plan.to.generation,
             installed: installed,

@@ -155,7 +155,7 @@ package final class Performer: Changes, @unchecked Sendable {
         let place = layout.file(path)
         let target = StoreLayout.link(to: member)
         if try Files.target(ofLink: place) != target { try replaceLink(place, with: target) }
-        try Files.syncDirectory(layout.root)
+        try Files.syncDirectory(layout.databases)
     }
 
     private func undoLink(_ path: String, _ member: String) throws {
@@ -165,13 +165,13 @@ package final class Performer: Changes, @unchecked Sendable {
         } else if try Files.target(ofLink: place) == StoreLayout.link(to: member), !plan.adopts(path) {
             try Files.remove(place)
         }
-        try Files.syncDirectory(layout.root)
+        try Files.syncDirectory(layout.databases)
     }
 
     private func unlink(_ path: String) throws {
         // A living file of this name is nobody's link.
         if try Files.target(ofLink: layout.file(path)) != nil { try Files.remove(layout.file(path)) }
-        try Files.syncDirectory(layout.root)
+        try Files.syncDirectory(layout.databases)
     }
 
     private func relink(_ path: String) throws {
@@ -179,7 +179,7 @@ package final class Performer: Changes, @unchecked Sendable {
         if try Files.facts(layout.file(path)) == nil {
             try Files.symlink(to: StoreLayout.link(to: before.member), at: layout.file(path))
         }
-        try Files.syncDirectory(layout.root)
+        try Files.syncDirectory(layout.databases)
     }
 
     /// Puts a link at a path in one step, whatever was there.

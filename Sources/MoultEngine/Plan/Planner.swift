@@ -149,6 +149,7 @@ package struct Planner {
         (policy.takeOver, policy.acceptUnpreserved) = (request.consent.takeOver, request.consent.acceptsUnpreserved)
         policy.checkTime = request.checkTime
         policy.checkTime.fixed = request.checkTime.fixed ?? settings.checkTimeout
+        policy.alwaysAdopts = layout.onlyFile != nil
         return policy
     }
 
@@ -194,9 +195,12 @@ package struct Planner {
         var made = try make(.rollback, target.manifest, kept(target, settings), generation: name, policy)
         let version = current.manifest.version.description
         let before = holds.hold(on: version)
-        made.plan.hold = Hold(
-            release: version, reason: reason.isEmpty ? before?.reason ?? Hold.rolledBack : reason, since: .now)
-        made.plan.replacedHold = before
+        // No version comes twice where each replacement is a release of its own.
+        if layout.onlyFile == nil {
+            made.plan.hold = Hold(
+                release: version, reason: reason.isEmpty ? before?.reason ?? Hold.rolledBack : reason, since: .now)
+            made.plan.replacedHold = before
+        }
         made.plan.request.force = force
         return made
     }

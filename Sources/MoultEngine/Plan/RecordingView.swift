@@ -22,6 +22,7 @@ final class RecordingView: StoreView, @unchecked Sendable {
     }
 
     var root: String { layout.root }
+    func path(_ name: String) -> String { layout.file(name) }
 
     func look(_ path: String) throws -> Found {
         let found = try Found(at: layout.file(path))

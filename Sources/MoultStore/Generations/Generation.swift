@@ -8,6 +8,11 @@ package struct Generation: Sendable {
     package static let manifestName = "manifest.json"
     /// The generation of files that were at their paths before moult; never collected on its own.
     package static let adopted = "0+adopted"
+    /// 1 for `0+adopted`, 2 for `0+adopted.2`, and so on; nil for the generation of a release.
+    package static func adoptedNumber(of name: String) -> Int? {
+        guard name.hasPrefix(adopted) else { return nil }
+        return name == adopted ? 1 : Int(name.dropFirst(adopted.utf8.count + 1))
+    }
 
     package let name: String
     package let directory: String

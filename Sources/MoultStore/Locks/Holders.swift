@@ -173,6 +173,6 @@ package struct Holders: Sendable {
 
     /// SQLite's own temporary and lock files have no name either, but lie elsewhere.
     private static func isGone(_ path: String, _ layout: StoreLayout) -> Bool {
-        path.hasPrefix("\(layout.root)/") && path.hasSuffix(" (deleted)")
+        path.hasPrefix("\(layout.databases)/") && path.hasSuffix(" (deleted)")
     }
 }

@@ -52,8 +52,7 @@ package struct QuarantineShelf {
                     : record?.reason == .migrated
                         ? ", with the old values of \(counted(rows, "row"))"
                         : ", with \(counted(rows, "row")) that the new content does not have")
-                + "; see it with: moult quarantine"
-                + (storeWords.isEmpty ? "" : " \(storeWords.joined(separator: " "))")
+                + "; see it with: \(shellLine(["moult", "quarantine"] + storeWords))"
         }
     }
 

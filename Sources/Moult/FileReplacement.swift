@@ -1,0 +1,149 @@
+package import MoultBasics
+internal import MoultFiles
+internal import MoultSQLite
+internal import MoultStore
+internal import StepKit
+
+/// Replaces one database file by another one, with nothing set up before: a store of its own beside the file keeps what
+/// brings the old content back.
+package struct FileReplacement {
+    /// The file as the user named it.
+    package let name: String
+    private let layout: StoreLayout
+    private let path: String
+
+    /// Throws if the file cannot be replaced in this way.
+    package init(_ name: String) throws {
+        self.name = name
+        let absolute = try Files.absolute(name)
+        // Whichever way leads to its directory, a file has one store.
+        let directory = Files.directory(of: absolute)
+        path =
+            "\(try Files.factsThroughLinks(directory) == nil ? directory : Files.resolved(directory))/\(Files.name(of: absolute))"
+        layout = try StoreLayout(ofFile: path)
+        try proveReplaceable()
+    }
+
+    /// The directory of the file's store.
+    package var store: String { layout.root }
+    /// Where the release is packed; nobody else packs there, because it is in the store.
+    package var workshop: String { "\(layout.root)/release" }
+
+    private static let product = "local.replace"
+
+    private func proveReplaceable() throws {
+        guard let facts = try Files.facts(path) else {
+            throw refusal(
+                "there is no such file", "To put a database there, copy it: \(shellLine(["cp", "NEW.db", name]))")
+        }
+        if let target = try Files.target(ofLink: path) {
+            let file = try Files.resolved(path)
+            throw refusal(
+                "it is a symbolic link to \(target)",
+                "Name the file itself: \(shellLine(["moult", "replace", file])) NEW.db")
+        }
+        guard facts.kind == .file else { throw refusal("it is not a regular file", "Name a database file.") }
+        if let owner = try StoreLayout.owner(of: path) {
+            throw refusal(
+                "it belongs to the store \(owner.store), and a release of the store decides what is there",
+                "Bring a release in: \(shellLine(["moult", "apply", "MANIFEST", "--store", owner.store]))")
+        }
+    }
+
+    private func refusal(_ why: String, _ now: String) -> MoultError {
+        MoultError(.notReplaceable, .refused, what: "\(name) cannot be replaced", why: why, now: now)
+    }
+
+    /// What the new content must be, and what it takes over.
+    package struct Content {
+        package var file: String
+        package var preserve: [(table: String, rows: String?)] = []
+        package var checks: [(sql: String, expect: String)] = []
+        package init(file: String) { self.file = file }
+    }
+
+    /// Makes the store unless it is there, and writes the draft of the next release; gives the path of the draft.
+    package func prepare(_ content: Content) throws -> String {
+        let new = try Files.absolute(content.file)
+        guard let facts = try Files.factsThroughLinks(new) else {
+            throw refusal("there is no file \(content.file)", "Name the database whose content it shall have.")
+        }
+        if let old = try Files.facts(path), (facts.inode, facts.device) == (old.inode, old.device) {
+            throw refusal("\(content.file) is the same file", "Name the database whose content it shall have.")
+        }
+        if try Files.facts(layout.settings) == nil {
+            var settings = Settings(product: Self.product)
+            // The content of a release is in the file itself; what it replaced is a generation that stays.
+            settings.keep = 1
+            try Orchestrator.create(at: layout.root, settings, mode: 0o700)
+        }
+        try Files.removeTree(workshop)
+        try Files.makeDirectory(workshop, mode: 0o700)
+        let number = try ReplayGuard.read(layout).sequence + 1
+        let draft = "\(workshop)/draft.json"
+        try Files.writeNew(Array(self.draft(content, new, number).pretty.utf8), to: draft, mode: 0o600)
+        return draft
+    }
+
+    private func draft(_ content: Content, _ new: String, _ number: Int) -> JSON {
+        let rows = content.preserve.map { rule -> JSON in
+            .compact(["table": .string(rule.table), "where": rule.rows.map { .string($0) }])
+        }
+        let checks = content.checks.map { check -> JSON in
+            ["on": .string(StoreLayout.onlyDatabase), "sql": .string(check.sql), "expect": .string(check.expect)]
+        }
+        return .compact([
+            "manifest": 1, "product": .string(Self.product), "version": .string("\(number).0.0"),
+            "sequence": .size(number),
+            "databases": [
+                StoreLayout.onlyDatabase: .compact([
+                    "kind": "shared", "path": .string(StoreLayout.onlyDatabase), "source": .string(new),
+                    "preserve": rows.isEmpty ? nil : .array(rows),
+                ])
+            ],
+            "checks": checks.isEmpty ? nil : .array(checks),
+        ])
+    }
+
+    /// The error for what was wrong with the new content, for a person who has only two files: no draft, and no release.
+    package func explained(_ error: MoultError, _ content: Content) -> MoultError {
+        guard error.outcome == .refused || error.code == .databaseCorrupt else { return error }
+        let words = [
+            "\(workshop)/draft.json: databases.\(StoreLayout.onlyDatabase).": "--",
+            "the database \(StoreLayout.onlyDatabase) ": "\(content.file) ",
+            "\(StoreLayout.onlyDatabase).db ": "\(content.file) ", "as the release promises": "as --check asks",
+        ]
+        let what = words.reduce(error.what) { $0.replacing($1.key, with: $1.value) }
+        let isForPublishers =
+            error.now.map { now in ["draft", "release", "pack "].contains { now.contains($0) } } ?? true
+        return MoultError(
+            error.code, .refused, what: "\(name) was not replaced", why: what + (error.why.map { ": \($0)" } ?? ""),
+            now: isForPublishers ? "Correct \(content.file), or the options of this command." : error.now, cause: error)
+    }
+
+    /// Removes what was packed; and the store, if nothing was ever replaced.
+    package func tidy() throws {
+        try Files.removeTree(workshop)
+        guard try Generation.names(layout).isEmpty, try Files.list(layout.transactions).isEmpty else { return }
+        try Files.removeTree(layout.root)
+    }
+
+    /// The copies of the file that can be brought back.
+    package func copies() throws -> Int {
+        try Generation.names(layout).count { Generation.adoptedNumber(of: $0) != nil }
+    }
+
+    /// Throws if nothing was replaced yet.
+    package func proveUndoable() throws {
+        if try Files.facts(layout.settings) != nil { return }
+        throw MoultError(
+            .notReplaceable, .refused, what: "there is nothing to undo for \(name)",
+            why: "\(layout.root) is missing, where moult replace keeps old copies",
+            now: "Replace the file first: \(shellLine(["moult", "replace", name])) NEW.db")
+    }
+}
+
+extension MoultError.Code {
+    /// A file cannot be replaced without a store.
+    static let notReplaceable = Self(823)
+}

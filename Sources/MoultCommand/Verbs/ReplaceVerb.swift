@@ -1,0 +1,218 @@
+internal import Moult
+internal import MoultBasics
+internal import MoultEngine
+internal import MoultPublish
+internal import MoultStore
+internal import StepKit
+
+/// `moult replace`: another database in the place of a file, with nothing set up before.
+enum ReplaceVerb {
+    static let old = Argument(.file("OLD.db"), "The database file that gets new content")
+    static let new = Argument(.file("NEW.db"), presence: .optional, "The database with that content; it stays as it is")
+    static let undo = Option(
+        "undo", "Bring back the file as it was before the last replacement, or the one before that")
+    static let preserve = Option(
+        "preserve", value: .text("TABLE[:WHERE]"), repeats: true, "Carry these rows of OLD.db over into the new content"
+    )
+    static let check = Option(
+        "check", value: .text("SQL=VALUE"), repeats: true,
+        "Refuse NEW.db unless this query on it answers VALUE; also SQL>=VALUE")
+    static let dryRun = Option("dry-run", "Prove NEW.db and show the plan; change nothing")
+
+    static let command = Command(
+        "replace", .operators, "replace a database file by another, and keep the old one for undo",
+        discussion: [
+            """
+            NEW.db is proven first: SQLite's integrity check, and the queries of --check. Then its content takes the \
+            place of OLD.db in one step: a crash at any moment leaves the old content or the new content. If programs \
+            have OLD.db open, the content is written into the file that they have open, in one transaction. Mode and \
+            owner of OLD.db stay as they are. Another hard link to OLD.db keeps the old content.
+            """,
+            """
+            The old file is kept as it was, with what its -wal held, in the directory .OLD.db.moult beside it, one copy \
+            for each replacement. Each --undo goes one copy back; what was written since then goes to quarantine: moult \
+            quarantine --store .OLD.db.moult. No copy is removed automatically. When you need none of them any more, \
+            remove that directory. All verbs for stores work on it. The new content has one more table than NEW.db, \
+            moult_release, which says what was installed.
+            """,
+        ],
+        arguments: [old, new], options: [undo, preserve, check, dryRun, PackVerb.checkTimeout, UpdateOptions.wait],
+        usesStore: false, changesStore: true,
+        examples: [
+            .init(
+                "Replace a database, and bring the old one back:",
+                "moult replace app.db new.db; moult replace --undo app.db"),
+            .init("Keep what users wrote:", "moult replace app.db new.db --preserve notes --preserve 'item:mine = 1'"),
+            .init(
+                "Only if it is the right one:", "moult replace app.db new.db --check 'SELECT count(*) FROM food>=7000'"),
+        ],
+        exits: [
+            .init(.done, "OLD.db has the new content, or the old one again"),
+            .init(.changes, "with --dry-run: it can be replaced"),
+            .init(.failure(.refused), "NEW.db is not sound, a check failed, or OLD.db cannot be replaced in this way"),
+            .init(.failure(.undone), "it failed and was undone"),
+            .init(.failure(.busy), "a program does not let go of OLD.db; the message names it"),
+        ],
+        run: run)
+
+    static func run(_ call: Call) throws -> ExitCode {
+        let old = try call.required(old)
+        let replacement = try FileReplacement(old)
+        Interruption.watch()
+        do {
+            switch (call.value(new), call.has(undo)) {
+            case (nil, true): return try bringBack(call, replacement)
+            case (let new?, false): return try replace(call, replacement, by: new)
+            case (nil, false): throw call.wrongUsage("replace needs NEW.db, or --undo")
+            case (_?, true):
+                throw call.wrongUsage("--undo takes no NEW.db", why: "the old content comes from the kept copy")
+            }
+        } catch let error as MoultError {
+            throw error.naming(
+                store: ["--store", replacement.store], in: Set(Command.all.filter(\.usesStore).map(\.name)))
+        }
+    }
+
+    private static func replace(_ call: Call, _ replacement: FileReplacement, by new: String) throws -> ExitCode {
+        var content = FileReplacement.Content(file: new)
+        content.preserve = call.values(preserve).map { text in
+            guard let colon = text.firstIndex(of: ":") else { return (text, nil) }
+            return (String(text[..<colon]), String(text[text.index(after: colon)...]))
+        }
+        content.checks = try call.values(check).map(call.query)
+        let bar = call.progressBar()
+        defer { bar.end() }
+        let result = Result { () throws -> (Orchestrator.Result?, ExitCode) in
+            let draft = try replacement.prepare(content)
+            try call.prove(replacement.store)
+            let manifest = try pack(call, draft, in: replacement.workshop, bar)
+            let request = UpdateRequest(manifest: manifest)
+            if call.has(dryRun) {
+                bar.end()
+                let orchestrator = try Orchestrator(root: replacement.store, steps: call.steps)
+                let status = try call.show(
+                    orchestrator.plan(request), store: replacement.store,
+                    command: ["moult", "replace", replacement.name, new], in: orchestrator)
+                return (nil, status)
+            }
+            let orchestrator = try call.orchestrator(of: replacement, bar)
+            return (try orchestrator.update(request, wait: call.wait), .done)
+        }
+        try replacement.tidy()
+        let (done, status) = try result.mapError {
+            ($0 as? MoultError).map { replacement.explained($0, content) } ?? $0
+        }.get()
+        bar.end()
+        if let done { call.output.print(ReplaceReport(replacement, done, new: new, copies: try replacement.copies())) }
+        return status
+    }
+
+    private static func bringBack(_ call: Call, _ replacement: FileReplacement) throws -> ExitCode {
+        for option in [preserve, check] where !call.values(option).isEmpty {
+            throw call.wrongUsage(
+                "--\(option.name) cannot be used with --undo", why: "the old file comes back as it was")
+        }
+        try replacement.proveUndoable()
+        try call.prove(replacement.store)
+        if call.has(dryRun) {
+            let orchestrator = try Orchestrator(root: replacement.store, steps: call.steps)
+            return try call.show(
+                orchestrator.planRollback(to: nil, reason: "", force: true, consent: Consent()),
+                store: replacement.store,
+                command: ["moult", "replace", "--undo", replacement.name], in: orchestrator)
+        }
+        let bar = call.progressBar()
+        defer { bar.end() }
+        let result = try call.orchestrator(of: replacement, bar).rollback(
+            to: nil, reason: "", force: true, wait: call.wait)
+        bar.end()
+        call.output.print(ReplaceReport(replacement, result, new: nil, copies: try replacement.copies()))
+        return .done
+    }
+
+    /// A release of the new content, which the store takes in as any other.
+    private static func pack(_ call: Call, _ draft: String, in directory: String, _ bar: ProgressBar) throws -> String {
+        var options = PackOptions()
+        (options.output, options.allowDirty, options.checkTime) = (directory, true, call.trialTime)
+        // It is unpacked right away.
+        options.level = 1
+        options.warn = { call.output.warn("\($0)") }
+        options.shouldStop = { Interruption.isRequested }
+        let stopped = "stopped before anything was changed"
+        options.progress = {
+            try Interruption.check(stopped)
+            bar.show(Progress($0.what, done: $0.done, of: $0.total > 0 ? $0.total : nil))
+        }
+        return try Interruption.telling(stopped) { try Packer(options).pack(draft: draft).manifest }
+    }
+}
+
+extension Call {
+    /// `SQL=VALUE`, with the last of the signs that an expectation may begin with.
+    fileprivate func query(_ text: String) throws -> (sql: String, expect: String) {
+        let signs = ["<=", ">=", "!=", "=", "<", ">"]
+        guard let last = text.lastIndex(where: { "<>=".contains($0) }), last > text.startIndex else {
+            throw wrongUsage("--check needs SQL=VALUE, not \"\(text)\"")
+        }
+        let begin = text.index(before: last)
+        let two = String(text[begin...last])
+        let sign = signs.contains(two) ? two : String(text[last])
+        let sql = text[..<(signs.contains(two) ? begin : last)]
+        return (String(sql), "\(sign) \(text[text.index(after: last)...])")
+    }
+
+    fileprivate func orchestrator(of replacement: FileReplacement, _ bar: ProgressBar) throws -> Orchestrator {
+        let output = output
+        let watcher = Watcher(
+            tell: { event in
+                switch event {
+                case .progress(let progress):
+                    bar.show(
+                        Progress(progress.what, done: progress.done, of: progress.total > 0 ? progress.total : nil))
+                case .decided: bar.end()
+                case .settled(let result): output.lines { $0.wrapped(StyledText(result.text)) }
+                case .warning(let text): output.warn(StyledText(text))
+                case .phase, .done, .consumer: break
+                }
+            }, shouldStop: { Interruption.isRequested })
+        return try Orchestrator(root: replacement.store, steps: steps, watcher: watcher)
+    }
+}
+
+private struct ReplaceReport: Report {
+    private let replacement: FileReplacement
+    private let result: Orchestrator.Result
+    /// Nil where the old content came back.
+    private let new: String?
+    private let copies: Int
+
+    init(_ replacement: FileReplacement, _ result: Orchestrator.Result, new: String?, copies: Int) {
+        (self.replacement, self.result, self.new, self.copies) = (replacement, result, new, copies)
+    }
+
+    private var undo: [String] { ["moult", "replace", "--undo", replacement.name] }
+    private var storeWords: [String] { ["--store", replacement.store] }
+
+    func write(to page: inout Page) {
+        let tick = StyledText(page.terminal.symbols.tick, .good)
+        if let new {
+            page.wrapped("\(tick) \(replacement.name) has the content of \(new) now")
+            for fate in result.rows { page.wrapped("\(fate.text)") }
+            page.line("bring the old one back with: \(shellLine(undo), .heading)")
+        } else {
+            page.wrapped("\(tick) \(replacement.name) is as it was before it was replaced")
+            if !result.kept.isEmpty {
+                page.line("its content until now is kept: \(shellLine(["moult", "quarantine"] + storeWords), .heading)")
+            }
+        }
+    }
+
+    var json: JSON {
+        .compact([
+            "file": .string(replacement.name), "content": .optional(new), "store": .string(replacement.store),
+            "undo": new == nil ? nil : .array(undo.map { .string($0) }), "copies": .size(copies),
+            "rows": result.rows.isEmpty ? nil : .array(result.rows.map(\.json)),
+            "kept": result.kept.isEmpty ? nil : .array(result.kept.map(\.json)),
+        ])
+    }
+}

@@ -1,0 +1,40 @@
+internal import MoultFiles
+internal import StepKit
+
+extension StoreLayout {
+    /// The store that manages a path, and the command that repairs what is there; nil for any other path.
+    package static func owner(of path: String) throws -> (store: String, repair: [String])? {
+        // The directory may be missing; whoever makes the file says so.
+        guard try Files.factsThroughLinks(Files.directory(of: path)) != nil else { return nil }
+        let directory = try Files.resolved(Files.directory(of: path))
+        let place = "\(directory == "/" ? "" : directory)/\(Files.name(of: path))"
+        var root = directory
+        while true {
+            let layout = try StoreLayout(root: root)
+            if try Files.facts(layout.settings) != nil, let command = try layout.command(for: place) {
+                return (root, command)
+            }
+            if root == "/" { return nil }
+            root = Files.directory(of: root)
+        }
+    }
+
+    private func command(for place: String) throws -> [String]? {
+        let apply = ["moult", "apply", "MANIFEST"]
+        if place.hasPrefix("\(hidden)/") || place == hidden || own.contains(place) || place == settings { return apply }
+        let store = StoreSnapshot(self)
+        guard let generation = try store.installed else { return nil }
+        let database = try generation.manifest.databases.first { database in
+            let file = try store.place(of: database)
+            let directory = Files.directory(of: file)
+            guard try Files.factsThroughLinks(directory) != nil else { return false }
+            return "\(try Files.resolved(directory))/\(Files.name(of: file))" == place
+        }
+        guard let database else { return nil }
+        switch database.kind {
+        case .reference: return apply
+        case .cache: return ["moult", "reset", database.name]
+        case .user, .shared: return ["moult", "reset", database.name, "--set-user-data-aside"]
+        }
+    }
+}

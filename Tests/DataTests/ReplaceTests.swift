@@ -1,0 +1,215 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// `moult replace` with nothing but the command and two database files.
+@Suite struct ReplaceTests {
+    let scratch: Scratch
+    init() throws {
+        scratch = try Scratch()
+        try make("app.db", "old")
+        for number in 1...3 { try make("new\(number).db", "new\(number)") }
+    }
+
+    private func make(_ name: String, _ word: String, _ before: String = "") throws {
+        try scratch.must(
+            "sqlite3 '\(name)' \"\(before) CREATE TABLE t(x); INSERT INTO t VALUES('\(word)'); CREATE TABLE note(id INTEGER PRIMARY KEY, v);\""
+        )
+    }
+
+    private func content(_ name: String = "app.db") throws -> String {
+        try scratch.must("sqlite3 '\(name)' 'SELECT x FROM t ORDER BY x; SELECT v FROM note'")
+    }
+
+    private func refusal(_ line: String, status: Int32 = 3) throws -> String {
+        let before = try Tree(scratch.path, times: false)
+        let ended: Shell.Ended = try scratch.run(line)
+        #expect(ended.status == status, "\(ended)")
+        #expect(try Tree(scratch.path, times: false) == before, "\(line)")
+        return ended.errors
+    }
+
+    @Test(arguments: ["app.db", "data", "My app.sqlite3", "ä'$x.db", ".hidden.db"])
+    func `any file is replaced, and comes back as it was`(name: String) throws {
+        let word = shellLine([name])
+        if name != "app.db" { try scratch.must("mv app.db \(word)") }
+        try scratch.must("chmod 640 \(word)")
+        let (old, new) = (try scratch.must("sqlite3 \(word) .dump"), try scratch.read("new1.db"))
+        let text: String = try scratch.must("moult replace \(word) new1.db")
+        #expect(text.contains("moult replace --undo \(word)"))
+        #expect(try scratch.must("sqlite3 \(word) 'SELECT x FROM t'") == "new1\n")
+        #expect(try scratch.must("stat -c %a \(word)") == "640\n")
+        #expect(try scratch.read("new1.db") == new)
+        try scratch.must("moult replace --undo \(word)")
+        #expect(try scratch.must("sqlite3 \(word) .dump") == old)
+        #expect(try scratch.must("stat -c %a \(word)") == "640\n")
+    }
+
+    @Test func `each undo goes one replacement back, and nothing that was written is lost`() throws {
+        for number in 1...3 {
+            try scratch.must("moult replace app.db new\(number).db")
+            try scratch.must("sqlite3 app.db \"INSERT INTO note(v) VALUES('mine\(number)')\"")
+        }
+        for word in ["new2\nmine2\n", "new1\nmine1\n", "old\n"] {
+            try scratch.must("moult replace --undo app.db")
+            #expect(try content() == word)
+        }
+        #expect(try refusal("moult replace --undo app.db").contains("there is nothing to undo"))
+        // What the undo took away is in quarantine.
+        let sets = try JSON(parsing: scratch.must("moult quarantine --json -s .app.db.moult"), source: "quarantine")
+        #expect(sets["quarantine"]?.array?.count == 3, "\(sets)")
+        try scratch.must("moult quarantine -s .app.db.moult --restore database")
+        #expect(try content().hasPrefix("new1\nmine1"))
+        // And it goes on from there.
+        try scratch.must("moult replace app.db new3.db")
+        #expect(try content() == "new3\n")
+        try scratch.must("moult replace --undo app.db")
+        #expect(try content().hasPrefix("new1\nmine1"))
+    }
+
+    @Test func `rows are carried over that are named`() throws {
+        try scratch.must(
+            "sqlite3 app.db \"INSERT INTO note VALUES(1, 'mine'), (2, 'other'); INSERT INTO t VALUES('x')\"")
+        let text = try scratch.must("moult replace app.db new1.db --preserve \"note:v = 'mine'\"")
+        #expect(text.contains("1 row of note carried over"))
+        #expect(try content() == "new1\nmine\n")
+        #expect(try refusal("moult replace app.db new2.db --preserve nothing").contains("has no table \"nothing\""))
+    }
+
+    @Test func `the new database must be sound, and answer as expected`() throws {
+        try scratch.must("head -c 6000 new1.db > cut.db; echo text > text.db")
+        try scratch.must(
+            "cp new1.db damaged.db; printf '\\377' | dd of=damaged.db bs=1 seek=4096 conv=notrunc status=none")
+        for (line, why) in [
+            ("moult replace app.db cut.db", "malformed"),
+            ("moult replace app.db text.db", "is not a SQLite database"),
+            ("moult replace app.db damaged.db", "damaged.db is not sound"),
+            ("moult replace app.db new1.db --check 'SELECT count(*) FROM t=2'", "gives 1, expected = 2"),
+            ("moult replace app.db new1.db --check 'SELECT count(*) FROM t>=2'", "gives 1, expected >= 2"),
+            ("moult replace app.db new1.db --check 'SELECT 1 FROM nothing=1'", "near \"nothing\""),
+            ("moult replace app.db missing.db", "there is no file missing.db"),
+        ] {
+            let text = try refusal(line)
+            #expect(text.contains(why) && !text.contains("draft") && !text.contains("release"), "\(text)")
+        }
+        try scratch.must(
+            "moult replace app.db new1.db --check 'SELECT count(*) FROM t=1' --check 'SELECT x FROM t!=old'")
+    }
+
+    @Test func `what cannot be replaced is refused, with a command that works`() throws {
+        try scratch.must("ln -s app.db link.db; ln app.db other.db; mkdir directory; mkfifo pipe")
+        for (line, why) in [
+            ("moult replace missing.db new1.db", "there is no such file"),
+            ("moult replace link.db new1.db", "it is a symbolic link to app.db"),
+            ("moult replace app.db app.db", "app.db is the same file"),
+            ("moult replace app.db other.db", "other.db is the same file"),
+            ("moult replace directory new1.db", "it is not a regular file"),
+            ("moult replace pipe new1.db", "it is not a regular file"),
+            ("moult replace --undo app.db", "there is nothing to undo for app.db"),
+        ] {
+            #expect(try refusal(line).contains(why), "\(line)")
+        }
+        for line in [
+            "moult replace app.db", "moult replace --undo app.db new1.db",
+            "moult replace app.db new1.db --check 'SELECT 1'",
+        ] {
+            _ = try refusal(line, status: 64)
+        }
+        _ = try refusal("moult replace app.db new1.db --dry-run", status: 2)
+        // The other name of the file keeps what it had.
+        try scratch.must("moult replace app.db new1.db")
+        #expect(try content() == "new1\n" && content("other.db") == "old\n")
+    }
+
+    @Test func `a database of a store is not replaced behind its back`() throws {
+        let release = try ReleaseMaker(in: scratch.path("rel")).make(
+            "1.0.0", sequence: 1, [.shared("pantry", "CREATE TABLE t(x); CREATE TABLE note(id INTEGER PRIMARY KEY, v)", more: [])]
+        )
+        try scratch.must("moult init store --product org.example.test && moult apply -s store \(release)")
+        for name in ["pantry.db", ".moult/current/pantry.db", "moult.json"] {
+            let text = try refusal("moult replace store/\(name) new1.db")
+            #expect(
+                text.contains("moult apply MANIFEST --store \(try Files.resolved(scratch.path("store")))"), "\(text)")
+        }
+    }
+
+    @Test func `two databases of one directory have nothing in common`() throws {
+        try make("b.db", "b")
+        try scratch.must("moult replace app.db new1.db && moult replace b.db new2.db && moult replace --undo app.db")
+        #expect(try content() == "old\n" && content("b.db") == "new2\n")
+        #expect(try scratch.must("ls -A").split(separator: "\n").count { $0.hasSuffix(".moult") } == 2)
+        #expect(try scratch.must("stat -c %a .app.db.moult .b.db.moult") == "700\n700\n")
+    }
+
+    /// Each of them with an open connection that reads and writes afterwards.
+    @Test(arguments: ["delete", "wal"], ["", "PRAGMA page_size = 8192; VACUUM;", "PRAGMA encoding = 'UTF-16le';"])
+    func `programs that have the file open go on with the new content`(mode: String, difference: String) throws {
+        try scratch.must("rm new1.db")
+        try make("new1.db", "new1", difference)
+        try scratch.must("sqlite3 app.db \"PRAGMA journal_mode = \(mode)\" > /dev/null")
+        let program = try Program([
+            "python3", "-u", "-c",
+            """
+            import sqlite3, sys
+            c = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=20)
+            c.execute("INSERT INTO note(v) VALUES('unsaved')")
+            print("ready")
+            sys.stdin.readline()
+            print(c.execute("SELECT x FROM t").fetchall())
+            c.execute("INSERT INTO note(v) VALUES('later')")
+            print("done")
+            sys.stdin.readline()
+            """, scratch.path("app.db"),
+        ])
+        #expect(program.line() == "ready")
+        let ended: Shell.Ended = try scratch.run("moult replace app.db new1.db")
+        #expect(ended.status == 0 || !difference.isEmpty && ended.status == 75, "\(ended)")
+        program.write("go\n")
+        #expect(program.line() == (ended.status == 0 ? "[('new1',)]" : "[('old',)]"))
+        #expect(program.line() == "done")
+        program.write("go\n")
+        program.wait()
+        if ended.status == 75 {
+            #expect(ended.errors.contains("pid \(program.pid)"), "\(ended)")
+            #expect(try content() == "old\nunsaved\nlater\n")
+        } else {
+            #expect(try content() == "new1\nlater\n")
+            try scratch.must("moult replace --undo app.db")
+            #expect(try content() == "old\nunsaved\n")
+        }
+    }
+
+    @Test func `its result is JSON for who asks for it`() throws {
+        let json = try JSON(parsing: scratch.must("moult replace --json app.db new1.db"), source: "replace")
+        #expect(json["undo"]?.array?.compactMap(\.string) == ["moult", "replace", "--undo", "app.db"])
+        #expect(json["copies"] == 1 && json["content"] == "new1.db")
+        #expect(try JSON(parsing: scratch.must("moult replace --json --undo app.db"), source: "replace")["undo"] == nil)
+    }
+
+    /// A kill at any of its changes of the file system leaves the old content or the new one, and the same command works
+    /// again.
+    @Test func `killed anywhere, it has replaced the file or it has not`() throws {
+        try scratch.must(
+            "sqlite3 app.db \"INSERT INTO note(v) VALUES('mine')\" && mkdir pristine && mv app.db pristine")
+        let calls = "rename,renameat,renameat2,link,linkat,unlink,unlinkat,mkdirat,openat,fsync,fdatasync,pwrite64"
+        var (number, seen) = (1, Set<String>())
+        while true {
+            try scratch.must("rm -rf app.db* .app.db.moult; cp pristine/app.db app.db")
+            let ended: Shell.Ended = try scratch.run(
+                "strace -qq -o /dev/null -e trace=\(calls) -e inject=\(calls):signal=KILL:when=\(number) moult replace app.db new1.db --preserve note"
+            )
+            let after = try content()
+            #expect(["old\nmine\n", "new1\nmine\n"].contains(after), "call \(number): \(after)")
+            seen.insert(after)
+            if ended.status == 0 { break }
+            let again: Shell.Ended = try scratch.run("moult replace app.db new2.db --preserve note")
+            #expect(again.status == 0, "call \(number): \(again)")
+            #expect(try content() == "new2\nmine\n", "call \(number)")
+            try scratch.must("moult replace --undo app.db")
+            #expect(try content() == after || content() == "new1\nmine\n", "call \(number)")
+            number += number < 40 ? 1 : 7
+        }
+        #expect(seen.count == 2 && number > 60, "\(number) \(seen)")
+    }
+}
