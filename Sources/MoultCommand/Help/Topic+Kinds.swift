@@ -57,7 +57,8 @@ extension Topic {
             databases.
             """,
             """
-            Put data that can be made again and data that cannot into different files.
+            Put data that can be made again and data that cannot into different files. docs/which-kind.md, installed in \
+            /usr/share/doc/moult, helps you to choose, and says what to do with a file that has both.
             """,
         ])
 }
