@@ -36,6 +36,17 @@ import Testing
         }
     }
 
+    /// The commands that topics show are understood, too.
+    @Test(arguments: Topic.all.map(\.name))
+    func `commands in topics are understood`(_ name: String) throws {
+        let topic = try #require(Topic.all.first { $0.name == name })
+        for case .literal(let text) in topic.text {
+            for line in text.replacing("\\\n", with: " ").split(separator: "\n") where line.hasPrefix("moult ") {
+                _ = try LineParser.parse(Self.words(String(line.dropFirst(6))), commands: Command.all)
+            }
+        }
+    }
+
     /// The words of the first command as a shell reads them, as far as examples go: single quotes, and what ends it.
     private static func words(_ line: String) -> [String] {
         var words: [String] = []

@@ -1,5 +1,7 @@
 import MoultBasics
 import MoultCommand
+import MoultStore
+import StepKit
 import Testing
 
 @Suite struct HelpTests {
@@ -64,6 +66,29 @@ import Testing
         #expect(help.hasPrefix("moult steps: "))
         #expect(help.contains("\nSteps, what an update does, in which order, and where others come in:\n"))
         #expect(help.contains("The phases come twice."))
+    }
+
+    /// Help shows the shortest form first, and everything that it shows can be copied.
+    @Test func `drafts and settings in topics are accepted`() throws {
+        var count = 0
+        for topic in Topic.all {
+            for case .literal(let text) in topic.text where text.hasPrefix("{") {
+                if topic.name == "draft" {
+                    _ = try Manifest(parsing: Array(text.utf8), as: .draft, source: topic.name)
+                } else {
+                    _ = try Settings(parsing: Array(text.utf8), source: topic.name)
+                }
+                count += 1
+            }
+        }
+        #expect(count == 4)
+    }
+
+    @Test(arguments: ["draft", "settings"]) func `a topic is one screen`(_ name: String) throws {
+        let topic = try #require(Topic.all.first { $0.name == name })
+        let lines = text(topic, width: 100).split(separator: "\n", omittingEmptySubsequences: false)
+        #expect(lines.count <= 50)
+        #expect(lines.contains { $0.contains("docs/\(name == "draft" ? "manifest" : name).md") })
     }
 
     @Test func `as JSON help has the same facts`() throws {

@@ -6,7 +6,9 @@ package struct Topic: Sendable, Report {
     package let summary: String
     package let text: [Prose]
 
-    package static let all: [Topic] = [.kinds, .plans, .steps, .feeds, .keys, .patches, .exitCodes]
+    package static let all: [Topic] = [
+        .draft, .kinds, .settings, .plans, .steps, .feeds, .keys, .patches, .exitCodes,
+    ]
 
     package func write(to page: inout Page) {
         page.line("\(name, .heading): \(summary)")
