@@ -9,8 +9,8 @@ import Testing
 
     /// A walk stops by itself at the first command that does not end or answer as it should.
     @Test(arguments: [
-        "scripts/demo", "manifests/replace-on-new-version/run", "manifests/build-and-attach/run",
-        "manifests/drop-when-incompatible/run", "manifests/complete-reset/run",
+        "scripts/demo", "manifests/one-file/run", "manifests/replace-on-new-version/run",
+        "manifests/build-and-attach/run", "manifests/drop-when-incompatible/run", "manifests/complete-reset/run",
         "manifests/replace-live/run",
     ])
     func `walks from anywhere any number of times`(_ script: String) throws {

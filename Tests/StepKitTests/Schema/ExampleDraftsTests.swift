@@ -15,7 +15,11 @@ import Testing
                 let path = "\(directory)/\(name)"
                 let bytes = try #require(try Files.read(path, limit: Manifest.largest))
                 #expect(refusal(bytes, as: .draft) == nil)
-                #expect(try validator.accepts(JSON(parsing: bytes, as: .draft, source: path)), "\(path)")
+                let draft = try JSON(parsing: bytes, as: .draft, source: path)
+                #expect(try validator.accepts(draft), "\(path)")
+                // Editors complete a draft that names its schema.
+                let schema = try #require(draft["$schema"]?.string, "\(path)")
+                #expect(try Files.facts("\(directory)/\(schema)") != nil, "\(path)")
                 count += 1
             }
         }
