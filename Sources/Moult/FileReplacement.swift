@@ -1,4 +1,4 @@
-package import MoultBasics
+internal import MoultBasics
 internal import MoultFiles
 internal import MoultSQLite
 internal import MoultStore
@@ -105,20 +105,24 @@ package struct FileReplacement {
         ])
     }
 
-    /// The error for what was wrong with the new content, for a person who has only two files: no draft, and no release.
-    package func explained(_ error: MoultError, _ content: Content) -> MoultError {
-        guard error.outcome == .refused || error.code == .databaseCorrupt else { return error }
-        let words = [
-            "\(workshop)/draft.json: databases.\(StoreLayout.onlyDatabase).": "--",
-            "the database \(StoreLayout.onlyDatabase) ": "\(content.file) ",
-            "\(StoreLayout.onlyDatabase).db ": "\(content.file) ", "as the release promises": "as --check asks",
-        ]
-        let what = words.reduce(error.what) { $0.replacing($1.key, with: $1.value) }
-        let isForPublishers =
-            error.now.map { now in ["draft", "release", "pack "].contains { now.contains($0) } } ?? true
-        return MoultError(
-            error.code, .refused, what: "\(name) was not replaced", why: what + (error.why.map { ": \($0)" } ?? ""),
-            now: isForPublishers ? "Correct \(content.file), or the options of this command." : error.now, cause: error)
+    /// Runs a part of the work. What was wrong with the new content is told to a person who has only two files: no draft,
+    /// and no release.
+    package func explaining<R>(_ content: Content, isPacking: Bool = false, _ body: () throws -> R) throws -> R {
+        do { return try body() } catch let error as MoultError
+            where error.code == .wrongContent || isPacking && [.failed, .refused].contains(error.outcome)
+        {
+            let words = [
+                "\(workshop)/draft.json: databases.\(StoreLayout.onlyDatabase).": "--",
+                "the database \(StoreLayout.onlyDatabase) ": "\(content.file) ",
+                "the golden query on \(StoreLayout.onlyDatabase) cannot be asked": "--check cannot be asked",
+                "\(StoreLayout.onlyDatabase).db ": "\(content.file) ", "as the release promises": "as --check asks",
+            ]
+            let what = words.reduce(error.what) { $0.replacing($1.key, with: $1.value) }
+            throw MoultError(
+                error.code, error.code == .databaseCorrupt ? .refused : error.outcome, what: "\(name) was not replaced",
+                why: what + (error.why.map { ": \($0)" } ?? ""),
+                now: "Correct \(content.file), or the options of this command.", cause: error)
+        }
     }
 
     /// Removes what was packed; and the store, if nothing was ever replaced.

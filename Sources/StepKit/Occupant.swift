@@ -164,6 +164,8 @@ extension MoultError.Code {
     public static let userDatabase = Self(520)
     /// A database with data of the app or the user is missing.
     public static let missingData = Self(521)
+    /// A staged file is not what the release promises.
+    public static let wrongContent = Self(620)
     /// Rows that a release preserves do not fit into it, or another release gives them up.
     public static let preserve = Self(630)
 }

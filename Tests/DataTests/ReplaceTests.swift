@@ -87,7 +87,7 @@ import Testing
             ("moult replace app.db damaged.db", "damaged.db is not sound"),
             ("moult replace app.db new1.db --check 'SELECT count(*) FROM t=2'", "gives 1, expected = 2"),
             ("moult replace app.db new1.db --check 'SELECT count(*) FROM t>=2'", "gives 1, expected >= 2"),
-            ("moult replace app.db new1.db --check 'SELECT 1 FROM nothing=1'", "near \"nothing\""),
+            ("moult replace app.db new1.db --check 'SELECT 1 FROM nothing=1'", "syntax error"),
             ("moult replace app.db missing.db", "there is no file missing.db"),
         ] {
             let text = try refusal(line)
@@ -124,7 +124,8 @@ import Testing
 
     @Test func `a database of a store is not replaced behind its back`() throws {
         let release = try ReleaseMaker(in: scratch.path("rel")).make(
-            "1.0.0", sequence: 1, [.shared("pantry", "CREATE TABLE t(x); CREATE TABLE note(id INTEGER PRIMARY KEY, v)", more: [])]
+            "1.0.0", sequence: 1,
+            [.shared("pantry", "CREATE TABLE t(x); CREATE TABLE note(id INTEGER PRIMARY KEY, v)", more: [])]
         )
         try scratch.must("moult init store --product org.example.test && moult apply -s store \(release)")
         for name in ["pantry.db", ".moult/current/pantry.db", "moult.json"] {
@@ -164,15 +165,21 @@ import Testing
         ])
         #expect(program.line() == "ready")
         let ended: Shell.Ended = try scratch.run("moult replace app.db new1.db")
-        #expect(ended.status == 0 || !difference.isEmpty && ended.status == 75, "\(ended)")
+        // SQLite cannot change these while connections are open.
+        let isPossible = difference.isEmpty || difference.contains("page_size") && mode == "delete"
+        #expect(ended.status == (isPossible ? 0 : 3), "\(ended)")
         program.write("go\n")
         #expect(program.line() == (ended.status == 0 ? "[('new1',)]" : "[('old',)]"))
         #expect(program.line() == "done")
         program.write("go\n")
         program.wait()
-        if ended.status == 75 {
-            #expect(ended.errors.contains("pid \(program.pid)"), "\(ended)")
+        if ended.status != 0 {
+            #expect(
+                ended.errors.contains("Stop pid \(program.pid)") || ended.errors.contains("pid \(program.pid)"),
+                "\(ended)")
             #expect(try content() == "old\nunsaved\nlater\n")
+            try scratch.must("moult replace app.db new1.db")
+            #expect(try content() == "new1\n")
         } else {
             #expect(try content() == "new1\nlater\n")
             try scratch.must("moult replace --undo app.db")

@@ -15,7 +15,7 @@ struct ContentCheck {
     let time: CheckTime
 
     /// A staged file is not what the release promises.
-    static let code = MoultError.Code(620)
+    static let code = MoultError.Code.wrongContent
 
     /// Bundle members were digested while they were unpacked; a file in place is read only if the release asks for it.
     func proveDigest() throws {

@@ -85,7 +85,9 @@ enum ReplaceVerb {
         let result = Result { () throws -> (Orchestrator.Result?, ExitCode) in
             let draft = try replacement.prepare(content)
             try call.prove(replacement.store)
-            let manifest = try pack(call, draft, in: replacement.workshop, bar)
+            let manifest = try replacement.explaining(content, isPacking: true) {
+                try pack(call, draft, in: replacement.workshop, bar)
+            }
             let request = UpdateRequest(manifest: manifest)
             if call.has(dryRun) {
                 bar.end()
@@ -96,12 +98,10 @@ enum ReplaceVerb {
                 return (nil, status)
             }
             let orchestrator = try call.orchestrator(of: replacement, bar)
-            return (try orchestrator.update(request, wait: call.wait), .done)
+            return (try replacement.explaining(content) { try orchestrator.update(request, wait: call.wait) }, .done)
         }
         try replacement.tidy()
-        let (done, status) = try result.mapError {
-            ($0 as? MoultError).map { replacement.explained($0, content) } ?? $0
-        }.get()
+        let (done, status) = try result.get()
         bar.end()
         if let done { call.output.print(ReplaceReport(replacement, done, new: new, copies: try replacement.copies())) }
         return status

@@ -86,19 +86,16 @@ final class LiveReplacement: WritableEffect {
         let holder = try OpenFiles.holder(of: place)
         if let holder, let old = there.encoding, let encoding = new.encoding, old != encoding {
             throw MoultError(
-                .inUse, .busy, what: what,
+                .inUse, .refused, what: what,
                 why: "its text is in \(old), that of the release in \(encoding), and \(holder) has it open",
                 now: "Stop that program, and try again.")
         }
         guard there.isWAL, there.pageSize != new.pageSize else { return }
         let why = "its pages have \(there.pageSize) bytes, those of the release \(new.pageSize), and it is in WAL mode"
-        if let holder {
-            throw MoultError(
-                .inUse, .busy, what: what, why: "\(why); \(holder) has it open", now: "Stop that program, and try again.")
-        }
         throw MoultError(
             .inUse, .refused, what: what, why: why,
-            now: "Publish the release with that page size, or with \"replace\": \"exchange\".")
+            now: (holder.map { "Stop \($0), and try again. Or publish" } ?? "Publish")
+                + " the release with that page size, or with \"replace\": \"exchange\".")
     }
 
     private func holdWAL(_ live: Connection, _ source: Connection) throws {
