@@ -1,4 +1,5 @@
 internal import MoultBasics
+internal import MoultEngine
 internal import MoultFiles
 internal import MoultSQLite
 internal import MoultStore
@@ -26,9 +27,6 @@ package struct FileReplacement {
 
     /// The directory of the file's store.
     package var store: String { layout.root }
-    /// Where the release is packed; nobody else packs there, because it is in the store.
-    package var workshop: String { "\(layout.root)/release" }
-
     private static let product = "local.replace"
 
     private func proveReplaceable() throws {
@@ -62,8 +60,10 @@ package struct FileReplacement {
         package init(file: String) { self.file = file }
     }
 
-    /// Makes the store unless it is there, and writes the draft of the next release; gives the path of the draft.
-    package func prepare(_ content: Content) throws -> String {
+    /// Makes the store unless it is there, and calls `body` with the draft of the next release, and the directory to pack in.
+    package func withDraft<R>(of content: Content, _ body: (_ draft: String, _ directory: String) throws -> R) throws
+        -> R
+    {
         let new = try Files.absolute(content.file)
         guard let facts = try Files.factsThroughLinks(new) else {
             throw refusal("there is no file \(content.file)", "Name the database whose content it shall have.")
@@ -77,13 +77,15 @@ package struct FileReplacement {
             settings.keep = 1
             try Orchestrator.create(at: layout.root, settings, mode: 0o700)
         }
-        try Files.removeTree(workshop)
-        try Files.makeDirectory(workshop, mode: 0o700)
+        let work = try WorkDirectory(in: layout.root, named: "release")
+        defer { work.remove() }
         let number = try ReplayGuard.read(layout).sequence + 1
-        let draft = "\(workshop)/draft.json"
+        let draft = "\(work.path)/\(Self.draftName)"
         try Files.writeNew(Array(self.draft(content, new, number).pretty.utf8), to: draft, mode: 0o600)
-        return draft
+        return try body(draft, work.path)
     }
+
+    private static let draftName = "draft.json"
 
     private func draft(_ content: Content, _ new: String, _ number: Int) -> JSON {
         let rows = content.preserve.map { rule -> JSON in
@@ -112,12 +114,15 @@ package struct FileReplacement {
             where error.code == .wrongContent || isPacking && [.failed, .refused].contains(error.outcome)
         {
             let words = [
-                "\(workshop)/draft.json: databases.\(StoreLayout.onlyDatabase).": "--",
                 "the database \(StoreLayout.onlyDatabase) ": "\(content.file) ",
                 "the golden query on \(StoreLayout.onlyDatabase) cannot be asked": "--check cannot be asked",
                 "\(StoreLayout.onlyDatabase).db ": "\(content.file) ", "as the release promises": "as --check asks",
             ]
-            let what = words.reduce(error.what) { $0.replacing($1.key, with: $1.value) }
+            // In a draft these are `databases.database.preserve[0]`.
+            let rule = error.what.firstRange(of: "/\(Self.draftName): databases.\(StoreLayout.onlyDatabase).")
+            let what = words.reduce(rule.map { "--\(error.what[$0.upperBound...])" } ?? error.what) {
+                $0.replacing($1.key, with: $1.value)
+            }
             throw MoultError(
                 error.code, error.code == .databaseCorrupt ? .refused : error.outcome, what: "\(name) was not replaced",
                 why: what + (error.why.map { ": \($0)" } ?? ""),
@@ -125,12 +130,8 @@ package struct FileReplacement {
         }
     }
 
-    /// Removes what was packed; and the store, if nothing was ever replaced.
-    package func tidy() throws {
-        try Files.removeTree(workshop)
-        guard try Generation.names(layout).isEmpty, try Files.list(layout.transactions).isEmpty else { return }
-        try Files.removeTree(layout.root)
-    }
+    /// Removes the store if nothing was ever replaced.
+    package func tidy() throws { try Removable.removeUnused(layout) }
 
     /// The copies of the file that can be brought back.
     package func copies() throws -> Int {

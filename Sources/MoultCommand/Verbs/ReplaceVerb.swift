@@ -82,29 +82,36 @@ enum ReplaceVerb {
         content.checks = try call.values(check).map(call.query)
         let bar = call.progressBar()
         defer { bar.end() }
-        let result = Result { () throws -> (Orchestrator.Result?, ExitCode) in
-            let draft = try replacement.prepare(content)
-            try call.prove(replacement.store)
-            let manifest = try replacement.explaining(content, isPacking: true) {
-                try pack(call, draft, in: replacement.workshop, bar)
+        let result = Result {
+            try replacement.withDraft(of: content) { draft, directory in
+                try call.prove(replacement.store)
+                let manifest = try replacement.explaining(content, isPacking: true) {
+                    try pack(call, draft, in: directory, bar)
+                }
+                return try bringIn(call, replacement, content, UpdateRequest(manifest: manifest), bar)
             }
-            let request = UpdateRequest(manifest: manifest)
-            if call.has(dryRun) {
-                bar.end()
-                let orchestrator = try Orchestrator(root: replacement.store, steps: call.steps)
-                let status = try call.show(
-                    orchestrator.plan(request), store: replacement.store,
-                    command: ["moult", "replace", replacement.name, new], in: orchestrator)
-                return (nil, status)
-            }
-            let orchestrator = try call.orchestrator(of: replacement, bar)
-            return (try replacement.explaining(content) { try orchestrator.update(request, wait: call.wait) }, .done)
         }
         try replacement.tidy()
-        let (done, status) = try result.get()
+        return try result.get()
+    }
+
+    private static func bringIn(
+        _ call: Call, _ replacement: FileReplacement, _ content: FileReplacement.Content, _ request: UpdateRequest,
+        _ bar: ProgressBar
+    ) throws -> ExitCode {
+        if call.has(dryRun) {
+            let orchestrator = try Orchestrator(root: replacement.store, steps: call.steps)
+            let plan = try orchestrator.plan(request)
+            bar.end()
+            return try call.show(
+                plan, store: replacement.store, command: ["moult", "replace", replacement.name, content.file],
+                in: orchestrator)
+        }
+        let orchestrator = try call.orchestrator(of: replacement, bar)
+        let result = try replacement.explaining(content) { try orchestrator.update(request, wait: call.wait) }
         bar.end()
-        if let done { call.output.print(ReplaceReport(replacement, done, new: new, copies: try replacement.copies())) }
-        return status
+        call.output.print(ReplaceReport(replacement, result, new: content.file, copies: try replacement.copies()))
+        return .done
     }
 
     private static func bringBack(_ call: Call, _ replacement: FileReplacement) throws -> ExitCode {
@@ -157,8 +164,10 @@ extension Call {
         let begin = text.index(before: last)
         let two = String(text[begin...last])
         let sign = signs.contains(two) ? two : String(text[last])
-        let sql = text[..<(signs.contains(two) ? begin : last)]
-        return (String(sql), "\(sign) \(text[text.index(after: last)...])")
+        var sql = text[..<(signs.contains(two) ? begin : last)]
+        while sql.last == " " { sql.removeLast() }
+        let value = text[text.index(after: last)...].drop { $0 == " " }
+        return (String(sql), "\(sign) \(value)")
     }
 
     fileprivate func orchestrator(of replacement: FileReplacement, _ bar: ProgressBar) throws -> Orchestrator {

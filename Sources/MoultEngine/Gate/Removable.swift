@@ -182,6 +182,17 @@ package struct Removable {
         try Files.removeTree(trash.directory)
     }
 
+    /// Removes a store in which nothing was ever installed, so that there is no content; does nothing to any other one.
+    package static func removeUnused(_ layout: StoreLayout) throws {
+        guard try Files.facts(layout.settings) != nil, let lock = try StoreLock.takeIfFree(layout) else { return }
+        defer { withExtendedLifetime(lock) {} }
+        let places = [layout.generations, layout.transactions, layout.quarantine]
+        guard try places.allSatisfy({ try Files.list($0).isEmpty }), try Files.facts(layout.current) == nil else {
+            return
+        }
+        try Files.removeTree(layout.root)
+    }
+
     /// A set in quarantine: caches by the operator's limits, anything else only if the operator named it.
     package init?(_ set: QuarantineShelf.Set, isNamed: Bool) {
         guard set.isCache || isNamed else { return nil }
