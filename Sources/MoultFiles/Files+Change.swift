@@ -19,6 +19,13 @@ extension Files {
         }
     }
 
+    /// Makes the directories above it, too, as `mkdir -p` does.
+    package static func ensureDirectories(_ path: String, mode: UInt32 = 0o755) throws {
+        let parent = directory(of: path)
+        if parent != path, try factsThroughLinks(parent) == nil { try ensureDirectories(parent) }
+        try ensureDirectory(path, mode: mode)
+    }
+
     package static func rename(_ old: String, to new: String) throws {
         do { try Syscall.rename(old, new) } catch {
             throw error.error("cannot rename \(old) to \(new)", .name(old), .name(new))
@@ -75,6 +82,11 @@ extension Files {
 
     package static func setMode(_ path: String, _ mode: UInt32) throws {
         try wrapped("cannot set the mode of \(path)") { () throws(Errno) in try Syscall.chmod(path, mode) }
+    }
+
+    /// Removes a directory in which nothing is.
+    package static func removeEmpty(_ path: String) throws {
+        try wrapped("cannot remove the directory \(path)") { () throws(Errno) in try Syscall.rmdir(path) }
     }
 
     /// Removes a directory with all that is in it; nothing to do if it is not there.

@@ -38,7 +38,10 @@ import Testing
     @Test func `what has no store is left as it is`() throws {
         let none = world.scratch.path("none")
         let said = try world.run("moult status --store none")
-        #expect(said.err.hasSuffix("\n  Make one with: moult init \(none) --product NAME\n"), "\(said.err)")
+        #expect(
+            said.err.hasSuffix(
+                "\n  Make one with: moult init \(none) --product NAME, or with the first release: moult apply --create MANIFEST --store none\n"
+            ), "\(said.err)")
         try world.install()
         let bundle = try world.run("moult apply --store store rel/test-1.0.0.tar.zst")
         #expect(bundle.err.hasSuffix(": moult pack makes it of a draft, beside the bundle.\n"))

@@ -5,15 +5,24 @@ package import MoultStore
 package import StepKit
 
 extension Orchestrator {
-    /// Makes a store, in a directory that may be there already with files in it; refuses to make it twice.
-    package static func create(at root: String, _ settings: Settings, mode: UInt32 = 0o755) throws {
+    /// Makes a store, in a directory that may be there already with files in it. If a store is there, its settings stay, and
+    /// those of these names must be what is wanted; false in this case.
+    @discardableResult
+    package static func create(
+        at root: String, _ settings: Settings, wanting names: [String] = ["product"], mode: UInt32 = 0o755
+    ) throws -> Bool {
         let layout = try StoreLayout(root: root)
         if try Files.facts(layout.settings) != nil {
+            let there = try Settings.written(layout)
+            guard let name = names.first(where: { there.written[$0] != settings.written[$0] }) else { return false }
+            // A feed's URL may have a password in it.
+            let value = there.written[name]?.string.map { ", \"\($0)\"" } ?? ""
             throw MoultError(
-                .store, .refused, what: "\(layout.root) is a store already", why: "\(layout.settings) is there",
+                .store, .refused, what: "\(layout.root) is a store already, with other settings",
+                why: "\(layout.settings) has another value for \"\(name)\"\(value)",
                 now: "Change that file, or name another directory.")
         }
-        try Files.ensureDirectory(layout.root, mode: mode)
+        try Files.ensureDirectories(layout.root, mode: mode)
         for directory in [
             layout.hidden, layout.generations, layout.transactions, layout.downloads, layout.quarantine, layout.leases,
         ] {
@@ -28,13 +37,26 @@ extension Orchestrator {
         try Files.replace(
             layout.settings, with: Array(settings.written.pretty.utf8), mode: hasSecrets ? 0o600 : 0o644)
         try Files.syncDirectory(layout.hidden)
+        return true
     }
 
     /// Makes the store that a release needs if there is none yet: what an app does at its first start.
     package func createIfMissing(for manifest: String, follow: Policy.Follow) throws {
         guard try Files.facts(layout.settings) == nil else { return }
-        let bytes = try Planner.manifestBytes(manifest)
-        let product = try Manifest(parsing: bytes, as: .sealed, source: manifest).product
-        try Self.create(at: layout.root, Settings(product: product, follow: follow))
+        try Self.create(at: layout.root, Settings(product: Self.product(of: manifest), follow: follow))
+    }
+
+    /// The product of the release with this manifest.
+    package static func product(of manifest: String) throws -> String {
+        try Manifest(parsing: Planner.manifestBytes(manifest), as: .sealed, source: manifest).product
+    }
+
+    /// Runs what installs the first release into the store. If that fails, a store that was made for it goes again: the next
+    /// command must not find an empty one.
+    package func firstInstalling<R>(isNew: Bool, _ body: () throws -> R) throws -> R {
+        do { return try body() } catch {
+            if isNew { warning { try Removable.removeUnused(layout) } }
+            throw error
+        }
     }
 }

@@ -45,6 +45,12 @@ package struct Call: Sendable {
         return store
     }
 
+    /// The store that a command makes if it is not there.
+    var storeToMake: String {
+        // Its only error is that there is none.
+        (try? namedStore()) ?? "./store"
+    }
+
     /// Throws if others could change what the store's files say, and this process would act on it as root.
     func prove(_ store: String) throws {
         // Once: a process that has confined itself since cannot look again.

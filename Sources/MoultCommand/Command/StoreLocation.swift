@@ -19,7 +19,7 @@ package enum StoreLocation {
         throw MoultError(
             .noStore, what: "no store is named, and there is none here",
             why: "neither \(directory)/moult.json nor \(directory)/store/moult.json is there",
-            now: "Name one with --store DIR or MOULT_STORE, or make one with moult init.")
+            now: "Name one with --store DIR or MOULT_STORE, or make one with moult init, or with moult apply --create.")
     }
 
     /// A store that may not be looked into is one all the same: whoever reads it will say why it cannot.

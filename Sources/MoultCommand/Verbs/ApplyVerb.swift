@@ -2,12 +2,16 @@ internal import Moult
 internal import MoultBasics
 internal import MoultEngine
 internal import MoultStore
+internal import StepKit
 
 /// `moult apply`: brings a release in, or does a saved plan.
 enum ApplyVerb {
     static let manifest = Argument(
         .file("MANIFEST"), presence: .optional,
         "The sealed manifest of a release; its bundle lies beside it. Without it the store's feed is followed")
+    static let create = Option(
+        "create", "Make the store if there is none, for the product of the manifest; with --key, to trust only that key"
+    )
     static let plan = Option("plan", value: .file(), "Do exactly this saved plan, once, instead of a manifest")
 
     static let command = Command(
@@ -18,14 +22,23 @@ enum ApplyVerb {
             changes, and Ctrl-C ends it without a trace; what comes then takes a moment, and is undone exactly if it \
             fails. If the release is installed already, nothing of it is written; databases that apps have changed are \
             looked at once, and .moult/checks.json remembers that.
+            """,
             """
+            A missing store is an error, because the name may be wrong or a disk may not be mounted. With --create it is \
+            made, so that the same command installs the first release and each later one.
+            """,
         ],
         arguments: [manifest],
-        options: [plan] + UpdateOptions.all + FeedOptions.all + [UpdateOptions.wait, Retry.option]
+        options: [plan, create, InitVerb.key] + UpdateOptions.all + FeedOptions.all + [
+            UpdateOptions.wait, Retry.option,
+        ]
             + UpdateOptions.consumers,
         changesStore: true,
         examples: [
             .init("Bring a release in:", "moult apply releases/dailyvalue-2.1.0.json"),
+            .init(
+                "At each start of an app, the first one too:",
+                "moult apply -q --create --store ~/.app --follow match data/app-2.1.0.json"),
             .init("From cron, silent when all is well:", "moult apply -q --wait 60 /srv/releases/latest.json"),
             .init("From a service, where an hour without success is a failure:", "moult apply -q --retry 3600"),
             .init("Follow the store's feed, from a timer:", "moult apply -q --wait 60"),
@@ -42,6 +55,12 @@ enum ApplyVerb {
         run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
+        if call.has(InitVerb.key), !call.has(create) {
+            throw call.wrongUsage("--key needs --create", why: "the keys of a store are in its moult.json")
+        }
+        if call.has(create), call.value(manifest) == nil {
+            throw call.wrongUsage("--create needs a manifest", why: "it says which product the store is for")
+        }
         try Retry.run(call) {
             switch (call.value(manifest), call.value(plan)) {
             case (let path?, nil):
@@ -57,12 +76,26 @@ enum ApplyVerb {
 
     private static func update(_ call: Call, _ path: String) throws {
         Interruption.watch()
+        let isNew = try call.reading(path) { try call.has(create) && makeStore(call, path) }
         let display = UpdateDisplay(call, store: try call.store())
-        let result = try call.reading(path) {
-            try call.orchestrator(display.watcher).update(
-                call.request(path), wait: call.wait, announce: display.announce)
+        let orchestrator = try call.orchestrator(display.watcher)
+        let result = try orchestrator.firstInstalling(isNew: isNew) {
+            try call.reading(path) {
+                try orchestrator.update(call.request(path), wait: call.wait, announce: display.announce)
+            }
         }
         display.finish(result, storeWords: call.storeWords)
+    }
+
+    /// False if there is a store; then it must have the keys that were named.
+    private static func makeStore(_ call: Call, _ path: String) throws -> Bool {
+        let store = call.storeToMake
+        try Custody(StoreLayout(root: store)).prove()
+        let follow = call.value(UpdateOptions.follow).flatMap { Policy.Follow(rawValue: $0) } ?? .newer
+        var settings = Settings(product: try Orchestrator.product(of: path), follow: follow)
+        settings.keys = try call.keys()
+        // The other settings of a store that is there may differ from this command's.
+        return try Orchestrator.create(at: store, settings, wanting: call.has(InitVerb.key) ? ["keys"] : [])
     }
 
     private static func follow(_ call: Call) throws {

@@ -24,7 +24,8 @@ enum InitVerb {
             """
             A store holds the databases of one product. Files that are in the directory already stay; one that is \
             where a release has a database is kept as a generation of its own when that release is applied. The \
-            settings are in moult.json, which you may edit.
+            settings are in moult.json, which you may edit. If the store exists already with the settings that you name, \
+            nothing is done, so that a script can always run this.
             """
         ],
         arguments: [directory], options: [product, UpdateOptions.app, UpdateOptions.follow, key, feed],
@@ -34,6 +35,10 @@ enum InitVerb {
             .init(
                 "For an app whose releases come with it:",
                 "moult init /var/lib/app --product org.example.app --follow match"),
+        ],
+        exits: [
+            .init(.done, "the store is there"),
+            .init(.failure(.refused), "a store with other settings is there; the message names the difference"),
         ],
         run: run)
 
@@ -51,17 +56,13 @@ enum InitVerb {
             call.value(directory) ?? call.value(.store) ?? call.environment["MOULT_STORE"] ?? "./store"
         let follow = call.value(UpdateOptions.follow).flatMap { Policy.Follow(rawValue: $0) } ?? .newer
         var settings = Settings(product: product, app: try call.version(UpdateOptions.app), follow: follow)
-        let keys = try call.values(key).map { TrustedKeys.Entry(key: try Keys.public($0)) }
-        if !keys.isEmpty { settings.keys = TrustedKeys(keys) }
-        settings.feed = try call.value(feed).map { url in
-            // What can never be asked is not written down, a password least of all.
-            _ = try Location(url)
-            return FeedSettings(url: Address(url.contains("://") ? url : try Files.absolute(url)))
-        }
+        (settings.keys, settings.feed) = (try call.keys(), try call.feedSettings())
         try Custody(StoreLayout(root: store)).prove()
-        try Orchestrator.create(at: store, settings)
+        let isNew = try Orchestrator.create(at: store, settings, wanting: ["product"] + call.claims)
+        if !isNew { settings = try Settings.written(StoreLayout(root: store)) }
         call.output.print(
-            InitReport(store: store, settings: settings, isFoundWithoutBeingNamed: try isDefault(store, call)))
+            InitReport(
+                store: store, settings: settings, isNew: isNew, isFoundWithoutBeingNamed: try isDefault(store, call)))
         return .done
     }
 
@@ -73,9 +74,33 @@ enum InitVerb {
     }
 }
 
+extension Call {
+    /// Who must have signed what comes in.
+    func keys() throws -> TrustedKeys? {
+        let keys = try values(InitVerb.key).map { TrustedKeys.Entry(key: try Keys.public($0)) }
+        return keys.isEmpty ? nil : TrustedKeys(keys)
+    }
+
+    /// The feed that the store shall follow.
+    func feedSettings() throws -> FeedSettings? {
+        try value(InitVerb.feed).map { url in
+            // What can never be asked is not written down, a password least of all.
+            _ = try Location(url)
+            return FeedSettings(url: Address(url.contains("://") ? url : try Files.absolute(url)))
+        }
+    }
+
+    /// What was said about the store's settings: if the store is there already, they must be so.
+    var claims: [String] {
+        [(UpdateOptions.app, "app"), (UpdateOptions.follow, "follow"), (InitVerb.key, "keys"), (InitVerb.feed, "feed")]
+            .filter { has($0.0) }.map(\.1)
+    }
+}
+
 private struct InitReport: Report {
     let store: String
     let settings: Settings
+    let isNew: Bool
     let isFoundWithoutBeingNamed: Bool
 
     func write(to page: inout Page) {
@@ -84,7 +109,8 @@ private struct InitReport: Report {
             case .newer: "lets in newer releases only"
             case .match: "takes whatever release it is given"
             }
-        page.wrapped("\("+", .added) \(store): a store for \(settings.product), which \(follows)")
+        page.wrapped(
+            "\(isNew ? "+" : "=", isNew ? .added : .dim) \(store): a store for \(settings.product), which \(follows)")
         if let keys = settings.keys {
             page.wrapped(
                 "and nothing that is not signed by \(keys.entries.map(\.key.id.description).joined(separator: " or "))")
@@ -98,7 +124,8 @@ private struct InitReport: Report {
 
     var json: JSON {
         .compact([
-            "store": .string(store), "product": .string(settings.product), "app": .optional(settings.app?.description),
+            "store": .string(store), "created": .bool(isNew), "product": .string(settings.product),
+            "app": .optional(settings.app?.description),
             "follow": .string(settings.follow.rawValue), "feed": settings.feed?.json,
             "keys": settings.keys?.json,
         ])

@@ -182,7 +182,8 @@ package struct Removable {
         try Files.removeTree(trash.directory)
     }
 
-    /// Removes a store in which nothing was ever installed, so that there is no content; does nothing to any other one.
+    /// Removes a store in which nothing was ever installed, so that there is no content; does nothing to any other one. The
+    /// directory goes with it if nothing else is in it.
     package static func removeUnused(_ layout: StoreLayout) throws {
         guard try Files.facts(layout.settings) != nil, let lock = try StoreLock.takeIfFree(layout) else { return }
         defer { withExtendedLifetime(lock) {} }
@@ -190,7 +191,9 @@ package struct Removable {
         guard try places.allSatisfy({ try Files.list($0).isEmpty }), try Files.facts(layout.current) == nil else {
             return
         }
-        try Files.removeTree(layout.root)
+        try Files.remove(layout.settings)
+        try Files.removeTree(layout.hidden)
+        if try Files.list(layout.root).isEmpty { try Files.removeEmpty(layout.root) }
     }
 
     /// A set in quarantine: caches by the operator's limits, anything else only if the operator named it.

@@ -113,7 +113,9 @@ package struct Settings: Sendable, Equatable {
         guard let bytes = try Files.read(layout.settings, limit: 1 << 20) else {
             throw MoultError(
                 .store, what: "\(layout.root) is no store", why: "there is no \(StoreLayout.settingsName) in it",
-                now: "Make one with: moult init \(layout.root) --product NAME")
+                now:
+                    "Make one with: moult init \(layout.root) --product NAME, or with the first release: moult apply --create MANIFEST"
+            )
         }
         do { return try Settings(parsing: bytes, source: layout.settings) } catch var error as MoultError {
             error.now = error.now ?? "Correct the file. To make a new one instead: \(Files.moveAway(layout.settings))"

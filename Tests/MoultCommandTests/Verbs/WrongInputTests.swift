@@ -155,25 +155,24 @@ import Testing
             "not a store", "moult status --store rel", 1,
             """
             {dir}/rel is no store: there is no moult.json in it
-              Make one with: moult init {dir}/rel --product NAME
+              Make one with: moult init {dir}/rel --product NAME, or with the first release: moult apply --create MANIFEST --store rel
             """),
         Case(
             "no store here", "cd rel; moult status", 1,
             """
             no store is named, and there is none here: neither ./moult.json nor ./store/moult.json is there
-              Name one with --store DIR or MOULT_STORE, or make one with moult init.
+              Name one with --store DIR or MOULT_STORE, or make one with moult init, or with moult apply --create.
             """),
         Case(
-            "store twice", "moult init --product org.example.test", 3,
+            "store of another product", "moult init --product org.example.other", 3,
             """
-            {dir}/store is a store already: {dir}/store/moult.json is there
+            {dir}/store is a store already, with other settings: {dir}/store/moult.json has another value for "product", "org.example.test"
               Change that file, or name another directory.
             """),
         Case(
-            "store below nothing", "moult init a/b --product org.example.test", 1,
+            "store below a file", "echo x > a; moult init a/b --product org.example.test", 1,
             """
-            cannot create the directory {dir}/a/b: No such file or directory
-              Make the directory above it first.
+            cannot create the directory {dir}/a/b: Not a directory
             """),
         Case(
             "wrong settings", "sed -i 's/\"newer\"/\"never\"/' store/moult.json", "moult apply rel/test-2.0.0.json", 1,

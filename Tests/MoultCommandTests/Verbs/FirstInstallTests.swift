@@ -1,0 +1,87 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// `moult apply --create`, and `moult init` again.
+@Suite struct FirstInstallTests {
+    let scratch: Scratch
+    let first: String
+    let second: String
+
+    init() throws {
+        scratch = try Scratch()
+        let maker = try ReleaseMaker(in: scratch.path("rel"))
+        first = try maker.make("1.0.0", sequence: 1, [.reference("food", "CREATE TABLE food(x)")])
+        second = try maker.make("2.0.0", sequence: 2, [.reference("food", "CREATE TABLE food(x, y)")])
+        try scratch.must("moult keygen -q --no-password k && moult keygen -q --no-password other")
+    }
+
+    private func refused(_ line: String, _ status: Int32, _ why: String) throws {
+        let before = try Tree(scratch.path, times: false)
+        let ended: Shell.Ended = try scratch.run(line)
+        #expect(ended.status == status && ended.errors.contains(why), "\(line): \(ended)")
+        #expect(!ended.errors.contains("secret"))
+        #expect(try Tree(scratch.path, times: false) == before, "\(line)")
+    }
+
+    @Test func `the same line installs the first release and the next one`() throws {
+        for (release, version) in [(first, "1.0.0"), (first, "1.0.0"), (second, "2.0.0")] {
+            try scratch.must("moult apply -q --create -s new/deep/store \(release)")
+            #expect(try scratch.must("moult status -s new/deep/store").hasPrefix("org.example.test \(version)\n"))
+        }
+        try scratch.must("mkdir here && cd here && moult apply -q --create \(first) && test -f store/moult.json")
+        try scratch.must("cd here && moult apply -q --create \(second) && moult status | grep -q 2.0.0")
+        try scratch.must("MOULT_STORE=named moult apply -q --create \(first) && test -f named/moult.json")
+    }
+
+    @Test func `a missing store is an error without the switch`() throws {
+        try refused("moult apply -s store \(first)", 1, "moult apply --create MANIFEST")
+        try refused("mkdir -p e; cd e; moult apply \(first); s=$?; cd ..; rmdir e; exit $s", 1, "moult apply --create")
+    }
+
+    @Test func `a failed first release leaves no store, and no file of others goes`() throws {
+        try scratch.must("mkdir full && echo mine > full/other.txt && echo x > damaged.json")
+        try scratch.must(
+            "mkdir cut && cp \(first) cut && head -c 100 \(first.dropLast(5)).tar.zst > cut/test-1.0.0.tar.zst")
+        for store in ["full", "new/store"] {
+            try scratch.must("mkdir -p new")
+            try refused("moult apply -s \(store) --create cut/test-1.0.0.json", 1, "")
+            try refused("moult apply -s \(store) --create damaged.json", 1, "")
+            try refused("moult apply -s \(store) --create nothing.json", 1, "")
+            try refused("moult apply -s \(store) --create --key k.pub \(first)", 3, "")
+        }
+    }
+
+    @Test func `keys are those of the first time`() throws {
+        try scratch.must("moult sign -q \(first) \(second) --key k.key")
+        try refused("moult apply -s store --create --key other.pub \(first)", 3, "")
+        try scratch.must("moult apply -q -s store --create --key k.pub \(first)")
+        try scratch.must("moult apply -q -s store --create --key k.pub \(first)")
+        try refused("moult apply -s store --create --key other.pub \(second)", 3, "another value for \"keys\"")
+        // Without a key the store's own counts.
+        try scratch.must("moult apply -q -s store --create \(second)")
+        try refused("moult apply -s store --key k.pub \(second)", 64, "--key needs --create")
+        try refused("moult apply -s store --create", 64, "--create needs a manifest")
+        try refused("moult apply -s store --create --plan p", 64, "--create needs a manifest")
+    }
+
+    @Test func `init may be repeated, with the same settings`() throws {
+        let line = "moult init a/b --product org.example.test --key k.pub --follow match --feed /srv/feed.json"
+        #expect(try scratch.must("\(line) --json").contains("\"created\":true"))
+        let settings = try scratch.read("a/b/moult.json")
+        #expect(try scratch.must("\(line) --json").contains("\"created\":false"))
+        // What is not named may be anything.
+        try scratch.must("moult init a/b --product org.example.test")
+        try scratch.must("sed -i 's/\"keep\": 2/\"keep\": 7/' a/b/moult.json && \(line)")
+        try scratch.must("sed -i 's/\"keep\": 7/\"keep\": 2/' a/b/moult.json")
+        #expect(try scratch.read("a/b/moult.json") == settings)
+        for (words, name) in [
+            ("--product org.example.other", "product"), ("--product org.example.test --follow newer", "follow"),
+            ("--product org.example.test --key other.pub", "keys"), ("--product org.example.test --app 1.0.0", "app"),
+            ("--product org.example.test --feed https://example.org/feed.json?token=secret", "feed"),
+        ] {
+            try refused("moult init a/b \(words)", 3, "another value for \"\(name)\"")
+        }
+    }
+}
