@@ -37,6 +37,9 @@ import Testing
         #expect(error.what == "no store is named, and there is none here")
         let here = scratch.path
         #expect(error.why == "neither \(here)/moult.json nor \(here)/store/moult.json is there")
-        #expect(error.now == "Name one with --store DIR or MOULT_STORE, or make one with moult init, or with moult apply --create.")
+        #expect(
+            error.now
+                == "Name one with --store DIR or MOULT_STORE, or make one with moult init, or with moult apply --create."
+        )
     }
 }
