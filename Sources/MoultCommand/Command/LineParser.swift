@@ -19,7 +19,7 @@ package struct LineParser {
         try parser.readWords()
         let line = parser.line
         // Who asks for help may not know the rest yet.
-        if line.has(.help) || line.has(.version) { return line }
+        if line.has(.help) || line.asksForVersion { return line }
         guard line.command != nil else { throw parser.errors.noVerb() }
         try parser.placeArguments()
         return parser.line
@@ -130,6 +130,11 @@ package struct ParsedLine: Sendable {
     package var arguments: [String: [String]] = [:]
 
     package func has(_ option: Option) -> Bool { options[option.name] != nil }
+
+    /// Whether the version of moult is wanted; a verb may have an option of that name for something else.
+    package var asksForVersion: Bool {
+        has(.version) && command?.ownOptions.contains { $0.name == Option.version.name } != true
+    }
 
     /// `--store DIR`, if it was given.
     package var storeWords: [String] { options[Option.store.name]?.last.map { ["--store", $0] } ?? [] }

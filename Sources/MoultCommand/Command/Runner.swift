@@ -85,7 +85,7 @@ package struct Runner {
     }
 
     private func perform(_ line: ParsedLine, output: Output) throws -> ExitCode {
-        if line.has(.version) {
+        if line.asksForVersion {
             output.print(VersionReport())
             return .done
         }

@@ -1,12 +1,26 @@
 internal import Moult
 internal import MoultArchive
 internal import MoultBasics
+internal import MoultFiles
 internal import MoultPublish
 internal import StepKit
 
 /// `moult pack`: makes a release of a draft.
 enum PackVerb {
-    static let draft = Argument(.file("DRAFT"), "The draft of the manifest, as a person writes it")
+    static let draft = Argument(
+        .file("DRAFT|DATABASE"), presence: .repeated,
+        "The draft of the manifest, as a person writes it; or one or several database files, without a draft")
+    static let product = Option(
+        "product", value: .text("NAME"), "For database files: what they belong to; else as in the release before")
+    static let version = Option(
+        "version", value: .text("VERSION"),
+        "For database files: the version of the release; else the next minor version after the release before, or 1.0.0"
+    )
+    static let kind = Option(
+        "kind", value: .text("DATABASE=KIND"), repeats: true,
+        "For database files: reference, shared, user or cache; else as in the release before, or reference")
+    static let writeDraft = Option(
+        "write-draft", value: .file(), "For database files: also save the draft that was used, to go on from")
     static let output = Option(
         "output", letter: "o", value: .directory(), "Where manifest and bundle go; else ./releases")
     static let name = Option(
@@ -44,12 +58,22 @@ enum PackVerb {
             store would refuse is refused here, before the release is public: a check that fails, a migration that \
             does not lead to the new schema, databases that do not open together.
             """,
+            """
+            Without a draft, name the database files: the release is made like the newest one in the output directory, \
+            with the next version and sequence. A new database is of the kind reference, which only releases change: \
+            see moult help kinds. A draft without a sequence gets the next one in the same way.
+            """,
         ],
         arguments: [draft],
-        options: [output, name, level, format, deltaFrom, previous, checkTimeout, allowDirty, define],
+        options: [
+            product, version, kind, writeDraft, output, name, level, format, deltaFrom, previous, checkTimeout,
+            allowDirty, define,
+        ],
         usesStore: false,
         examples: [
             .init("Pack into ./releases:", "moult pack draft.json"),
+            .init("The first release of a database file:", "moult pack food.db --product org.example.food"),
+            .init("The next one:", "moult pack food.db"),
             .init("As small as zstd can, elsewhere:", "moult pack draft.json -o public --level 19"),
             .init(
                 "With patches for stores that have the release before:",
@@ -82,7 +106,9 @@ enum PackVerb {
             try Interruption.check(stopped)
             bar.show(Progress($0.what, done: $0.done, of: $0.total > 0 ? $0.total : nil))
         }
-        let report = try Interruption.telling(stopped) { try Packer(options).pack(draft: call.required(draft)) }
+        let report = try Interruption.telling(stopped) {
+            try call.withDraft(for: options.output) { try Packer(options).pack(draft: $0) }
+        }
         bar.end()
         call.output.print(PackedReport(packed: report))
         return .done
@@ -90,6 +116,47 @@ enum PackVerb {
 }
 
 extension Call {
+    /// The draft that was named, or one that is made for the databases that were named.
+    fileprivate func withDraft<R>(for output: String, _ body: (String) throws -> R) throws -> R {
+        let files = values(PackVerb.draft)
+        guard let first = files.first else { throw UsageErrors(verb: command.name).missing(PackVerb.draft) }
+        let isDatabase = try files.map(ReleaseDraft.isDatabase)
+        guard isDatabase.contains(true) else {
+            let forDatabases = [PackVerb.product, PackVerb.version, PackVerb.kind, PackVerb.writeDraft]
+            if let option = forDatabases.first(where: has) {
+                throw wrongUsage("--\(option.name) is for database files", why: "\(first) is a draft, which says it")
+            }
+            if files.count > 1 { throw wrongUsage("several drafts cannot be packed at once", why: "name one") }
+            return try body(first)
+        }
+        if let other = zip(files, isDatabase).first(where: { !$0.1 })?.0 {
+            throw wrongUsage("\(other) is not a database", why: "name either a draft, or database files")
+        }
+        var draft = ReleaseDraft(of: files, for: output)
+        (draft.product, draft.version, draft.kinds) = (
+            value(PackVerb.product), try version(PackVerb.version), try kinds()
+        )
+        return try Files.withScratchDirectory { scratch in
+            let path = try value(PackVerb.writeDraft).map(Files.absolute) ?? "\(scratch)/draft.json"
+            let text =
+                "// Every field that a draft may have: moult help draft\n"
+                + (try draft.json(in: Files.directory(of: path))).pretty
+            guard try Files.facts(path) == nil else {
+                throw wrongUsage("--write-draft does not overwrite a file", why: "\(path) is there")
+            }
+            try Files.writeNew(Array(text.utf8), to: path)
+            return try body(path)
+        }
+    }
+
+    private func kinds() throws -> [String: Database.Kind] {
+        try defines(PackVerb.kind).mapValues { word in
+            if let kind = Database.Kind(rawValue: word) { return kind }
+            let all = Database.Kind.allCases.map(\.rawValue)
+            throw wrongUsage("--kind must be one of \(all.joined(separator: ", ")), not \"\(word)\"")
+        }
+    }
+
     /// A store for the trial of a release.
     func trial(in directory: String) -> TrialInstall {
         TrialInstall(in: directory, checkTime: trialTime) { Interruption.isRequested }
@@ -132,6 +199,10 @@ private struct PackedReport: Report {
                 "\("+", .added) \(patch.file)  \(ByteCount(patch.size).description) from \(patch.from.description)")
         }
         page.line("\("+", .added) \(packed.manifest)")
+        if let before = packed.counted {
+            let after = before.isEmpty ? "the first release there" : "one more than \(before)"
+            page.wrapped("sequence \("\(packed.sequence)"): \(after)")
+        }
         page.wrapped(packed.trials.text(page.terminal))
         packed.changes?.write(to: &page, bundleSize: packed.bundleSize)
         page.line("apply it with: moult apply \(packed.manifest)")
@@ -140,6 +211,7 @@ private struct PackedReport: Report {
     var json: JSON {
         .compact([
             "manifest": .string(packed.manifest), "version": .string(packed.version),
+            "sequence": .size(packed.sequence),
             "bundle": .optional(packed.bundle),
             "bundleSize": .size(packed.bundleSize), "contentSize": .size(packed.contentSize),
             "patches": packed.patches.isEmpty

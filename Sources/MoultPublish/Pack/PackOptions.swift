@@ -52,6 +52,9 @@ package struct PackReport: Sendable {
     package let bundleSize: Int
     package let contentSize: Int
     package let version: String
+    package let sequence: Int
+    /// The release before, whose sequence was counted on from, or nothing; nil if the draft says the sequence.
+    package var counted: String?
     /// The patches that the manifest lists, its own and those of older releases.
     package let patches: [Manifest.Patch]
     package let databases: [(name: String, size: Int, sha256: String)]

@@ -27,6 +27,12 @@ package struct Packer {
         let substitution = Substitution(
             defines: options.defines, environment: options.environment, directory: directory)
         var manifest = try read(draftPath, substitution)
+        let counted = manifest.sequence == 0
+        var before: EarlierRelease?
+        if counted {
+            before = try EarlierRelease.newest(in: options.output, of: manifest.product)
+            manifest.sequence = (before?.manifest.sequence ?? 0) + 1
+        }
         try Files.ensureDirectory(options.output)
         // Beside the result, so that what is finished only needs a new name.
         let work = try WorkDirectory(in: options.output, named: ".moult-pack")
@@ -34,7 +40,9 @@ package struct Packer {
         let workshop = work.path
         try take(&manifest, draftPath, workshop)
         try refuseDirty(substitution)
-        return try write(manifest, work)
+        var report = try write(manifest, work)
+        if counted { report.counted = before?.path ?? "" }
+        return report
     }
 
     private func read(_ path: String, _ substitution: Substitution) throws -> Manifest {
@@ -50,12 +58,6 @@ package struct Packer {
         }
         let text = try substitution.apply(to: draft, at: Place(file: path, line: 1))
         var manifest = try Manifest(parsing: Array(text.utf8), as: .draft, source: path)
-        if manifest.sequence == 0 {
-            throw MoultError(
-                .packing, what: "\(path): sequence is missing",
-                why: "it counts releases upward, so that an old one cannot pass for a new one",
-                now: "Write \"sequence\": 1 for the first release, or ${git.count} without quotes.")
-        }
         manifest.created = try manifest.created ?? sourceDate()
         return manifest
     }
@@ -164,7 +166,7 @@ package struct Packer {
         return PackReport(
             manifest: "\(options.output)/\(stem).json", bundle: manifest.bundle.map { "\(options.output)/\($0.file)" },
             bundleSize: manifest.bundle?.size ?? 0, contentSize: members.reduce(0) { $0 + $1.size },
-            version: manifest.version.description, patches: manifest.patches,
+            version: manifest.version.description, sequence: manifest.sequence, patches: manifest.patches,
             databases: manifest.databases.map { ($0.name, $0.size, $0.sha256) }, trials: trials,
             changes: changes)
     }

@@ -1,0 +1,146 @@
+package import MoultBasics
+internal import MoultFiles
+package import StepKit
+
+/// The draft of a release that consists of database files, for people who have not written one: what is not said is as in
+/// the release before, or what cannot lose data.
+package struct ReleaseDraft {
+    package var product: String?
+    package var version: Version?
+    package var kinds: [String: Database.Kind] = [:]
+    /// The directory with the releases before, to which the new one will be added.
+    private let output: String
+    private let files: [String]
+
+    package init(of files: [String], for output: String) { (self.files, self.output) = (files, output) }
+
+    /// Whether a file is a database, and not a draft.
+    package static func isDatabase(_ path: String) throws -> Bool {
+        guard try Files.factsThroughLinks(path)?.kind == .file else { return false }
+        let magic = Array("SQLite format 3\0".utf8)
+        var start = [UInt8](repeating: 0, count: magic.count)
+        let file = try Descriptor(path, .read)
+        let count = try start.withUnsafeMutableBytes { try file.read(into: $0, at: 0) }
+        return count == magic.count && start == magic
+    }
+
+    /// The draft, with sources relative to a directory where they are in it.
+    package func json(in directory: String) throws -> JSON {
+        let before = try EarlierRelease.newest(in: output, of: product)
+        guard let product = product ?? before?.manifest.product else {
+            throw refusal(
+                "the release has no product", "\(output) has no release before it",
+                "Name the product in reverse DNS: --product org.example.app")
+        }
+        var databases: [JSON.Member] = []
+        for file in files {
+            let name = try Self.name(of: file)
+            if databases.contains(where: { $0.name == name }) {
+                throw refusal("two files would be the database \"\(name)\"", file, "Rename one, or write a draft.")
+            }
+            databases.append(.init(name, try database(name, file, in: directory, before)))
+        }
+        try proveComplete(databases.map(\.name), before)
+        if let name = kinds.keys.sorted().first(where: { name in !databases.contains { $0.name == name } }) {
+            throw refusal(
+                "there is no database \"\(name)\" for --kind",
+                "the databases are \(databases.map(\.name).joined(separator: ", "))",
+                didYouMean(name, among: databases.map(\.name)))
+        }
+        var members = before?.json.members ?? []
+        // These belong to the files of that release.
+        members.removeAll { ["bundle", "patches", "sqlite", "created", "expires"].contains($0.name) }
+        return .object(members)
+            .setting("manifest", to: 1).setting("product", to: .string(product))
+            .setting("version", to: .string((version ?? Self.version(after: before?.manifest)).description))
+            .setting("sequence", to: .size((before?.manifest.sequence ?? 0) + 1))
+            .setting("databases", to: .object(databases))
+    }
+
+    private static func version(after before: Manifest?) -> Version {
+        before.map { Version($0.version.major, $0.version.minor + 1, 0) } ?? Version(1, 0, 0)
+    }
+
+    /// The file's name without its ending, if databases can be called so.
+    private static func name(of file: String) throws -> String {
+        let name = Files.name(of: file)
+        let stem = name.lastIndex(of: ".").map { String(name[..<$0]) } ?? name
+        if let fault = PlainName.databaseFault(stem) ?? PlainName.fault(name) {
+            throw MoultError(
+                .packing, .refused, what: "\(file) cannot be packed without a draft",
+                why: "the name \"\(stem)\" \(fault)",
+                now: "Rename the file, or write a draft that names the database: moult help draft")
+        }
+        return stem
+    }
+
+    private func database(
+        _ name: String, _ file: String, in directory: String, _ before: EarlierRelease?
+    ) throws -> JSON {
+        let source = try Files.absolute(file)
+        let near = source.hasPrefix("\(directory)/") ? String(source.dropFirst(directory.utf8.count + 1)) : source
+        guard let old = before?.json["databases"]?[name], let kind = before?.manifest.database(name)?.kind else {
+            let kind = kinds[name] ?? .reference
+            let path = Files.name(of: file)
+            return .compact([
+                "kind": .string(kind.rawValue), "source": .string(near),
+                "path": path == "\(name).db" ? nil : .string(path),
+            ])
+        }
+        if let wanted = kinds[name], wanted != kind {
+            throw refusal(
+                "\(name) cannot be packed as \(wanted.rawValue)", "it is \(kind.rawValue) in \(before?.path ?? "")",
+                "Write a draft for that, and read what stores do with the file: moult help kinds")
+        }
+        if before?.manifest.database(name)?.migrations.isEmpty == false {
+            throw refusal("\(name) cannot be packed without a draft", "it has migrations", "See: moult help draft")
+        }
+        var members = old.members ?? []
+        members.removeAll { ["size", "sha256", "identity"].contains($0.name) }
+        return .object(members).setting("source", to: .string(near))
+    }
+
+    /// A database that is left out would go out of service.
+    private func proveComplete(_ names: [String], _ before: EarlierRelease?) throws {
+        guard let before, let missing = before.manifest.databases.map(\.name).first(where: { !names.contains($0) })
+        else {
+            return
+        }
+        throw refusal(
+            "the database \"\(missing)\" is missing", "\(before.path) has it",
+            "Name its file, too. To leave it out, write a draft: moult help draft")
+    }
+
+    private func refusal(_ what: String, _ why: String, _ now: String?) -> MoultError {
+        MoultError(.packing, .refused, what: what, why: why, now: now)
+    }
+}
+
+/// A sealed manifest in the directory to which a new release will be added.
+struct EarlierRelease {
+    let path: String
+    let manifest: Manifest
+    let json: JSON
+
+    /// The one with the highest sequence, of a product or of the only one that there is.
+    static func newest(in directory: String, of product: String?) throws -> EarlierRelease? {
+        let all = try Files.list(directory).filter { $0.hasSuffix(".json") }.sorted().compactMap {
+            name -> EarlierRelease? in
+            let path = "\(directory)/\(name)"
+            guard let facts = try Files.factsThroughLinks(path), facts.kind == .file, facts.size <= Manifest.largest,
+                let bytes = try Files.read(path, limit: Manifest.largest),
+                // Other files may end with .json, too.
+                let manifest = try? Manifest(parsing: bytes, as: .sealed, source: path),
+                product == nil || manifest.product == product
+            else { return nil }
+            return EarlierRelease(path: path, manifest: manifest, json: try JSON(parsing: bytes, source: path))
+        }
+        let products = Set(all.map(\.manifest.product))
+        guard products.count < 2 else {
+            throw MoultError(
+                .packing, .refused, what: "\(directory) has releases of several products",
+                why: products.sorted().joined(separator: ", "), now: "Name one: --product NAME")
+        }
+        return all.max { $0.manifest.sequence < $1.manifest.sequence }
+    }
+}

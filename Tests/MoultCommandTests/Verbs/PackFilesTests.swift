@@ -1,0 +1,110 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// `moult pack` of database files, without a draft.
+@Suite struct PackFilesTests {
+    let scratch: Scratch
+
+    init() throws {
+        scratch = try Scratch()
+        try make("food.db", "one")
+        try make("my_app.sqlite", "mine")
+    }
+
+    private func make(_ name: String, _ word: String) throws {
+        try scratch.must("rm -f \(name); sqlite3 \(name) \"CREATE TABLE t(x); INSERT INTO t VALUES('\(word)')\"")
+    }
+
+    private func refused(_ line: String, _ status: Int32, _ why: String) throws {
+        let before = try Tree(scratch.path, times: false)
+        let ended: Shell.Ended = try scratch.run(line)
+        #expect(ended.status == status && ended.errors.contains(why), "\(line): \(ended)")
+        #expect(try Tree(scratch.path, times: false) == before, "\(line)")
+    }
+
+    private func manifest(_ name: String) throws -> JSON {
+        try JSON(parsing: scratch.read("releases/\(name).json"), source: name)
+    }
+
+    @Test func `releases count by themselves, and a store follows them`() throws {
+        let text = try scratch.must("moult pack food.db my_app.sqlite --product org.example.food --kind my_app=shared")
+        #expect(text.contains("sequence 1: the first release there") == false)
+        try scratch.must("moult apply -q --create -s store releases/food-1.0.0.json")
+        #expect(try scratch.must("sqlite3 store/my_app.sqlite 'SELECT x FROM t'") == "mine\n")
+        try make("food.db", "two")
+        try scratch.must("moult pack food.db my_app.sqlite && moult apply -q -s store releases/food-1.1.0.json")
+        #expect(try scratch.must("sqlite3 store/food.db 'SELECT x FROM t'") == "two\n")
+        let second = try manifest("food-1.1.0")
+        #expect(second["sequence"] == 2 && second["databases"]?["my_app"]?["kind"] == "shared")
+        try make("food.db", "three")
+        try scratch.must("moult pack food.db my_app.sqlite --version 2.0.0-rc.1")
+        #expect(try manifest("food-2.0.0-rc.1")["sequence"] == 3)
+        #expect(
+            try scratch.must("moult pack --json -o other food.db --product org.example.food").contains("\"sequence\":1")
+        )
+    }
+
+    @Test func `what the release before says stays so`() throws {
+        try scratch.write(
+            "draft.json",
+            """
+            { "manifest": 1, "product": "org.example.food", "version": "3.4.5", "sequence": 40,
+              "databases": { "food": { "kind": "shared", "source": "food.db", "path": "data.sqlite", "verify": "full",
+                "preserve": [{ "table": "t", "where": "x = 'mine'" }], "replace": "live" } },
+              "checks": [{ "on": "food", "sql": "SELECT count(*) FROM t", "expect": ">= 1" }],
+              "requires": { "app": ">=2" } }
+            """)
+        try scratch.must("moult pack draft.json")
+        try make("food.db", "two")
+        try scratch.must("moult pack food.db --write-draft next.json")
+        let (old, new) = (try manifest("food-3.4.5"), try manifest("food-3.5.0"))
+        #expect(new["sequence"] == 41)
+        for name in ["checks", "requires", "product"] { #expect(new[name] == old[name]) }
+        for name in ["kind", "path", "verify", "preserve", "replace"] {
+            #expect(new["databases"]?["food"]?[name] == old["databases"]?["food"]?[name])
+        }
+        // The draft makes the same release.
+        try scratch.must("moult pack next.json -o again && cmp again/food-3.5.0.json releases/food-3.5.0.json")
+        // Checks of the release before are asked, too.
+        try scratch.must("sqlite3 food.db 'DELETE FROM t'")
+        try refused("moult pack food.db", 3, "does not answer as the release promises")
+    }
+
+    @Test func `nothing is left out, and nothing is guessed`() throws {
+        try refused("moult pack food.db", 3, "--product org.example.app")
+        try refused("moult pack food.db --product food", 1, "reverse-DNS")
+        try refused("moult pack", 64, "DRAFT")
+        try refused("moult pack food.db --product org.example.food --kind food=best", 64, "must be one of")
+        try refused("moult pack food.db --product org.example.food --kind fod=user", 3, "Did you mean \"food\"?")
+        try refused("moult pack food.db --product org.example.food --version one", 64, "is a version")
+        try refused("moult pack food.db food.db --product org.example.food", 3, "two files")
+        try scratch.must("cp food.db '9 lives.db'; echo '{}' > draft.json; echo text > text.db")
+        try refused("moult pack '9 lives.db' --product org.example.food", 3, "must begin with a letter")
+        try refused("moult pack food.db draft.json --product org.example.food", 64, "draft.json is not a database")
+        try refused("moult pack draft.json --product org.example.food", 64, "is for database files")
+        try refused("moult pack draft.json draft.json", 64, "name one")
+        try refused("moult pack food.db --product org.example.food --write-draft draft.json", 64, "does not overwrite")
+        try scratch.must("moult pack food.db my_app.sqlite --product org.example.food")
+        try refused("moult pack food.db", 3, "the database \"my_app\" is missing")
+        try refused("moult pack food.db my_app.sqlite --kind food=shared", 3, "it is reference in")
+        try scratch.must("moult pack -o releases --name other food.db --product org.example.other")
+        try refused("moult pack food.db my_app.sqlite", 3, "has releases of several products")
+    }
+
+    @Test func `a draft without a sequence gets the next one`() throws {
+        for (version, sequence) in [("1.0.0", 1), ("1.1.0", 2), ("1.2.0", 3)] {
+            try make("food.db", version)
+            try scratch.write(
+                "draft.json",
+                """
+                { "manifest": 1, "product": "org.example.food", "version": "\(version)",
+                  "databases": { "food": { "kind": "reference", "source": "food.db" } } }
+                """)
+            let text = try scratch.must("moult pack draft.json")
+            #expect(text.contains("sequence \(sequence): "))
+            #expect(try manifest("food-\(version)")["sequence"] == .size(sequence))
+        }
+    }
+}
