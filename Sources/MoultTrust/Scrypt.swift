@@ -11,7 +11,10 @@ package struct Scrypt: Equatable {
         self.memory = memory
     }
 
-    /// What minisign uses to protect a secret key that stays on a disk: 1 GiB and some seconds.
+    /// What new keys are protected with: N = 2^17, r = 8, p = 1, which is 128 MiB and some tenths of a second. A file says
+    /// its limits, so minisign opens these keys, too.
+    package static let usual = Scrypt(operations: 4_194_304, memory: 134_217_728)
+    /// What minisign protects its own keys with: 1 GiB and some seconds.
     package static let sensitive = Scrypt(operations: 33_554_432, memory: 1_073_741_824)
 
     private static let blockFactor: UInt64 = 8

@@ -8,9 +8,14 @@ enum Keys {
     private static let limit = 1 << 14
 
     /// A secret key file of ours or minisign's; asks for its password if it has one.
-    fileprivate static func secret(_ path: String) throws -> SecretKey {
+    fileprivate static func secret(_ path: String, _ bar: ProgressBar) throws -> SecretKey {
         guard let bytes = try Files.read(path, limit: limit) else { throw missing("secret key", path) }
-        return try SecretKey(file: bytes, named: path) { try Password.ask("Password of \(path): ") }
+        defer { bar.end() }
+        return try SecretKey(file: bytes, named: path) {
+            let password = try Password.ask("Password of \(path): ")
+            bar.show(Progress("open the key", done: 0))
+            return password
+        }
     }
 
     /// The command that keeps other users from a secret key; nil if they cannot read or change it. A group may be meant to read it.
@@ -38,7 +43,7 @@ enum Keys {
 extension Call {
     /// A secret key that the command line names, with a warning if other users can read it.
     func secretKey(_ path: String) throws -> SecretKey {
-        let key = try Keys.secret(path)
+        let key = try Keys.secret(path, progressBar())
         if let command = try Keys.protection(of: path) {
             output.warn("other users may read the secret key \(path). Protect it: \(command)")
         }

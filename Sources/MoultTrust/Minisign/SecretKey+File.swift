@@ -65,10 +65,10 @@ extension SecretKey {
         if let password {
             secret += Self.checksum(publicKey.id, pair)
             let salt = try randomBytes(Self.saltSize)
-            let stream = try Scrypt.sensitive.key(password: password, salt: salt, count: Self.secretSize)
+            let stream = try Scrypt.usual.key(password: password, salt: salt, count: Self.secretSize)
             secret = zip(secret, stream).map { $0 ^ $1 }
             fields += Array("ScB2".utf8) + salt
-            fields += Self.bytes(Scrypt.sensitive.operations) + Self.bytes(Scrypt.sensitive.memory)
+            fields += Self.bytes(Scrypt.usual.operations) + Self.bytes(Scrypt.usual.memory)
         } else {
             secret += [UInt8](repeating: 0, count: Self.checksumSize)
             fields += [0, 0] + Array("B2".utf8) + [UInt8](repeating: 0, count: Self.saltSize + 16)
