@@ -6,6 +6,29 @@ internal import MoultBasics
 enum StandardInput {
     static var isTerminal: Bool { isatty(STDIN_FILENO) == 1 }
 
+    /// Whether the person at the terminal types yes; the question goes to stderr, so that results stay what they are.
+    static func isConfirmed(_ question: String) throws -> Bool {
+        _ = write(STDERR_FILENO, question, question.utf8.count)
+        let answer = String(decoding: try line(), as: UTF8.self)
+        return ["y", "yes"].contains(answer.lowercased())
+    }
+
+    /// The next line, without its end.
+    static func line() throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        var byte: UInt8 = 0
+        while bytes.count < 1024 {
+            let count = read(STDIN_FILENO, &byte, 1)
+            if count < 0, moult_errno() == EINTR { continue }
+            guard count >= 0 else {
+                throw MoultError(.system, what: "cannot read stdin", why: String(cString: strerror(moult_errno())))
+            }
+            if count == 0 || byte == UInt8(ascii: "\n") { break }
+            bytes.append(byte)
+        }
+        return bytes
+    }
+
     /// All of it as text, at most `limit` bytes.
     static func text(limit: Int) throws -> String {
         var bytes: [UInt8] = []

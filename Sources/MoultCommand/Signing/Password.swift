@@ -6,7 +6,7 @@ internal import MoultTrust
 /// The password of a secret key: typed at the terminal without being shown, or the next line of what is piped in.
 enum Password {
     static func ask(_ prompt: String) throws -> [UInt8] {
-        guard StandardInput.isTerminal else { return try line() }
+        guard StandardInput.isTerminal else { return try StandardInput.line() }
         var settings = termios()
         guard tcgetattr(STDIN_FILENO, &settings) == 0 else { throw error("cannot ask for the password") }
         var silent = settings
@@ -18,7 +18,7 @@ enum Password {
             say("\n")
         }
         say(prompt)
-        return try line()
+        return try StandardInput.line()
     }
 
     /// Asks twice where somebody types, because a slip would lock the key for ever.
@@ -34,19 +34,6 @@ enum Password {
                 .password, .usage, what: "the two passwords differ", why: "one of them was a slip", now: "Try again.")
         }
         return password
-    }
-
-    private static func line() throws -> [UInt8] {
-        var bytes: [UInt8] = []
-        var byte: UInt8 = 0
-        while bytes.count < 1024 {
-            let count = read(STDIN_FILENO, &byte, 1)
-            if count < 0, moult_errno() == EINTR { continue }
-            guard count >= 0 else { throw error("cannot read the password") }
-            if count == 0 || byte == UInt8(ascii: "\n") { break }
-            bytes.append(byte)
-        }
-        return bytes
     }
 
     /// To stderr, so that results stay what they are; a prompt that cannot be shown is no reason to stop.

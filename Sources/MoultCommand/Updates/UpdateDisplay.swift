@@ -14,6 +14,7 @@ final class UpdateDisplay: Sendable {
     private let bar: ProgressBar
     /// The store, as the user named it; nil where the plan says it.
     private let store: String?
+    private let asksBefore: Bool
     private let state = Mutex(State())
 
     private struct State {
@@ -22,10 +23,11 @@ final class UpdateDisplay: Sendable {
         var lastProgress = -Double.infinity
     }
 
-    init(_ call: Call, store: String?) {
+    init(_ call: Call, store: String?, asksBefore: Bool = false) {
         output = call.output
         bar = call.progressBar()
         self.store = store
+        self.asksBefore = asksBefore
     }
 
     var watcher: Watcher {
@@ -33,13 +35,21 @@ final class UpdateDisplay: Sendable {
     }
 
     /// The plan is known and will now be done.
-    func announce(_ plan: Plan) {
+    func announce(_ plan: Plan) throws {
         state.withLock {
             $0.lines = PlanLines(plan, details: output.isVerbose)
             $0.start = monotonicSeconds()
         }
         output.event("plan", ["plan": plan.json])
         output.lines { $0.title(of: plan, store: store ?? plan.store) }
+        guard asksBefore else { return }
+        let lines = PlanLines(plan, details: output.isVerbose)
+        output.lines { page in
+            for line in lines.effects.flatMap({ lines.lines(of: $0, on: page.terminal) }) { page.line(line) }
+            page.line()
+        }
+        bar.end()
+        try plan.confirm()
     }
 
     func tell(_ event: Event) {

@@ -33,6 +33,8 @@ enum UpdateOptions {
         "check-timeout", value: .number("SECONDS", in: CheckTime.range),
         "Seconds of the processor that the check of a database may take; else 60 for each GB, and 30 at least")
 
+    static let confirm = Option("confirm", "Show the plan, and ask at the terminal before it is done")
+
     static let consumers = [forceAfter, waitForReaders]
     static let all = [app, follow, allowDowngrade, takeOver, acceptUnpreserved, checkTimeout]
 }

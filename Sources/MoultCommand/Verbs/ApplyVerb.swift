@@ -29,7 +29,7 @@ enum ApplyVerb {
             """,
         ],
         arguments: [manifest],
-        options: [plan, create, InitVerb.key] + UpdateOptions.all + FeedOptions.all + [
+        options: [plan, create, InitVerb.key, UpdateOptions.confirm] + UpdateOptions.all + FeedOptions.all + [
             UpdateOptions.wait, Retry.option,
         ]
             + UpdateOptions.consumers,
@@ -42,6 +42,7 @@ enum ApplyVerb {
             .init("From cron, silent when all is well:", "moult apply -q --wait 60 /srv/releases/latest.json"),
             .init("From a service, where an hour without success is a failure:", "moult apply -q --retry 3600"),
             .init("Follow the store's feed, from a timer:", "moult apply -q --wait 60"),
+            .init("See the plan, then decide:", "moult apply --confirm releases/dailyvalue-2.1.0.json"),
             .init("Do what was approved:", "moult apply --plan approved.plan"),
         ],
         exits: [
@@ -76,8 +77,9 @@ enum ApplyVerb {
 
     private static func update(_ call: Call, _ path: String) throws {
         Interruption.watch()
+        let asksBefore = try call.asksBefore()
         let isNew = try call.reading(path) { try call.has(create) && makeStore(call, path) }
-        let display = UpdateDisplay(call, store: try call.store())
+        let display = UpdateDisplay(call, store: try call.store(), asksBefore: asksBefore)
         let orchestrator = try call.orchestrator(display.watcher)
         let result = try orchestrator.firstInstalling(isNew: isNew) {
             try call.reading(path) {
@@ -100,7 +102,7 @@ enum ApplyVerb {
 
     private static func follow(_ call: Call) throws {
         Interruption.watch()
-        let display = UpdateDisplay(call, store: try call.store())
+        let display = UpdateDisplay(call, store: try call.store(), asksBefore: try call.asksBefore())
         let (look, result) = try call.orchestrator(display.watcher).follow(
             call.feedRequest(), wait: call.wait, announce: display.announce)
         if result.plan == nil, call.output.format == .text {
@@ -122,7 +124,7 @@ enum ApplyVerb {
                 now: "Make one with: moult plan --out FILE MANIFEST")
         }
         Interruption.watch()
-        let display = UpdateDisplay(call, store: nil)
+        let display = UpdateDisplay(call, store: nil, asksBefore: try call.asksBefore())
         // The plan says which store it was made for; another one must not be taken because it happens to be here.
         let root = call.value(.store) ?? plan.store
         let result = try Orchestrator(

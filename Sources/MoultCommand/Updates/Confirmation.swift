@@ -1,0 +1,25 @@
+internal import MoultBasics
+internal import MoultEngine
+internal import MoultStore
+
+extension Call {
+    /// Whether `--confirm` was given, where it can be answered.
+    func asksBefore() throws -> Bool {
+        guard has(UpdateOptions.confirm) else { return false }
+        guard StandardInput.isTerminal, output.format == .text, !output.isQuiet else {
+            throw wrongUsage("--confirm needs a terminal, and text", why: "otherwise it cannot be answered")
+        }
+        return true
+    }
+}
+
+extension Plan {
+    /// Asks the person at the terminal, who sees the plan; throws if the answer is not yes.
+    func confirm() throws {
+        guard try StandardInput.isConfirmed("Do this now? [y/N] ") else {
+            throw MoultError(
+                .interrupted, what: "the \(title) was not done", why: "the answer was not yes",
+                now: "Nothing was changed.")
+        }
+    }
+}
