@@ -35,6 +35,13 @@ package struct ArgumentType: Sendable {
         /// Any text, but these words are worth offering.
         case offer(@Sendable () -> [String])
         case number(ClosedRange<Int>)
+        /// Any text, but the names that the store has are worth offering.
+        case ofStore(StoreNames)
+    }
+
+    /// What a store has names for.
+    package enum StoreNames: String, Sendable, CaseIterable {
+        case databases, releases, holds, quarantine
     }
 
     package let placeholder: String
@@ -50,6 +57,9 @@ package struct ArgumentType: Sendable {
     }
     package static func offer(_ placeholder: String, words: @escaping @Sendable () -> [String]) -> Self {
         Self(placeholder: placeholder, kind: .offer(words))
+    }
+    package static func ofStore(_ placeholder: String, _ names: StoreNames) -> Self {
+        Self(placeholder: placeholder, kind: .ofStore(names))
     }
     package static func number(_ placeholder: String = "N", in range: ClosedRange<Int>) -> Self {
         Self(placeholder: placeholder, kind: .number(range))

@@ -59,7 +59,7 @@ package struct UsageErrors {
     /// What is wrong with the text given for an option or argument, nil if nothing is.
     func misfit(_ text: String, for value: ArgumentType, of owner: String) -> MoultError? {
         switch value.kind {
-        case .text, .offer: return nil
+        case .text, .offer, .ofStore: return nil
         case .file, .directory:
             let lower = text.lowercased()
             guard lower.hasPrefix("http://") || lower.hasPrefix("https://") else { return nil }

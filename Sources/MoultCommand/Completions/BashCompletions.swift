@@ -9,7 +9,7 @@ package struct BashCompletions {
         # bash completion of moult; made by: moult completions bash
         _moult() {
             local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
-            local verb= place=0 index=1 kind=words words=
+            local verb= place=0 index=1 kind=words words= store= option=
             # --store=DIR comes as three words.
             if [[ $current == = ]]; then current=
             elif [[ $previous == = ]]; then previous=${COMP_WORDS[COMP_CWORD-2]}
@@ -17,8 +17,10 @@ package struct BashCompletions {
             while (( index < COMP_CWORD )); do
                 case $verb:${COMP_WORDS[index]} in
                     \(valueOptions.map(\.pattern).joined(separator: "|")))
+                        option=${COMP_WORDS[index]}
                         [[ ${COMP_WORDS[index+1]} == = ]] && (( index++ ))
-                        (( index++ )) ;;
+                        (( index++ ))
+                        [[ $option == --store || $option == -s ]] && store=${COMP_WORDS[index]/#"~"/$HOME} ;;
                     *:-*) ;;
                     :*) verb=${COMP_WORDS[index]} ;;
                     *) (( place++ )) ;;
@@ -42,6 +44,9 @@ package struct BashCompletions {
                 file|directory)
                     compopt -o filenames 2> /dev/null
                     mapfile -t COMPREPLY < <(compgen -A "$kind" -- "$current") ;;
+                store)
+                    words=$(moult completions "$words" ${store:+--store "$store"} 2> /dev/null)
+                    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current") ;;
                 *) mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current") ;;
             esac
         }
@@ -53,7 +58,7 @@ package struct BashCompletions {
     /// Options that have a value, as patterns over verb and option.
     private var valueOptions: [(pattern: String, completion: Completion)] {
         let common = Option.beforeVerb.compactMap { option in
-            option.value.map { ("*:--\(option.name)", $0.completion) }
+            option.value.map { (option.spellings.map { "*:\($0)" }.joined(separator: "|"), $0.completion) }
         }
         return common
             + commands.flatMap { command in
@@ -86,6 +91,7 @@ package struct BashCompletions {
                 case .nothing: "kind=nothing"
                 case .files: "kind=file"
                 case .directories: "kind=directory"
+                case .store(let names): "kind=store words=\(names)"
                 case .words(let words): "words=\(words.joined(separator: " ").shellQuoted)"
                 }
             return String(repeating: " ", count: indent) + "\(pattern)) \(action) ;;"

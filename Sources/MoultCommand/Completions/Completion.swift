@@ -4,6 +4,8 @@ enum Completion {
     case files
     case directories
     case words([String])
+    /// What `moult completions` prints for this word.
+    case store(String)
 }
 
 extension ArgumentType {
@@ -14,6 +16,7 @@ extension ArgumentType {
         case .directory: .directories
         case .choice(let words): .words(words)
         case .offer(let words): .words(words())
+        case .ofStore(let names): .store(names.rawValue)
         }
     }
 }

@@ -35,6 +35,21 @@ package struct FishCompletions {
             test "$words[1]" = "$argv[1]"
         end
 
+        # What the store at hand has names for.
+        function __moult_names
+            set -l store
+            set -l words (commandline -opc)
+            for index in (seq (count $words))
+                switch $words[$index]
+                    case --store -s
+                        set store --store $words[(math $index + 1)]
+                    case '--store=*'
+                        set store --store (string replace -- --store= '' $words[$index])
+                end
+            end
+            moult completions $argv[1] $store 2> /dev/null
+        end
+
         complete -c moult -f
         \(lines.joined(separator: "\n"))
 
@@ -67,13 +82,14 @@ package struct FishCompletions {
         case .nothing: " -f"
         case .files: " -F"
         case .directories: " -f -a '(__fish_complete_directories)'"
+        case .store(let names): " -f -a '(__moult_names \(names))'"
         case .words(let words): " -f -a \(words.joined(separator: " ").shellQuoted)"
         }
     }
 
     /// Options whose next word is their value, as patterns over verb and option.
     private var valueOptions: [String] {
-        Option.beforeVerb.filter { $0.value != nil }.map { "'*:--\($0.name)'" }
+        Option.beforeVerb.filter { $0.value != nil }.flatMap(\.spellings).map { "'*:\($0)'" }
             + commands.flatMap { command in
                 command.ownOptions.filter { $0.value != nil }.flatMap { option in
                     option.spellings.map { "'\(command.name):\($0)'" }

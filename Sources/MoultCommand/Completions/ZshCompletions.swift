@@ -11,7 +11,7 @@ package struct ZshCompletions {
         _moult() {
             local context state state_descr line
             typeset -A opt_args
-            _arguments -C \\
+            _arguments -C -A '-*' \\
         \(lines(Option.beforeVerb.map(specification), indent: 8)) \\
                 '1:verb:->verb' '*::argument:->argument' && return
             case $state in
@@ -25,6 +25,15 @@ package struct ZshCompletions {
         \(commands.map(branch).joined(separator: "\n"))
                 esac ;;
             esac
+        }
+        # What the store at hand has names for.
+        _moult_names() {
+            local store=${opt_args[--store]:-${opt_args[-s]}}
+            # Backslashes are doubled there.
+            store=${store//'\\\\'/'\\'}
+            store=${(Q)store}
+            local -a names=(${(f)"$(moult completions ${@[-1]} ${store:+--store} ${store:+${~store}} 2> /dev/null)"})
+            compadd -a names
         }
         if [[ $funcstack[1] == _moult ]]; then _moult "$@"; else compdef _moult moult; fi
 
@@ -64,6 +73,7 @@ package struct ZshCompletions {
         case .nothing: ""
         case .files: "_files"
         case .directories: "_directories"
+        case .store(let names): "_moult_names \(names)"
         case .words(let words): "(\(words.joined(separator: " ")))"
         }
     }

@@ -1,9 +1,16 @@
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultStore
+internal import StepKit
 
 /// `moult completions`: scripts for shells, and manual pages, made from the table of verbs.
 enum CompletionsVerb {
-    static let kind = Argument(.choice("KIND", of: Shell.allCases.map(\.rawValue) + ["man"]), "bash, zsh, fish or man")
+    static let kind = Argument(
+        .choice(
+            "KIND",
+            of: Shell.allCases.map(\.rawValue) + ["man"] + ArgumentType.StoreNames.allCases.map(\.rawValue)),
+        "bash, zsh, fish or man; or the names of a store that the scripts ask for: databases, releases, holds, quarantine"
+    )
     static let directory = Argument(
         .directory(), presence: .optional, "Where the manual pages go; only for man, and made if it is not there")
 
@@ -12,10 +19,10 @@ enum CompletionsVerb {
         discussion: [
             """
             A completion script goes to stdout; put it where the shell looks for it. Manual pages are written into a \
-            directory, one for each verb and topic.
+            directory, one for each verb and topic. The scripts run this command to complete names of the store at hand.
             """
         ],
-        arguments: [kind, directory], usesStore: false,
+        arguments: [kind, directory],
         examples: [
             .init("Complete in this bash:", "source <(moult completions bash)"),
             .init(
@@ -30,6 +37,11 @@ enum CompletionsVerb {
     static func run(_ call: Call) throws -> ExitCode {
         let name = try call.required(kind)
         let place = call.value(directory)
+        if let names = ArgumentType.StoreNames(rawValue: name) {
+            if let place { throw call.wrongUsage("only man takes a directory", why: "\"\(place)\" is too many") }
+            call.output.print(NamesReport(names: try call.snapshot().names(names)))
+            return .done
+        }
         if let shell = Shell(rawValue: name) {
             if let place { throw call.wrongUsage("only man takes a directory", why: "\"\(place)\" is too many") }
             call.output.print(ScriptReport(shell: shell))
@@ -52,6 +64,29 @@ enum CompletionsVerb {
         }
         return ManReport(paths: written)
     }
+}
+
+extension StoreSnapshot {
+    /// What shells offer.
+    fileprivate func names(_ kind: ArgumentType.StoreNames) throws -> [String] {
+        switch kind {
+        case .databases: try installed?.manifest.databases.map(\.name) ?? []
+        case .releases: try Generation.names(layout).map(Generation.version(of:)) + Generation.names(layout)
+        case .holds: try holds.all.map(\.release)
+        case .quarantine:
+            try QuarantineShelf(layout: layout, settings: settings).sets().flatMap {
+                [$0.record?.database, $0.id].compactMap(\.self)
+            }
+        }
+    }
+}
+
+private struct NamesReport: Report {
+    let names: [String]
+    init(names: [String]) { self.names = Set(names).sorted() }
+
+    func write(to page: inout Page) { for name in names { page.line("\(name)") } }
+    var json: JSON { ["names": .array(names.map { .string($0) })] }
 }
 
 private struct ScriptReport: Report {

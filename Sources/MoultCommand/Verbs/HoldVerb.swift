@@ -5,7 +5,8 @@ internal import MoultStore
 /// `moult hold`: blocks releases.
 enum HoldVerb {
     static let version = Argument(
-        .text("VERSION"), presence: .repeated, "A version, or a range such as '>=2.1 <3'; without any, every release")
+        .ofStore("VERSION", .releases), presence: .repeated,
+        "A version, or a range such as '>=2.1 <3'; without any, every release")
     static let reason = Option("reason", value: .text("TEXT"), "Why; shown wherever the hold is")
 
     static let command = Command(

@@ -7,7 +7,7 @@ internal import StepKit
 /// `moult quarantine`: the old content of databases that updates, migrations and resets have kept.
 enum QuarantineVerb {
     static let set = Argument(
-        .text("NAME"), presence: .optional, "A set in quarantine, or a database: then its newest set")
+        .ofStore("NAME", .quarantine), presence: .optional, "A set in quarantine, or a database: then its newest set")
     static let export = Option("export", value: .file(), "Copy the database of the set into a new file")
     static let restore = Option(
         "restore", "Put the database of the set back; the database that is there now goes to quarantine")

@@ -4,7 +4,8 @@ internal import MoultSQLite
 
 /// `moult reset`: a database that will not load is set aside and begun anew.
 enum ResetVerb {
-    static let database = Argument(.text("DATABASE"), "A living database of the installed release, by its name")
+    static let database = Argument(
+        .ofStore("DATABASE", .databases), "A living database of the installed release, by its name")
     static let userData = Option(
         "set-user-data-aside", "Needed for what people wrote: it is set aside, and nothing of it is in the fresh one")
     static let reason = Option("reason", value: .text("TEXT"), "Why; the quarantine and the history will tell it")

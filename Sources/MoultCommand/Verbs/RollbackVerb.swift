@@ -4,7 +4,7 @@ internal import MoultBasics
 /// `moult rollback`: back to a kept generation.
 enum RollbackVerb {
     static let target = Option(
-        "to", value: .text("RELEASE"),
+        "to", value: .ofStore("RELEASE", .releases),
         "A kept version or generation (default: the newest older release that is not on hold)")
     static let reason = Option("reason", value: .text("TEXT"), "Why; shown with the hold and in the history")
     static let force = Option("force", "Go to the release of --to even if it is on hold")

@@ -5,7 +5,8 @@ internal import MoultStore
 /// `moult unhold`: removes holds.
 enum UnholdVerb {
     static let version = Argument(
-        .text("VERSION"), presence: .repeated, "The version or range, as it was put on hold; '*' for every release")
+        .ofStore("VERSION", .holds), presence: .repeated,
+        "The version or range, as it was put on hold; '*' for every release")
     static let all = Option("all", "Remove all holds")
 
     static let command = Command(

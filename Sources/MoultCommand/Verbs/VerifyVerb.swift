@@ -3,7 +3,8 @@ internal import MoultStore
 
 /// `moult verify`: whether a store is what its records say.
 enum VerifyVerb {
-    static let names = Argument(.text("NAME"), presence: .repeated, "Only these databases; else all of them")
+    static let names = Argument(
+        .ofStore("NAME", .databases), presence: .repeated, "Only these databases; else all of them")
     static let deep = Option("deep", "Read every page: digests of sealed databases, and SQLite's integrity_check")
 
     static let command = Command(

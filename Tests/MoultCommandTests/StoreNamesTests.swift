@@ -1,0 +1,95 @@
+import MoultFiles
+import TestSupport
+import Testing
+
+/// Shells complete the names that the store at hand has, by the built command.
+@Suite struct StoreNamesTests {
+    let scratch: Scratch
+
+    init() throws {
+        scratch = try Scratch()
+        let maker = try ReleaseMaker(in: scratch.path("rel"))
+        var release = ""
+        for version in 1...2 {
+            release = try maker.make(
+                "\(version).0.0", sequence: version,
+                [
+                    .reference("food", "CREATE TABLE food(x\(version))"),
+                    .user("diary", "CREATE TABLE meal(x)"),
+                ])
+            try scratch.must("moult apply -q --create -s 'my store' \(release)")
+        }
+        try scratch.must("moult hold -q -s 'my store' 3.0.0 --reason test")
+        try scratch.must("for s in bash zsh fish; do moult completions $s > moult.$s; done")
+    }
+
+    private func offers(_ shell: String, _ line: String) throws -> [String] {
+        let words = line.split(separator: "|", omittingEmptySubsequences: false).map { "'\($0)'" }
+        let script =
+            switch shell {
+            case "bash":
+                "source ./moult.bash; COMP_WORDS=(moult \(words.joined(separator: " "))); "
+                    + "COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _moult; printf '%s\\n' \"${COMPREPLY[@]}\""
+            default:
+                "fish -c 'source moult.fish; complete -C \"moult \(line.replacing("my store", with: "my\\ store").replacing("|", with: " "))\"' | cut -f 1"
+            }
+        return try scratch.must(script).split(separator: "\n").map(String.init).sorted()
+    }
+
+    @Test(
+        arguments: ["bash", "fish"],
+        [
+            ("verify|-s|my store|", ["diary", "food"]), ("verify|--store|my store|fo", ["food"]),
+            ("reset|-s|my store|", ["diary", "food"]), ("unhold|-s|my store|", ["3.0.0"]),
+            ("rollback|-s|my store|--to|2.0.0", ["2.0.0"]), ("verify|-s|nowhere|", []),
+            ("quarantine|-s|my store|", []),
+        ])
+    func `names come from the store`(shell: String, `case`: (line: String, offers: [String])) throws {
+        let found = try offers(shell, `case`.line).filter { !$0.contains("+") }
+        #expect(found == `case`.offers)
+    }
+
+    @Test func `a look for names changes nothing`() throws {
+        let before = try Tree(scratch.path("my store"))
+        for kind in ["databases", "releases", "holds", "quarantine"] {
+            try scratch.must("moult completions \(kind) -s 'my store'")
+        }
+        #expect(try Tree(scratch.path("my store")) == before)
+    }
+
+    /// zsh completes at a terminal only: a real one, at which the key is pressed.
+    @Test func `zsh completes at its terminal`() throws {
+        try scratch.must("mkdir f && mv moult.zsh f/_moult")
+        try scratch.write(
+            "press.py",
+            """
+            import os, pty, sys, time, select
+            child, terminal = pty.fork()
+            if child == 0:
+                os.environ["PS1"] = "READY> "
+                os.execvp("zsh", ["zsh", "-f"])
+            seen = b""
+            def until(text, seconds=60):
+                global seen
+                end = time.time() + seconds
+                while text not in seen:
+                    if not select.select([terminal], [], [], max(0, end - time.time()))[0]:
+                        sys.exit("not seen: %r in %r" % (text, seen))
+                    seen += os.read(terminal, 10000)
+                seen = b""
+            until(b"READY> ")
+            os.write(terminal, b"fpath=($PWD/f $fpath); autoload -Uz compinit; compinit -u -D; echo lo''aded\\n")
+            until(b"loaded")
+            until(b"READY> ")
+            for line in (b"moult verify --store 'my store' fo", b"moult verify -s my\\\\ store fo"):
+                os.write(terminal, line)
+                until(b"fo")
+                os.write(terminal, b"\\t")
+                until(b"od")
+                os.write(terminal, b"\\x15")
+            print("completed")
+            os.kill(child, 9)
+            """)
+        #expect(try scratch.must("TERM=dumb python3 press.py") == "completed\n")
+    }
+}
