@@ -31,6 +31,10 @@ package struct FileReplacement {
 
     private func proveReplaceable() throws {
         guard let facts = try Files.facts(path) else {
+            if let copy = try newestCopy() {
+                throw refusal(
+                    "there is no such file", "To bring its last copy back: \(shellLine(["cp", copy, name]))")
+            }
             throw refusal(
                 "there is no such file", "To put a database there, copy it: \(shellLine(["cp", "NEW.db", name]))")
         }
@@ -132,6 +136,15 @@ package struct FileReplacement {
 
     /// Removes the store if nothing was ever replaced.
     package func tidy() throws { try Removable.removeUnused(layout) }
+
+    private func newestCopy() throws -> String? {
+        let copies = try Generation.names(layout).compactMap { name in
+            Generation.adoptedNumber(of: name).map { (number: $0, name: name) }
+        }
+        return copies.max { $0.number < $1.number }.map {
+            "\(layout.generation($0.name))/\(StoreLayout.onlyDatabase)"
+        }
+    }
 
     /// The copies of the file that can be brought back.
     package func copies() throws -> Int {

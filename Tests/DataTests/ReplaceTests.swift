@@ -66,6 +66,14 @@ import Testing
         #expect(try content() == "new3\n")
         try scratch.must("moult replace --undo app.db")
         #expect(try content().hasPrefix("new1\nmine1"))
+        // Also if the file was removed.
+        try scratch.must("moult replace app.db new2.db && rm app.db")
+        for line in ["moult replace app.db new3.db", "moult replace --undo app.db"] {
+            let advice = try #require(refusal(line).split(separator: "back: ").last)
+            try scratch.must("\(advice)")
+            #expect(try content().hasPrefix("new1\nmine1"))
+            try scratch.must("rm app.db")
+        }
     }
 
     @Test func `rows are carried over that are named`() throws {
