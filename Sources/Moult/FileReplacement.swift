@@ -127,10 +127,13 @@ package struct FileReplacement {
             let what = words.reduce(rule.map { "--\(error.what[$0.upperBound...])" } ?? error.what) {
                 $0.replacing($1.key, with: $1.value)
             }
+            let isForPublishers =
+                error.now.map { now in ["draft", "release", "pack "].contains { now.contains($0) } } ?? true
             throw MoultError(
                 error.code, error.code == .databaseCorrupt ? .refused : error.outcome, what: "\(name) was not replaced",
                 why: what + (error.why.map { ": \($0)" } ?? ""),
-                now: "Correct \(content.file), or the options of this command.", cause: error)
+                now: isForPublishers ? "Correct \(content.file), or the options of this command." : error.now,
+                cause: error)
         }
     }
 

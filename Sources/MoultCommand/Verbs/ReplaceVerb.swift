@@ -36,7 +36,8 @@ enum ReplaceVerb {
             moult_release, which says what was installed.
             """,
         ],
-        arguments: [old, new], options: [undo, preserve, check, dryRun, PackVerb.checkTimeout, UpdateOptions.wait],
+        arguments: [old, new],
+        options: [undo, preserve, check, dryRun, UpdateOptions.checkTimeout, UpdateOptions.wait],
         usesStore: false, changesStore: true,
         examples: [
             .init(
@@ -88,7 +89,9 @@ enum ReplaceVerb {
                 let manifest = try replacement.explaining(content, isPacking: true) {
                     try pack(call, draft, in: directory, bar)
                 }
-                return try bringIn(call, replacement, content, UpdateRequest(manifest: manifest), bar)
+                var request = UpdateRequest(manifest: manifest)
+                request.checkTime = call.checkTime
+                return try bringIn(call, replacement, content, request, bar)
             }
         }
         try replacement.tidy()
@@ -140,7 +143,7 @@ enum ReplaceVerb {
     /// A release of the new content, which the store takes in as any other.
     private static func pack(_ call: Call, _ draft: String, in directory: String, _ bar: ProgressBar) throws -> String {
         var options = PackOptions()
-        (options.output, options.allowDirty, options.checkTime) = (directory, true, call.trialTime)
+        (options.output, options.allowDirty, options.checkTime) = (directory, true, call.checkTime)
         // It is unpacked right away.
         options.level = 1
         options.warn = { call.output.warn("\($0)") }
@@ -155,6 +158,8 @@ enum ReplaceVerb {
 }
 
 extension Call {
+    fileprivate var checkTime: CheckTime { CheckTime(fixed: number(UpdateOptions.checkTimeout)) }
+
     /// `SQL=VALUE`, with the last of the signs that an expectation may begin with.
     fileprivate func query(_ text: String) throws -> (sql: String, expect: String) {
         let signs = ["<=", ">=", "!=", "=", "<", ">"]

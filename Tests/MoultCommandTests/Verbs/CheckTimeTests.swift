@@ -52,6 +52,13 @@ import Testing
         #expect(try scratch.run("moult apply --check-timeout 0 --store store \(release)").status == 64)
     }
 
+    @Test func `a replacement is checked as long as its option says`() throws {
+        try scratch.write("slow.sql", Array(Self.slow.utf8))
+        try scratch.must("sqlite3 slow.db < slow.sql && sqlite3 a.db 'CREATE TABLE t(x)'")
+        isRefused(try scratch.run("moult replace --check-timeout 1 a.db slow.db"))
+        try scratch.must("moult replace --check-timeout 600 a.db slow.db")
+    }
+
     /// Slower machines shall pass, too.
     @Test func `a release is packed only if a quarter of the time is enough`() throws {
         try scratch.write("slow.sql", Array(Self.slow.utf8))
