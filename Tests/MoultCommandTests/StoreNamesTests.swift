@@ -76,7 +76,7 @@ import Testing
                     if not select.select([terminal], [], [], max(0, end - time.time()))[0]:
                         sys.exit("not seen: %r in %r" % (text, seen))
                     seen += os.read(terminal, 10000)
-                seen = b""
+                seen = seen.split(text, 1)[1]
             until(b"READY> ")
             os.write(terminal, b"fpath=($PWD/f $fpath); autoload -Uz compinit; compinit -u -D; echo lo''aded\\n")
             until(b"loaded")
