@@ -15,7 +15,8 @@ package struct FileReplacement {
 
     /// Throws if the file cannot be replaced in this way.
     package init(_ name: String) throws {
-        self.name = name
+        // A name that begins with a dash must not become an option in the commands that are shown.
+        self.name = name.hasPrefix("-") ? "./\(name)" : name
         let absolute = try Files.absolute(name)
         // Whichever way leads to its directory, a file has one store.
         let directory = Files.directory(of: absolute)
@@ -65,9 +66,10 @@ package struct FileReplacement {
     }
 
     /// Makes the store unless it is there, and calls `body` with the draft of the next release, and the directory to pack in.
-    package func withDraft<R>(of content: Content, _ body: (_ draft: String, _ directory: String) throws -> R) throws
-        -> R
-    {
+    package func withDraft<R>(
+        of content: Content, wait seconds: Int, _ orchestrator: Orchestrator, isDry: Bool,
+        _ body: (_ draft: String, _ directory: String) throws -> R
+    ) throws -> R {
         let new = try Files.absolute(content.file)
         guard let facts = try Files.factsThroughLinks(new) else {
             throw refusal("there is no file \(content.file)", "Name the database whose content it shall have.")
@@ -75,18 +77,30 @@ package struct FileReplacement {
         if let old = try Files.facts(path), (facts.inode, facts.device) == (old.inode, old.device) {
             throw refusal("\(content.file) is the same file", "Name the database whose content it shall have.")
         }
-        if try Files.facts(layout.settings) == nil {
-            var settings = Settings(product: Self.product)
-            // The content of a release is in the file itself; what it replaced is a generation that stays.
-            settings.keep = 1
-            try Orchestrator.create(at: layout.root, settings, mode: 0o700)
+        let lock = try lock(wait: seconds, stop: orchestrator.watcher.stopIfAsked)
+        defer { withExtendedLifetime(lock) {} }
+        let result = Result {
+            try makeStore()
+            // Only then the next release can be counted.
+            if try !isDry && orchestrator.isUnfinished() { _ = try orchestrator.recover(wait: seconds) }
+            let work = try WorkDirectory(in: layout.root, named: "release")
+            defer { work.remove() }
+            let number = try ReplayGuard.read(layout).sequence + 1
+            let draft = "\(work.path)/\(Self.draftName)"
+            try Files.writeNew(Array(self.draft(content, new, number).pretty.utf8), to: draft, mode: 0o600)
+            return try body(draft, work.path)
         }
-        let work = try WorkDirectory(in: layout.root, named: "release")
-        defer { work.remove() }
-        let number = try ReplayGuard.read(layout).sequence + 1
-        let draft = "\(work.path)/\(Self.draftName)"
-        try Files.writeNew(Array(self.draft(content, new, number).pretty.utf8), to: draft, mode: 0o600)
-        return try body(draft, work.path)
+        // Nothing is left of a store in which nothing was ever replaced.
+        try Removable.removeUnused(layout)
+        return try result.get()
+    }
+
+    private func makeStore() throws {
+        if try Files.facts(layout.settings) != nil { return }
+        var settings = Settings(product: Self.product)
+        // The content of a release is in the file itself; what it replaced is a generation that stays.
+        settings.keep = 1
+        try Orchestrator.create(at: layout.root, settings, mode: 0o700)
     }
 
     private static let draftName = "draft.json"
@@ -115,7 +129,9 @@ package struct FileReplacement {
     /// and no release.
     package func explaining<R>(_ content: Content, isPacking: Bool = false, _ body: () throws -> R) throws -> R {
         do { return try body() } catch let error as MoultError
-            where error.code == .wrongContent || isPacking && [.failed, .refused].contains(error.outcome)
+            where error.code == .wrongContent
+            || isPacking
+                && (error.outcome == .refused || error.code == .databaseCorrupt || error.what.contains(Self.draftName))
         {
             let words = [
                 "the database \(StoreLayout.onlyDatabase) ": "\(content.file) ",
@@ -137,8 +153,26 @@ package struct FileReplacement {
         }
     }
 
-    /// Removes the store if nothing was ever replaced.
-    package func tidy() throws { try Removable.removeUnused(layout) }
+    /// One replacement at a time, from counting the release to its end.
+    private func lock(wait seconds: Int, stop: () throws -> Void) throws -> FileLock {
+        var backoff = Backoff(.seconds(seconds))
+        while true {
+            try Files.ensureDirectory(layout.root, mode: 0o700)
+            // Who had the lock may have removed the directory.
+            if let lock = try FileLock.take(layout.root, .exclusive, directory: true),
+                try Files.facts(layout.root)?.inode == lock.facts().inode
+            {
+                return lock
+            }
+            try stop()
+            guard backoff.pause() else { break }
+        }
+        let holders = try LockHolders.of(layout.root).map(\.description).joined(separator: ", ")
+        throw MoultError(
+            .locked, .busy, what: "\(name) is being replaced",
+            why: "\(holders.isEmpty ? "another process" : holders) has the lock of \(layout.root)",
+            now: "Try again later, or let moult wait for it: --wait SECONDS")
+    }
 
     private func newestCopy() throws -> String? {
         let copies = try Generation.names(layout).compactMap { name in

@@ -227,4 +227,52 @@ import Testing
         }
         #expect(seen.count == 2 && number > 60, "\(number) \(seen)")
     }
+
+    /// The program has the file open all the time, so that the content is written into it. What it commits behind the kill
+    /// is in the file afterwards, or in the copy that an undo brings back.
+    @Test(arguments: ["delete", "wal"])
+    func `killed beside a program, it loses nothing that is written then`(mode: String) throws {
+        try scratch.must("sqlite3 app.db \"PRAGMA journal_mode = \(mode)\" && mkdir pristine && mv app.db pristine")
+        let calls = "renameat2,linkat,unlinkat,fsync,fdatasync,pwrite64"
+        var (number, late) = (1, 0)
+        while true {
+            try scratch.must("rm -rf app.db* .app.db.moult; cp pristine/app.db app.db")
+            let app = try App(opens: scratch.path("app.db"), "SELECT * FROM t")
+            let ended: Shell.Ended = try scratch.run(
+                "strace -qq -o /dev/null -e trace=\(calls) -e inject=\(calls):signal=KILL:when=\(number) moult replace app.db new1.db"
+            )
+            if ended.status == 0 { break }
+            let isOld = try scratch.must("sqlite3 app.db 'SELECT x FROM t'") == "old\n"
+            try scratch.must("sqlite3 app.db \"INSERT INTO note(v) VALUES('late')\"")
+            let again: Shell.Ended = try scratch.run(
+                "test ! -f .app.db.moult/moult.json || moult recover -s .app.db.moult")
+            #expect(again.status == 0, "call \(number): \(again)")
+            app.quit()
+            if try scratch.must("sqlite3 app.db 'SELECT v FROM note'") != "late\n" {
+                late += 1
+                #expect(isOld)
+                try scratch.must("moult replace --undo app.db")
+                #expect(try content() == "old\nlate\n", "call \(number)")
+            }
+            number += 1
+        }
+        #expect(late > 0 && number > 20, "\(late) of \(number)")
+    }
+
+    @Test func `it can be repeated after a kill, and two wait for each other`() throws {
+        let both =
+            "(moult replace app.db new1.db --wait 60; echo $?) & moult replace app.db new2.db --wait 60; echo $?; wait"
+        let text = try scratch.must(both)
+        #expect(text.split(separator: "\n").count { $0 == "0" } == 2, "\(text)")
+        #expect(["new1\n", "new2\n"].contains(try content()))
+        let words = "--preserve note --check 'SELECT count(*) FROM t >= 1'"
+        let plan: Shell.Ended = try scratch.run("moult replace --dry-run app.db new3.db \(words)")
+        let shown = try #require(plan.output.split(separator: "apply with: ").last)
+        #expect(shown.contains("--preserve note") && shown.contains("--check 'SELECT count(*) FROM t >= 1'"))
+        try scratch.must("\(shown)")
+        #expect(try content() == "new3\n")
+        try scratch.must("cp app.db ./-a.db")
+        let hint = try #require(scratch.must("moult replace -- -a.db new1.db").split(separator: "back with: ").last)
+        try scratch.must("\(hint)")
+    }
 }

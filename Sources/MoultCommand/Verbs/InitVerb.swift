@@ -86,7 +86,11 @@ extension Call {
         try value(InitVerb.feed).map { url in
             // What can never be asked is not written down, a password least of all.
             _ = try Location(url)
-            return FeedSettings(url: Address(url.contains("://") ? url : try Files.absolute(url)))
+            if url.contains("://") { return FeedSettings(url: Address(url)) }
+            let path = try Files.absolute(url)
+            // What moult publish has made.
+            let isDirectory = try Files.factsThroughLinks(path)?.kind == .directory
+            return FeedSettings(url: Address(isDirectory ? "\(path)/feed.json" : path))
         }
     }
 

@@ -83,34 +83,32 @@ enum ReplaceVerb {
         content.checks = try call.values(check).map(call.query)
         let bar = call.progressBar()
         defer { bar.end() }
-        let result = Result {
-            try replacement.withDraft(of: content) { draft, directory in
-                try call.prove(replacement.store)
-                let manifest = try replacement.explaining(content, isPacking: true) {
-                    try pack(call, draft, in: directory, bar)
-                }
-                var request = UpdateRequest(manifest: manifest)
-                request.checkTime = call.checkTime
-                return try bringIn(call, replacement, content, request, bar)
+        try call.prove(replacement.store)
+        let orchestrator = try call.orchestrator(of: replacement, bar)
+        return try replacement.withDraft(
+            of: content, wait: call.wait, orchestrator, isDry: call.has(dryRun)
+        ) { draft, directory in
+            let manifest = try replacement.explaining(content, isPacking: true) {
+                try pack(call, draft, in: directory, bar)
             }
+            var request = UpdateRequest(manifest: manifest)
+            request.checkTime = call.checkTime
+            return try bringIn(call, replacement, content, request, orchestrator, bar)
         }
-        try replacement.tidy()
-        return try result.get()
     }
 
     private static func bringIn(
         _ call: Call, _ replacement: FileReplacement, _ content: FileReplacement.Content, _ request: UpdateRequest,
-        _ bar: ProgressBar
+        _ orchestrator: Orchestrator, _ bar: ProgressBar
     ) throws -> ExitCode {
         if call.has(dryRun) {
-            let orchestrator = try Orchestrator(root: replacement.store, steps: call.steps)
             let plan = try orchestrator.plan(request)
             bar.end()
             return try call.show(
-                plan, store: replacement.store, command: ["moult", "replace", replacement.name, content.file],
+                plan, store: replacement.store,
+                command: ["moult", "replace", replacement.name, content.file] + call.contentWords,
                 in: orchestrator)
         }
-        let orchestrator = try call.orchestrator(of: replacement, bar)
         let result = try replacement.explaining(content) { try orchestrator.update(request, wait: call.wait) }
         bar.end()
         call.output.print(ReplaceReport(replacement, result, new: content.file, copies: try replacement.copies()))
@@ -158,6 +156,13 @@ enum ReplaceVerb {
 }
 
 extension Call {
+    /// What the new content must be and takes over, as it was said.
+    fileprivate var contentWords: [String] {
+        [ReplaceVerb.preserve, ReplaceVerb.check].flatMap { option in
+            values(option).flatMap { ["--\(option.name)", $0] }
+        }
+    }
+
     fileprivate var checkTime: CheckTime { CheckTime(fixed: number(UpdateOptions.checkTimeout)) }
 
     /// `SQL=VALUE`, with the last of the signs that an expectation may begin with.

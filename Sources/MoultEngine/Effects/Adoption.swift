@@ -66,12 +66,13 @@ final class Adoption: WritableEffect {
     }
 
     /// Adds the file to the manifest and the seal of the staged generation.
-    private func record(_ facts: FileFacts?, _ digest: () throws -> String) throws {
+    private func record(_ facts: FileFacts?, in generation: String? = nil, _ digest: () throws -> String) throws {
         guard let facts else { return }
-        try Files.ensureDirectory(transaction.adopted, mode: 0o700)
+        let generation = generation ?? transaction.adopted
+        try Files.ensureDirectory(generation, mode: 0o700)
         let digest = try digest()
-        let manifestPath = "\(transaction.adopted)/\(Generation.manifestName)"
-        let sealPath = "\(transaction.adopted)/\(Seal.fileName)"
+        let manifestPath = "\(generation)/\(Generation.manifestName)"
+        let sealPath = "\(generation)/\(Seal.fileName)"
         var databases = try Self.read(manifestPath)?["databases"]?.members ?? []
         databases.removeAll { $0.value["path"]?.string == path }
         databases.append(
@@ -108,7 +109,15 @@ final class Adoption: WritableEffect {
 
     /// Gives the file a second name in the generation; its path goes over to the release with a later effect.
     func perform() throws {
-        if try Files.facts(directory) == nil { try Files.rename(transaction.adopted, to: directory) }
+        let copy = "\(transaction.adopted)/\(path)"
+        if try Files.facts(directory) == nil {
+            try Files.rename(transaction.adopted, to: directory)
+        } else if try isLive && Files.facts(copy) != nil {
+            // A recovery has copied the file again, because programs may have written to it since the crash.
+            try Files.setMode(directory, 0o700)
+            try Files.rename(copy, to: kept)
+            try record(Files.facts(kept), in: directory) { try SHA256.digest(ofFileAt: kept).hex }
+        }
         try LeaseFile.make([generation], transaction.layout)
         if try !isDone {
             guard try old.isHeld() else { throw old.inUse() }
