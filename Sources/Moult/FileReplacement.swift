@@ -72,10 +72,10 @@ package struct FileReplacement {
     ) throws -> R {
         let new = try Files.absolute(content.file)
         guard let facts = try Files.factsThroughLinks(new) else {
-            throw refusal("there is no file \(content.file)", "Name the database whose content it shall have.")
+            throw refusal("there is no file \(content.file)", "Name the new database file.")
         }
         if let old = try Files.facts(path), (facts.inode, facts.device) == (old.inode, old.device) {
-            throw refusal("\(content.file) is the same file", "Name the database whose content it shall have.")
+            throw refusal("\(content.file) is the same file", "Name the new database file.")
         }
         let lock = try lock(wait: seconds, stop: orchestrator.watcher.stopIfAsked)
         defer { withExtendedLifetime(lock) {} }
@@ -85,14 +85,21 @@ package struct FileReplacement {
             if try !isDry && orchestrator.isUnfinished() { _ = try orchestrator.recover(wait: seconds) }
             let work = try WorkDirectory(in: layout.root, named: "release")
             defer { work.remove() }
-            let number = try ReplayGuard.read(layout).sequence + 1
+            let number = try lastNumber() + 1
             let draft = "\(work.path)/\(Self.draftName)"
             try Files.writeNew(Array(self.draft(content, new, number).pretty.utf8), to: draft, mode: 0o600)
             return try body(draft, work.path)
         }
-        // Nothing is left of a store in which nothing was ever replaced.
-        try Removable.removeUnused(layout)
+        // Nothing is left of a store in which nothing was ever replaced. Whether that works changes no result.
+        orchestrator.warning { try Removable.removeUnused(layout) }
         return try result.get()
+    }
+
+    /// The number of the last replacement, also if the record of it was removed.
+    private func lastNumber() throws -> Int {
+        let releases = try Generation.names(layout).filter { Generation.adoptedNumber(of: $0) == nil }
+        let kept = releases.compactMap { Version(Generation.version(of: $0))?.major }.max() ?? 0
+        return max(kept, try ReplayGuard.read(layout).sequence)
     }
 
     private func makeStore() throws {
@@ -125,8 +132,8 @@ package struct FileReplacement {
         ])
     }
 
-    /// Runs a part of the work. What was wrong with the new content is told to a person who has only two files: no draft,
-    /// and no release.
+    /// Runs a part of the work. An error in the new content is explained to a person who has only two files: no draft, and
+    /// no release.
     package func explaining<R>(_ content: Content, isPacking: Bool = false, _ body: () throws -> R) throws -> R {
         do { return try body() } catch let error as MoultError
             where error.code == .wrongContent
@@ -175,18 +182,11 @@ package struct FileReplacement {
     }
 
     private func newestCopy() throws -> String? {
-        let copies = try Generation.names(layout).compactMap { name in
-            Generation.adoptedNumber(of: name).map { (number: $0, name: name) }
-        }
-        return copies.max { $0.number < $1.number }.map {
-            "\(layout.generation($0.name))/\(StoreLayout.onlyDatabase)"
-        }
+        try Generation.adopted(in: layout).last.map { "\(layout.generation($0.name))/\(StoreLayout.onlyDatabase)" }
     }
 
     /// The copies of the file that can be brought back.
-    package func copies() throws -> Int {
-        try Generation.names(layout).count { Generation.adoptedNumber(of: $0) != nil }
-    }
+    package func copies() throws -> Int { try Generation.adopted(in: layout).count }
 
     /// Throws if nothing was replaced yet.
     package func proveUndoable() throws {

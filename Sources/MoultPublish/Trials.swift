@@ -30,12 +30,12 @@ package struct Trials: Sendable {
         guard let tryInstall else { return }
         let begun = ContinuousClock.now
         let named = try files.map { path in
-            guard let older = try Self.release(path, before: release) else {
+            guard let older = try EarlierRelease(path), older.precedes(release) else {
                 throw MoultError(
                     .packing, what: "\(path) cannot be the release before",
                     why: "it is not an older release of \(release.product)", now: "Name the sealed manifest of one.")
             }
-            return (path, older.version)
+            return (path, older.manifest.version)
         }
         let there = try Self.newest(in: directory, before: release).filter { one in !named.contains { $0.1 == one.1 } }
         for (path, version) in [(nil, nil)] + (named + there).map({ (Optional($0.0), Optional($0.1)) }) {
@@ -47,25 +47,10 @@ package struct Trials: Sendable {
         milliseconds = Int((ContinuousClock.now - begun) / .milliseconds(1))
     }
 
-    /// The sealed manifest at a path, if it is one of an older release of the same product.
-    private static func release(_ path: String, before release: Manifest) throws -> Manifest? {
-        guard let bytes = try Files.read(path, limit: Manifest.largest),
-            // Other files may end with .json, too: they are not tried.
-            let older = try? Manifest(parsing: bytes, as: .sealed, source: path),
-            older.product == release.product, older.sequence < release.sequence
-        else { return nil }
-        return older
-    }
-
-    /// The manifests of the newest older releases in a directory, the newest first.
+    /// The newest older releases in a directory, the newest first.
     static func newest(in directory: String, before release: Manifest) throws -> [(String, Version)] {
-        try Files.list(directory).filter { $0.hasSuffix(".json") }.compactMap { name -> (String, Manifest)? in
-            let path = "\(directory)/\(name)"
-            guard let facts = try Files.factsThroughLinks(path), facts.kind == .file, facts.size <= Manifest.largest
-            else { return nil }
-            return try Self.release(path, before: release).map { (path, $0) }
-        }
-        .sorted { $0.1.sequence > $1.1.sequence }.prefix(newest).map { ($0.0, $0.1.version) }
+        try EarlierRelease.all(in: directory).filter { $0.precedes(release) }.prefix(newest)
+            .map { ($0.path, $0.manifest.version) }
     }
 
     private static func refusal(_ error: any Error, _ version: Version, over previous: Version?) -> any Error {

@@ -4,7 +4,7 @@ internal import MoultFiles
 package struct StoreLayout: Sendable, Equatable {
     /// The store's directory, as an absolute path.
     package let root: String
-    /// The one database of the store, which lies beside the store's directory; nil where databases lie in it.
+    /// The one database of the store, which is beside the store's directory; nil where databases are in it.
     package let onlyFile: String?
 
     package init(root: String) throws {
@@ -67,9 +67,10 @@ package struct StoreLayout: Sendable, Equatable {
     /// A file of the store; a full path, as caches that live apart have, stays as it is.
     package func file(_ name: String) -> String {
         if name.hasPrefix("/") { return name }
-        // With what SQLite keeps beside it.
         if let onlyFile, name.hasPrefix(Self.onlyDatabase) {
-            return onlyFile + name.dropFirst(Self.onlyDatabase.count)
+            // With what SQLite keeps beside it: `-wal`, `-shm`, `-journal`. No other file of that directory is the store's.
+            let rest = name.dropFirst(Self.onlyDatabase.count)
+            if rest.isEmpty || rest.hasPrefix("-") { return onlyFile + rest }
         }
         return "\(root)/\(name)"
     }

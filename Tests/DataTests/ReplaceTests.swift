@@ -61,6 +61,8 @@ import Testing
         #expect(sets["quarantine"]?.array?.count == 3, "\(sets)")
         try scratch.must("moult quarantine -s .app.db.moult --restore database")
         #expect(try content().hasPrefix("new1\nmine1"))
+        // Also if the record of the last one is lost.
+        try scratch.must("rm .app.db.moult/.moult/feed/seen.json")
         // And it goes on from there.
         try scratch.must("moult replace app.db new3.db")
         #expect(try content() == "new3\n")

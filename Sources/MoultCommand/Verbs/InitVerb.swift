@@ -16,7 +16,9 @@ enum InitVerb {
         "key", value: .text("KEY"), repeats: true,
         "Take only what this key signed: a .pub file, or the line in it; may be given more than once")
 
-    static let feed = Option("feed", value: .text("URL"), "The feed to follow: a path, or a URL of http or https")
+    static let feed = Option(
+        "feed", value: .text("URL"),
+        "The feed to follow: a path, the directory that moult publish made, or a URL of http or https")
 
     static let command = Command(
         "init", .operators, "make a store, the directory that holds the databases",

@@ -52,7 +52,7 @@ enum ReplaceVerb {
             .init(.changes, "with --dry-run: it can be replaced"),
             .init(.failure(.refused), "NEW.db is not sound, a check failed, or OLD.db cannot be replaced in this way"),
             .init(.failure(.undone), "it failed and was undone"),
-            .init(.failure(.busy), "a program does not let go of OLD.db; the message names it"),
+            .init(.failure(.busy), "a program keeps OLD.db locked, or another moult is at work; try again"),
         ],
         run: run)
 

@@ -26,7 +26,7 @@ struct RollbackTarget {
     func choose(_ wanted: String?, force: Bool) throws -> String {
         let all = try Generation.names(layout).filter { $0 != current.name }
         if let wanted, !all.isEmpty { return try named(wanted, among: all, force: force) }
-        if layout.onlyFile != nil { return try fileBefore(among: all) }
+        if layout.onlyFile != nil { return try fileBefore() }
         // Files from before moult come back only if the operator names them.
         let kept = all.filter { !$0.hasPrefix(Generation.adopted) }.compactMap { Kept($0) }
         guard !kept.isEmpty else { throw nothingKept(all) }
@@ -47,11 +47,9 @@ struct RollbackTarget {
     }
 
     /// In the store of one file: that file as it was before the last replacement, or before the one before that.
-    private func fileBefore(among all: [String]) throws -> String {
+    private func fileBefore() throws -> String {
         let present = Generation.adoptedNumber(of: current.name) ?? .max
-        let older = all.compactMap { name in Generation.adoptedNumber(of: name).map { (number: $0, name: name) } }
-            .filter { $0.number < present }
-        if let newest = older.max(by: { $0.number < $1.number }) { return newest.name }
+        if let newest = try Generation.adopted(in: layout).last(where: { $0.number < present }) { return newest.name }
         throw MoultError(
             .refused, .refused, what: "there is nothing to undo", why: "no older copy of the file is kept",
             now: "See what is kept: moult status")

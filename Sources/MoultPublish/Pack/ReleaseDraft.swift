@@ -47,7 +47,7 @@ package struct ReleaseDraft {
                 "the databases are \(databases.map(\.name).joined(separator: ", "))",
                 didYouMean(name, among: databases.map(\.name)))
         }
-        var members = before?.json.members ?? []
+        var members = try before?.json.members ?? []
         // These belong to the files of that release.
         members.removeAll { ["bundle", "patches", "sqlite", "created", "expires"].contains($0.name) }
         return .object(members)
@@ -79,7 +79,7 @@ package struct ReleaseDraft {
     ) throws -> JSON {
         let source = try Files.absolute(file)
         let near = source.hasPrefix("\(directory)/") ? String(source.dropFirst(directory.utf8.count + 1)) : source
-        guard let old = before?.json["databases"]?[name], let kind = before?.manifest.database(name)?.kind else {
+        guard let old = try before?.json["databases"]?[name], let kind = before?.manifest.database(name)?.kind else {
             let kind = kinds[name] ?? .reference
             let path = Files.name(of: file)
             return .compact([
@@ -113,34 +113,5 @@ package struct ReleaseDraft {
 
     private func refusal(_ what: String, _ why: String, _ now: String?) -> MoultError {
         MoultError(.packing, .refused, what: what, why: why, now: now)
-    }
-}
-
-/// A sealed manifest in the directory to which a new release will be added.
-struct EarlierRelease {
-    let path: String
-    let manifest: Manifest
-    let json: JSON
-
-    /// The one with the highest sequence, of a product or of the only one that there is.
-    static func newest(in directory: String, of product: String?) throws -> EarlierRelease? {
-        let all = try Files.list(directory).filter { $0.hasSuffix(".json") }.sorted().compactMap {
-            name -> EarlierRelease? in
-            let path = "\(directory)/\(name)"
-            guard let facts = try Files.factsThroughLinks(path), facts.kind == .file, facts.size <= Manifest.largest,
-                let bytes = try Files.read(path, limit: Manifest.largest),
-                // Other files may end with .json, too.
-                let manifest = try? Manifest(parsing: bytes, as: .sealed, source: path),
-                product == nil || manifest.product == product
-            else { return nil }
-            return EarlierRelease(path: path, manifest: manifest, json: try JSON(parsing: bytes, source: path))
-        }
-        let products = Set(all.map(\.manifest.product))
-        guard products.count < 2 else {
-            throw MoultError(
-                .packing, .refused, what: "\(directory) has releases of several products",
-                why: products.sorted().joined(separator: ", "), now: "Name one: --product NAME")
-        }
-        return all.max { $0.manifest.sequence < $1.manifest.sequence }
     }
 }

@@ -14,6 +14,11 @@ package struct Generation: Sendable {
         return name == adopted ? 1 : Int(name.dropFirst(adopted.utf8.count + 1))
     }
 
+    /// The generations of adopted files, the oldest first.
+    package static func adopted(in layout: StoreLayout) throws -> [(number: Int, name: String)] {
+        try names(layout).compactMap { name in adoptedNumber(of: name).map { ($0, name) } }.sorted { $0.0 < $1.0 }
+    }
+
     package let name: String
     package let directory: String
     package let manifest: Manifest

@@ -66,6 +66,15 @@ import Testing
         try refused("moult apply -s store --create --plan p", 64, "--create needs a manifest")
     }
 
+    @Test func `a feed is named by its file, or by the directory that publish made`() throws {
+        try scratch.must("moult publish -q public \(first)")
+        for (store, feed) in [("a", "public"), ("b", "public/feed.json")] {
+            try scratch.must(
+                "moult init -q \(store) --product org.example.test --feed \(feed) && moult apply -q -s \(store)")
+            #expect(try scratch.must("moult status -s \(store)").hasPrefix("org.example.test 1.0.0"))
+        }
+    }
+
     @Test func `init may be repeated, with the same settings`() throws {
         let line = "moult init a/b --product org.example.test --key k.pub --follow match --feed /srv/feed.json"
         #expect(try scratch.must("\(line) --json").contains("\"created\":true"))

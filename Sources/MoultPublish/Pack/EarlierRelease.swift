@@ -1,0 +1,46 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import StepKit
+
+/// A sealed manifest among those to which a new release will be added.
+struct EarlierRelease {
+    let path: String
+    let manifest: Manifest
+    private let bytes: [UInt8]
+
+    var json: JSON { get throws { try JSON(parsing: bytes, source: path) } }
+
+    /// Nil if something else is at the path.
+    init?(_ path: String) throws {
+        guard let facts = try Files.factsThroughLinks(path), facts.kind == .file, facts.size <= Manifest.largest,
+            let bytes = try Files.read(path, limit: Manifest.largest),
+            // Other files may end with .json, too.
+            let manifest = try? Manifest(parsing: bytes, as: .sealed, source: path)
+        else { return nil }
+        (self.path, self.manifest, self.bytes) = (path, manifest, bytes)
+    }
+
+    /// All in a directory, the newest first.
+    static func all(in directory: String) throws -> [EarlierRelease] {
+        try Files.list(directory).filter { $0.hasSuffix(".json") }.sorted()
+            .compactMap { try EarlierRelease("\(directory)/\($0)") }
+            .sorted { $0.manifest.sequence > $1.manifest.sequence }
+    }
+
+    /// The newest in a directory, of a product or of the only one that there is.
+    static func newest(in directory: String, of product: String?) throws -> EarlierRelease? {
+        let all = try all(in: directory).filter { product == nil || $0.manifest.product == product }
+        let products = Set(all.map(\.manifest.product))
+        guard products.count < 2 else {
+            throw MoultError(
+                .packing, .refused, what: "\(directory) has releases of several products",
+                why: products.sorted().joined(separator: ", "), now: "Name one: --product NAME")
+        }
+        return all.first
+    }
+
+    /// Whether the other release comes after this one.
+    func precedes(_ release: Manifest) -> Bool {
+        manifest.product == release.product && manifest.sequence < release.sequence
+    }
+}
