@@ -49,7 +49,7 @@ package struct FileReplacement {
         if let owner = try StoreLayout.owner(of: path) {
             throw refusal(
                 "it belongs to the store \(owner.store), and a release of the store decides what is there",
-                "Bring a release in: \(shellLine(["moult", "apply", "MANIFEST", "--store", owner.store]))")
+                "Bring a release in: \(shellLine(["moult", "apply", "RELEASE", "--store", owner.store]))")
         }
     }
 

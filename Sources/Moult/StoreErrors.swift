@@ -19,13 +19,13 @@ enum StoreErrors {
     static func moved(_ database: Database, _ target: String) -> MoultError {
         MoultError(
             .willNotLoad, what: "the database \(database.name) is not there any more", why: "it was used at \(target)",
-            now: "If the app is somewhere else now, apply its release from there: moult apply MANIFEST")
+            now: "If the app is somewhere else now, apply its release from there: moult apply RELEASE")
     }
 
     static func empty(_ layout: StoreLayout) -> MoultError {
         MoultError(
             .store, what: "nothing is installed in \(layout.root)", why: "no release was applied yet",
-            now: "Apply one: moult apply MANIFEST")
+            now: "Apply one: moult apply RELEASE")
     }
 }
 

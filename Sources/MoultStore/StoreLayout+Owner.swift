@@ -20,7 +20,7 @@ extension StoreLayout {
     }
 
     private func command(for place: String) throws -> [String]? {
-        let apply = ["moult", "apply", "MANIFEST"]
+        let apply = ["moult", "apply", "RELEASE"]
         if place.hasPrefix("\(hidden)/") || place == hidden || own.contains(place) || place == settings { return apply }
         let store = StoreSnapshot(self)
         guard let generation = try store.installed else { return nil }

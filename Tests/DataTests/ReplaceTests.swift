@@ -141,7 +141,7 @@ import Testing
         for name in ["pantry.db", ".moult/current/pantry.db", "moult.json"] {
             let text = try refusal("moult replace store/\(name) new1.db")
             #expect(
-                text.contains("moult apply MANIFEST --store \(try Files.resolved(scratch.path("store")))"), "\(text)")
+                text.contains("moult apply RELEASE --store \(try Files.resolved(scratch.path("store")))"), "\(text)")
         }
     }
 

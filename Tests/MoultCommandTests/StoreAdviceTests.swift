@@ -40,7 +40,7 @@ import Testing
         let said = try world.run("moult status --store none")
         #expect(
             said.err.hasSuffix(
-                "\n  Make one with: moult init \(none) --product NAME, or with the first release: moult apply --create MANIFEST --store none\n"
+                "\n  Make one with: moult init \(none) --product NAME, or with the first release: moult apply --create RELEASE --store none\n"
             ), "\(said.err)")
         try world.install()
         let bundle = try world.run("moult apply --store store rel/test-1.0.0.tar.zst")

@@ -156,7 +156,7 @@ import Testing
         }
         let look = try store.moult(["verify"])
         #expect(look.status == 1)
-        #expect((look.output + look.errors).contains("moult apply MANIFEST"), "\(look)")
+        #expect((look.output + look.errors).contains("moult apply RELEASE"), "\(look)")
         try store.must("apply", releases.manifest(1))
         #expect(try store.moult(["verify", "--deep"]).status == 0)
         #expect(try Shell.must(["sqlite3", self.path("diary"), "SELECT t FROM note"]) == "DIARY\n")
@@ -234,7 +234,7 @@ import Testing
         try Files.removeTree(second)
         let lost = try placed.moult(["sql", "SELECT * FROM words.t"])
         #expect(lost.status == 1)
-        #expect(lost.errors.contains("moult apply MANIFEST --store "), "\(lost.errors)")
+        #expect(lost.errors.contains("moult apply RELEASE --store "), "\(lost.errors)")
         try placed.must("apply", "\(first)/place-1.0.0.json")
         #expect(try placed.moult(["sql", "SELECT * FROM words.t"]).output == "x\nWORD\n")
     }
@@ -254,7 +254,7 @@ import Testing
         try cached.must("apply", "\(work)/cache-1.0.0.json")
         try damage.make("\(cached.path)/thumbs.db")
         let status = try cached.moult(["status"])
-        #expect(status.output.contains("repair thumbs with: moult apply MANIFEST --store "), "\(status.output)")
+        #expect(status.output.contains("repair thumbs with: moult apply RELEASE --store "), "\(status.output)")
         try cached.must("apply", "\(work)/cache-1.0.0.json")
         #expect(try Files.list("\(cached.path)/.moult/quarantine").count == 1)
         #expect(try cached.moult(["verify", "--deep"]).status == 0)

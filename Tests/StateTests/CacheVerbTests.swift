@@ -185,7 +185,7 @@ import Testing
         for (name, advice) in [
             ("thumbs.db", "moult reset thumbs --store "),
             ("notes.db", "moult reset notes --set-user-data-aside --store "),
-            ("food.db", "moult apply MANIFEST --store "), (".moult/x.db", "moult apply MANIFEST --store "),
+            ("food.db", "moult apply RELEASE --store "), (".moult/x.db", "moult apply RELEASE --store "),
         ] {
             let refused = try inStore("store/\(name)")
             #expect(refused.status == 3, "\(name)")

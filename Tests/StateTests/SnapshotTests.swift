@@ -10,7 +10,7 @@ import Testing
     ]
 
     @Test(arguments: [
-        ["apply", "MANIFEST"], ["status"], ["status", "--json"], ["status", "--nagios"], ["verify"],
+        ["apply", "RELEASE"], ["status"], ["status", "--json"], ["status", "--nagios"], ["verify"],
         ["verify", "--deep"], ["who"],
     ])
     func `each record is read once`(_ command: [String]) throws {

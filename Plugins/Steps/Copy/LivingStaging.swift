@@ -32,7 +32,7 @@ struct LivingStaging {
     private func changed(_ pristine: String, _ why: String) -> MoultError {
         MoultError(
             Template.code, what: "\(pristine) is not what was published", why: why,
-            now: "Bring release \(context.plan.release.version) in again from its bundle: moult apply MANIFEST")
+            now: "Bring release \(context.plan.release.version) in again from its bundle: moult apply RELEASE")
     }
 
     private func mark(_ waiting: String, _ database: Database) throws {

@@ -54,7 +54,7 @@ struct FeedFollower {
         throw MoultError(
             .noFeed, .refused, what: "the secret part of \(place) is not known",
             why: "plans do not keep it, and the feed in moult.json is another one",
-            now: "Put the whole URL into \"feed\" of moult.json, or apply without a plan: moult apply --feed URL")
+            now: "Put the whole URL into \"feed\" of moult.json, or apply without a plan: moult apply URL")
     }
 
     /// Asks the mirror first that gave the feed: others may be down or slow.
@@ -87,13 +87,14 @@ struct FeedFollower {
         .choose()
     }
 
-    /// The present feed; keeps key lists, so that what they revoke is never trusted again.
-    func ask() throws -> FeedReader.Current {
-        try reader.ask { chain in
-            do { try chain.keep() } catch {
-                // A user who may only read the store asks all the same.
-                if !Files.isDenied(error) { throw error }
-            }
+    /// The present feed; keeps key lists.
+    func ask() throws -> FeedReader.Current { try reader.ask(keep: keep) }
+
+    /// What a key list revokes must never be trusted again.
+    private func keep(_ chain: KeyChain) throws {
+        do { try chain.keep() } catch {
+            // A user who may only read the store asks all the same.
+            if !Files.isDenied(error) { throw error }
         }
     }
 
@@ -125,13 +126,27 @@ struct FeedFollower {
             return try Files.factsThroughLinks(path) != nil
         }
         let origin = Plan.Origin(
-            feed: current.place.address, serial: current.feed.serial, manifest: release.manifest.name,
+            place: current.place.address, serial: current.feed.serial, manifest: release.manifest.name,
             size: release.manifest.size, sha256: release.manifest.sha256, then: then, notes: notes)
         return try incoming(release.manifest, origin, current.place, patches: Set(patches)) { bytes, place in
             let provenance = try proveOwn(bytes, at: place, current)
             try release.proveSame(as: Manifest(parsing: bytes, as: .sealed, source: place.description), place)
             return provenance
         }
+    }
+
+    /// The release whose manifest is at the place itself, without a feed. Whether each patch is there too is not known
+    /// before it is fetched. `looksOnly` writes nothing.
+    func incoming(_ manifest: ReleaseSource.Content, looksOnly: Bool) throws -> Planner.Incoming {
+        let (bytes, place) = (manifest.bytes, places[0])
+        let provenance = try reader.provenance(ofManifest: bytes, at: place, keep: looksOnly ? { _ in } : keep)
+        let release = try Manifest(parsing: bytes, as: .sealed, source: place.description)
+        return Planner.Incoming(
+            bytes: bytes, name: place.description, path: nil, provenance: provenance,
+            origin: Plan.Origin(
+                place: place.address, serial: nil, manifest: place.name, size: bytes.count,
+                sha256: try SHA256.digest(of: bytes).hex, then: [], notes: []),
+            patches: Set(release.patches.map(\.file)))
     }
 
     /// What stands for a manifest: its own signatures where the keys of feeds may not release, else the feed's.

@@ -109,7 +109,7 @@ struct FeedReader {
         return bytes
     }
 
-    private func fetch(_ name: String, _ limit: Int, beside place: Location) throws -> [UInt8]? {
+    func fetch(_ name: String, _ limit: Int, beside place: Location) throws -> [UInt8]? {
         switch try transport.read(place.beside(name), limit: limit) {
         case .bytes(let bytes, _): bytes
         case .nothing, .unchanged: nil
@@ -198,7 +198,7 @@ struct FeedReader {
         MoultError(.distrusted, .refused, what: what, why: why, now: now)
     }
 
-    private func unsigned(_ place: Location) -> MoultError {
+    func unsigned(_ place: Location) -> MoultError {
         MoultError(
             .distrusted, .refused, what: "\(place) cannot be proven", why: "the store \(layout.root) trusts no key",
             now: "Put the publisher's key into \"keys\" of \(layout.settings), or say --allow-unsigned this time.")
@@ -228,5 +228,12 @@ package struct FeedRequest: Sendable {
         self.consent = consent
         (self.place, self.follow, self.app) = (place, follow, app)
         (self.allowDowngrade, self.allowUnsigned) = (allowDowngrade, allowUnsigned)
+    }
+
+    /// The same for another place.
+    package func at(_ place: Address) -> FeedRequest {
+        var request = self
+        request.place = place
+        return request
     }
 }

@@ -86,6 +86,30 @@ extension Orchestrator {
         return (first, result)
     }
 
+    /// Brings in a release whose manifest is on a web server.
+    package func update(
+        from manifest: ReleaseSource.Content, _ request: FeedRequest, wait: Int = 0,
+        announce: @escaping (Plan) throws -> Void = { _ in }
+    ) throws -> Result {
+        let store = snapshot()
+        let follower = try follower(request.at(manifest.address), store)
+        let downloads = Downloads(layout)
+        let lock = try downloads.lock(wait: wait, stop: watcher.stopIfAsked)
+        defer { withExtendedLifetime(lock) {} }
+        let result = try bring(
+            follower.incoming(manifest, looksOnly: false), follower, settled: [], wait, announce)
+        if result.plan != nil { warning { try downloads.trim(to: store.settings.feed?.cache ?? 0) } }
+        return result
+    }
+
+    /// The plan for it; changes nothing.
+    package func plan(from manifest: ReleaseSource.Content, _ request: FeedRequest) throws -> Plan {
+        let store = snapshot()
+        let follower = try follower(request.at(manifest.address), store)
+        let incoming = try follower.incoming(manifest, looksOnly: true)
+        return try refusingDamage { try planner(store).update(incoming, follower.update).plan }
+    }
+
     private func bring(
         _ incoming: Planner.Incoming, _ follower: FeedFollower, settled: [CrashRecovery.Result], _ wait: Int,
         _ announce: @escaping (Plan) throws -> Void
@@ -131,7 +155,7 @@ extension Orchestrator {
     func fetch(_ origin: Plan.Origin, _ saved: Plan, by planner: Planner, wait: Int) throws -> Planner.Incoming {
         try SavedPlan(plan: saved, layout: layout).proveFresh()
         let store = snapshot()
-        let follower = try follower(FeedRequest(place: origin.feed), store)
+        let follower = try follower(FeedRequest(place: origin.place), store)
         let lock = try Downloads(layout).lock(wait: wait, stop: watcher.stopIfAsked)
         defer { withExtendedLifetime(lock) {} }
         let incoming = try follower.incoming(origin, patches: saved.patches)

@@ -267,7 +267,7 @@ package struct Orchestrator: Sendable {
             throw MoultError(
                 .stale, .stale, what: "the plan \(plan.id) cannot be executed",
                 why: "it is not new: \(transaction.directory) is there already",
-                now: "Make another plan with: moult plan --out FILE MANIFEST")
+                now: "Make another plan with: moult plan --out FILE RELEASE")
         }
         let calls = ConsumerCalls(
             transaction, plan, among: try allConsumers(made.store), forceAfter: consumers.forceAfter, watcher: watcher)
@@ -400,7 +400,7 @@ package struct Orchestrator: Sendable {
                 why: failure.reason,
                 now: plan.from == nil
                     ? "There is nothing to go back to. Mend that program and start it."
-                    : "Mend that program and start it, or go on: moult apply MANIFEST")
+                    : "Mend that program and start it, or go on: moult apply RELEASE")
         }
         do {
             let reason = "\(consumer) did not reload: \(failure.reason)"

@@ -24,7 +24,7 @@ extension Doctor {
             findings += try readOnlyWAL(database.name, file).map { finding in
                 var finding = finding
                 // Nobody writes to a sealed file: it is made again.
-                finding.mend = command("moult", "apply", "--store", layout.root, "MANIFEST")
+                finding.mend = command("moult", "apply", "--store", layout.root, "RELEASE")
                 return finding
             }
         }

@@ -124,7 +124,7 @@ extension Doctor {
                     kind: "generation", path: layout.generation(name), what: error.why ?? error.what,
                     why: isCurrent ? "it is in service" : "nobody can go back to it",
                     mend: isCurrent
-                        ? command("moult", "apply", "--store", layout.root, "MANIFEST")
+                        ? command("moult", "apply", "--store", layout.root, "RELEASE")
                         : command("moult", "clean", "--store", layout.root))
             }
         }
@@ -157,7 +157,7 @@ extension Doctor {
             return Finding(
                 kind: "database", path: path, what: fault, why: "the app cannot use \(database.name) as it is",
                 mend: shellLine(words)
-                    + (remedy == ["moult", "apply"] && settings.feed == nil ? " MANIFEST" : ""))
+                    + (remedy == ["moult", "apply"] && settings.feed == nil ? " RELEASE" : ""))
         }
     }
 

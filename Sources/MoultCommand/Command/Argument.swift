@@ -29,6 +29,8 @@ package struct ArgumentType: Sendable {
     package enum Kind: Sendable {
         case text
         case file
+        /// A path, or the URL of something that can be fetched.
+        case source
         case directory
         /// One of these words and no other.
         case choice([String])
@@ -49,6 +51,7 @@ package struct ArgumentType: Sendable {
 
     package static func text(_ placeholder: String) -> Self { Self(placeholder: placeholder, kind: .text) }
     package static func file(_ placeholder: String = "FILE") -> Self { Self(placeholder: placeholder, kind: .file) }
+    package static func source(_ placeholder: String) -> Self { Self(placeholder: placeholder, kind: .source) }
     package static func directory(_ placeholder: String = "DIR") -> Self {
         Self(placeholder: placeholder, kind: .directory)
     }

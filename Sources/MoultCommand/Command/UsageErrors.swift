@@ -59,11 +59,13 @@ package struct UsageErrors {
     /// What is wrong with the text given for an option or argument, nil if nothing is.
     func misfit(_ text: String, for value: ArgumentType, of owner: String) -> MoultError? {
         switch value.kind {
-        case .text, .offer, .ofStore: return nil
+        case .text, .source, .offer, .ofStore: return nil
         case .file, .directory:
             let lower = text.lowercased()
             guard lower.hasPrefix("http://") || lower.hasPrefix("https://") else { return nil }
-            return error("\(owner) is a path, not the URL \(Address(text))", why: "only --feed takes a URL")
+            return error(
+                "\(owner) is a path, not the URL \(Address(text))",
+                why: "only moult apply, moult plan and --feed take URLs")
         case .choice(let words):
             if words.contains(text) { return nil }
             return error(

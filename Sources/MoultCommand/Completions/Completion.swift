@@ -12,7 +12,7 @@ extension ArgumentType {
     var completion: Completion {
         switch kind {
         case .text, .number: .nothing
-        case .file: .files
+        case .file, .source: .files
         case .directory: .directories
         case .choice(let words): .words(words)
         case .offer(let words): .words(words())

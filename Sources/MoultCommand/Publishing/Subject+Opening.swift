@@ -28,7 +28,7 @@ extension Call {
         guard let lease = try Lease.take(layout) else {
             throw MoultError(
                 .store, what: "nothing is installed in \(layout.root)", why: "no release was applied yet",
-                now: "Apply one: moult apply MANIFEST")
+                now: "Apply one: moult apply RELEASE")
         }
         let store = StoreSnapshot(layout)
         let generation = try store.generation(lease.generation)

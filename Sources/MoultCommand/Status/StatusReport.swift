@@ -79,7 +79,7 @@ struct StatusReport: Report {
         guard let known = status.known else {
             if status.current == nil {
                 page.line(
-                    "bring a release in with: \(command("apply", status.feed == nil ? "MANIFEST" : nil), .heading)")
+                    "bring a release in with: \(command("apply", status.feed == nil ? "RELEASE" : nil), .heading)")
             }
             return
         }
@@ -125,7 +125,7 @@ struct StatusReport: Report {
         let applied = faulty.filter { $0.remedy == ["moult", "apply"] }.map(\.name)
         var lines: [StyledText] = []
         if !applied.isEmpty {
-            let words = command("apply", status.feed == nil ? "MANIFEST" : nil)
+            let words = command("apply", status.feed == nil ? "RELEASE" : nil)
             lines.append("repair \(applied.joined(separator: ", ")) with: \(words, .heading)")
         }
         for file in faulty {

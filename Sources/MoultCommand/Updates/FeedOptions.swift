@@ -1,12 +1,13 @@
 internal import Moult
 internal import MoultBasics
+internal import MoultEngine
 internal import StepKit
 
 /// The options of the verbs that follow a feed.
 enum FeedOptions {
     static let feed = Option("feed", value: .text("URL"), "Follow this feed instead of the one in moult.json")
     static let allowUnsigned = Option(
-        "allow-unsigned", "Take a feed over the network although the store trusts no key, this time")
+        "allow-unsigned", "Take a feed or a release over the network although the store trusts no key, this time")
 
     static let all = [feed, allowUnsigned]
 }
@@ -30,7 +31,17 @@ extension Call {
         }
     }
 
-    /// A manifest and a feed's options say two different things.
+    /// What was named to be installed.
+    func source(_ name: String) throws -> ReleaseSource {
+        if has(FeedOptions.feed) {
+            throw wrongUsage("--feed and a release cannot both be given", why: "a feed may be named as the release")
+        }
+        let source = try ReleaseSource(name) { try Watcher(shouldStop: { Interruption.isRequested }).stopIfAsked() }
+        if case .manifest = source { try refuseFeedOptions(with: "a manifest on this machine") }
+        return source
+    }
+
+    /// A plan or a manifest and a feed's options say two different things.
     func refuseFeedOptions(with what: String) throws {
         guard let word = feedWords.first else { return }
         throw wrongUsage(

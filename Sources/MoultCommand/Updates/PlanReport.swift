@@ -76,11 +76,12 @@ struct PlanReport: Report {
 }
 
 extension Page {
-    /// Where a release of a feed comes from, and what comes after it.
+    /// Where a release is fetched from, and what comes after it.
     fileprivate mutating func origin(_ origin: Plan.Origin, missing: Int) {
         for note in origin.notes { wrapped("\(note)") }
         let fetch = missing > 0 ? ", \(ByteCount(missing)) to fetch" : ""
-        wrapped("feed: \(origin.feed), serial \("\(origin.serial)")\(fetch)")
+        let place = origin.serial.map { "feed: \(origin.place), serial \($0)" } ?? "from: \(origin.place)"
+        wrapped("\(place)\(fetch)")
         if !origin.then.isEmpty {
             wrapped(
                 "then: \(origin.then.map(\.description).joined(separator: ", ")), planned when this one is installed")

@@ -6,13 +6,13 @@ internal import StepKit
 
 /// `moult apply`: brings a release in, or does a saved plan.
 enum ApplyVerb {
-    static let manifest = Argument(
-        .file("MANIFEST"), presence: .optional,
-        "The sealed manifest of a release; its bundle lies beside it. Without it the store's feed is followed")
+    static let release = Argument(
+        .source("RELEASE"), presence: .optional,
+        "The sealed manifest of a release, or a feed: a path or a URL. Without it, the store's own feed is followed")
     static let create = Option(
-        "create", "Make the store if there is none, for the product of the manifest; with --key, to trust only that key"
-    )
-    static let plan = Option("plan", value: .file(), "Do exactly this saved plan, once, instead of a manifest")
+        "create",
+        "Make the store if there is none, for the product of RELEASE; with --key, it trusts only that key")
+    static let plan = Option("plan", value: .file(), "Do exactly this saved plan, once, instead of RELEASE")
 
     static let command = Command(
         "apply", .operators, "bring a release in: all of it, or nothing",
@@ -25,10 +25,11 @@ enum ApplyVerb {
             """,
             """
             A missing store is an error, because the name may be wrong or a disk may not be mounted. With --create it is \
-            made, so that the same command installs the first release and each later one.
+            made, so that the same command installs the first release and each later one. If RELEASE is a feed, the new \
+            store follows it from then on.
             """,
         ],
-        arguments: [manifest],
+        arguments: [release],
         options: [plan, create, InitVerb.key, UpdateOptions.confirm] + UpdateOptions.all + FeedOptions.all + [
             UpdateOptions.wait, Retry.option,
         ]
@@ -39,6 +40,9 @@ enum ApplyVerb {
             .init(
                 "At each start of an app, the first one too:",
                 "moult apply -q --create --store ~/.app --follow match data/app-2.1.0.json"),
+            .init(
+                "The same from a server, signed with a key that you know:",
+                "moult apply --create --key app.pub https://example.org/app/feed.json"),
             .init("From cron, silent when all is well:", "moult apply -q --wait 60 /srv/releases/latest.json"),
             .init("From a service, where an hour without success is a failure:", "moult apply -q --retry 3600"),
             .init("Follow the store's feed, from a timer:", "moult apply -q --wait 60"),
@@ -59,52 +63,74 @@ enum ApplyVerb {
         if call.has(InitVerb.key), !call.has(create) {
             throw call.wrongUsage("--key needs --create", why: "the keys of a store are in its moult.json")
         }
-        if call.has(create), call.value(manifest) == nil {
-            throw call.wrongUsage("--create needs a manifest", why: "it says which product the store is for")
+        if call.has(create), call.value(release) == nil {
+            throw call.wrongUsage("--create needs a release or a feed", why: "it says which product the store is for")
         }
         try Retry.run(call) {
-            switch (call.value(manifest), call.value(plan)) {
-            case (let path?, nil):
-                try call.refuseFeedOptions(with: "a manifest")
-                try update(call, path)
+            switch (call.value(release), call.value(plan)) {
+            case (let name?, nil): try bring(call, name)
             case (nil, let file?): try apply(call, file)
-            case (nil, nil): try follow(call)
-            case (_?, _?): throw call.wrongUsage("a manifest and a saved plan cannot both be applied", why: "name one")
+            case (nil, nil): try follow(call, nil)
+            case (_?, _?): throw call.wrongUsage("a release and a saved plan cannot both be applied", why: "name one")
             }
         }
         return .done
     }
 
-    private static func update(_ call: Call, _ path: String) throws {
+    private static func bring(_ call: Call, _ name: String) throws {
         Interruption.watch()
-        let asksBefore = try call.asksBefore()
-        let isNew = try call.reading(path) { try call.has(create) && makeStore(call, path) }
-        let display = UpdateDisplay(call, store: try call.store(), asksBefore: asksBefore)
-        let orchestrator = try call.orchestrator(display.watcher)
-        let result = try orchestrator.firstInstalling(isNew: isNew) {
-            try call.reading(path) {
-                try orchestrator.update(call.request(path), wait: call.wait, announce: display.announce)
+        let source = try call.reading(name) { try call.source(name) }
+        let isNew = try call.reading(name) { try call.has(create) && makeStore(call, source) }
+        if isNew {
+            // The error that counts is the one that comes first: the store goes again, however far this got.
+            try call.orchestrator().firstInstalling(isNew: true) { try bring(call, name, source) }
+        } else {
+            try bring(call, name, source)
+        }
+    }
+
+    private static func bring(_ call: Call, _ name: String, _ source: ReleaseSource) throws {
+        switch source {
+        case .feed(let feed): try follow(call, feed.address)
+        case .webManifest(let manifest):
+            try update(call) { orchestrator, announce in
+                try orchestrator.update(from: manifest, call.feedRequest(), wait: call.wait, announce: announce)
+            }
+        case .manifest(let path):
+            try update(call) { orchestrator, announce in
+                try call.reading(name) {
+                    try orchestrator.update(call.request(path), wait: call.wait, announce: announce)
+                }
             }
         }
-        display.finish(result, storeWords: call.storeWords)
+    }
+
+    private static func update(
+        _ call: Call, _ body: (Orchestrator, @escaping (Plan) throws -> Void) throws -> Orchestrator.Result
+    ) throws {
+        let display = UpdateDisplay(call, store: try call.store(), asksBefore: try call.asksBefore())
+        display.finish(try body(call.orchestrator(display.watcher), display.announce), storeWords: call.storeWords)
     }
 
     /// False if there is a store; then it must have the keys that were named.
-    private static func makeStore(_ call: Call, _ path: String) throws -> Bool {
+    private static func makeStore(_ call: Call, _ source: ReleaseSource) throws -> Bool {
         let store = call.storeToMake
         try Custody(StoreLayout(root: store)).prove()
         let follow = call.value(UpdateOptions.follow).flatMap { Policy.Follow(rawValue: $0) } ?? .newer
-        var settings = Settings(product: try Orchestrator.product(of: path), follow: follow)
+        var settings = Settings(product: try source.product, follow: follow)
         settings.keys = try call.keys()
+        if case .feed(let feed) = source { settings.feed = FeedSettings(url: feed.address) }
         // The other settings of a store that is there may differ from this command's.
         return try Orchestrator.create(at: store, settings, wanting: call.has(InitVerb.key) ? ["keys"] : [])
     }
 
-    private static func follow(_ call: Call) throws {
+    /// Follows the feed that was named as the release, by an option, or in the settings.
+    private static func follow(_ call: Call, _ feed: Address?) throws {
         Interruption.watch()
         let display = UpdateDisplay(call, store: try call.store(), asksBefore: try call.asksBefore())
+        let request = try call.feedRequest()
         let (look, result) = try call.orchestrator(display.watcher).follow(
-            call.feedRequest(), wait: call.wait, announce: display.announce)
+            feed.map(request.at) ?? request, wait: call.wait, announce: display.announce)
         if result.plan == nil, call.output.format == .text {
             call.output.print(FeedReport(look: look, storeWords: call.storeWords))
         } else {
@@ -121,7 +147,7 @@ enum ApplyVerb {
         guard let plan = try Plan.saved(in: file) else {
             throw MoultError(
                 .stale, what: "there is no plan at \(file)", why: "no such file",
-                now: "Make one with: moult plan --out FILE MANIFEST")
+                now: "Make one with: moult plan --out FILE RELEASE")
         }
         Interruption.watch()
         let display = UpdateDisplay(call, store: nil, asksBefore: try call.asksBefore())

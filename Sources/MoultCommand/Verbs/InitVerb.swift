@@ -123,7 +123,7 @@ private struct InitReport: Report {
         }
         if let feed = settings.feed { page.wrapped("it follows \(feed.url)") }
         let words =
-            ["moult", "apply"] + (settings.feed == nil ? ["MANIFEST"] : [])
+            ["moult", "apply"] + (settings.feed == nil ? ["RELEASE"] : [])
             + (isFoundWithoutBeingNamed ? [] : ["--store", store])
         page.line("bring a release in with: \(shellLine(words), .heading)")
     }

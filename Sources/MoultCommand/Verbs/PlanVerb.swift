@@ -5,9 +5,9 @@ internal import MoultPublish
 
 /// `moult plan`: what applying a release would do.
 enum PlanVerb {
-    static let manifest = Argument(
-        .file("MANIFEST"), presence: .optional,
-        "The sealed manifest of a release; its bundle lies beside it. Without it the store's feed is asked")
+    static let release = Argument(
+        .source("RELEASE"), presence: .optional,
+        "The sealed manifest of a release, or a feed: a path or a URL. Without it, the store's own feed is asked")
     static let out = Option("out", letter: "o", value: .file(), "Save the plan, for apply --plan FILE")
     static let deep = Option("deep", "Also unpack the bundle elsewhere and compare what the databases hold")
 
@@ -21,7 +21,7 @@ enum PlanVerb {
             That takes as long as reading both.
             """,
         ],
-        arguments: [manifest], options: [out, deep] + UpdateOptions.all + FeedOptions.all,
+        arguments: [release], options: [out, deep] + UpdateOptions.all + FeedOptions.all,
         examples: [
             .init("See what a release would change:", "moult plan releases/dailyvalue-2.1.0.json"),
             .init("See what following the feed would change:", "moult plan"),
@@ -40,39 +40,43 @@ enum PlanVerb {
     }
 
     private static func plan(_ call: Call) throws -> ExitCode {
-        guard let path = call.value(manifest) else { return try follow(call) }
-        try call.refuseFeedOptions(with: "a manifest")
+        guard let name = call.value(release) else { return try follow(call, call.feedRequest(), []) }
         let orchestrator = try call.orchestrator()
-        let plan = try call.reading(path) { try orchestrator.plan(call.request(path), deep: call.has(deep)) }
-        var command = ["moult", "apply", path] + call.storeWords + call.requestWords
-        if let file = call.value(out) {
-            try plan.save(to: file)
-            command = ["moult", "apply", "--plan", file]
+        switch try call.reading(name, { try call.source(name) }) {
+        case .feed(let feed): return try follow(call, call.feedRequest().at(feed.address), ["\(feed.address)"])
+        case .webManifest(let manifest):
+            return try show(
+                orchestrator.plan(from: manifest, call.feedRequest()), ["\(manifest.address)"] + call.feedWords, call)
+        case .manifest(let path):
+            let plan = try call.reading(name) { try orchestrator.plan(call.request(path), deep: call.has(deep)) }
+            return try show(plan, [path], call)
         }
-        return try call.show(
-            plan, store: call.store(), command: command, in: orchestrator
-        ) { try contents(of: plan, path, call) }
     }
 
     /// The plan of the next release of the feed, if there is one.
-    private static func follow(_ call: Call) throws -> ExitCode {
-        let orchestrator = try call.orchestrator()
-        let (look, plan) = try orchestrator.plan(following: call.feedRequest())
+    private static func follow(_ call: Call, _ request: FeedRequest, _ words: [String]) throws -> ExitCode {
+        let (look, plan) = try call.orchestrator().plan(following: request)
         guard let plan else {
             call.output.print(FeedReport(look: look, storeWords: call.storeWords))
             return .done
         }
+        return try show(plan, words + call.feedWords, call)
+    }
+
+    private static func show(_ plan: Plan, _ words: [String], _ call: Call) throws -> ExitCode {
         if call.has(deep), plan.manifestPath == nil {
-            throw call.wrongUsage("--deep needs a manifest", why: "the bundle of a feed is fetched when it is applied")
+            throw call.wrongUsage(
+                "--deep needs a manifest on this machine",
+                why: "the bundle of a release from elsewhere is fetched when it is applied")
         }
-        var command = ["moult", "apply"] + call.storeWords + call.feedWords + call.requestWords
+        var command = ["moult", "apply"] + words + call.storeWords + call.requestWords
         if let file = call.value(out) {
             try plan.save(to: file)
             command = ["moult", "apply", "--plan", file]
         }
-        return try call.show(
-            plan, store: call.store(), command: command, in: orchestrator
-        ) { try contents(of: plan, plan.manifestPath ?? "", call) }
+        return try call.show(plan, store: call.store(), command: command, in: call.orchestrator()) {
+            try contents(of: plan, plan.manifestPath ?? "", call)
+        }
     }
 
     /// What changes inside of the databases; nil if nobody asked, or nothing is installed to compare with.

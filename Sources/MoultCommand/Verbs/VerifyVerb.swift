@@ -78,7 +78,7 @@ private struct VerifyReport: Report {
         var said: [[String]] = []
         for remedy in checks.compactMap(\.remedy) where !said.contains(remedy) {
             said.append(remedy)
-            let words = remedy == ["moult", "apply"] && !hasFeed ? remedy + ["MANIFEST"] : remedy
+            let words = remedy == ["moult", "apply"] && !hasFeed ? remedy + ["RELEASE"] : remedy
             let all = words[0] == "moult" ? words + storeWords : words
             let verb = remedy[0] == "chmod" ? "to let this user read it" : "repair it with"
             page.line("\(verb): \(shellLine(all), .heading)")

@@ -34,7 +34,7 @@ extension Plan {
         let fields = try Fields(json) { place, why, now in
             MoultError(
                 .stale, .refused, what: "\(source) is not a plan: \(place) \(why)",
-                now: now ?? "Make a new one with: moult plan --out FILE MANIFEST")
+                now: now ?? "Make a new one with: moult plan --out FILE RELEASE")
         }
         let format = try fields.integer("format")
         guard format == Self.format else {
@@ -99,15 +99,17 @@ extension Plan.Bundle {
 extension Plan.Origin {
     fileprivate var json: JSON {
         .compact([
-            "feed": .string("\(feed)"), "serial": .size(serial), "manifest": .string(manifest), "size": .size(size),
-            "sha256": .string(sha256), "then": then.isEmpty ? nil : .array(then.map { .string($0.description) }),
+            serial == nil ? "url" : "feed": .string("\(place)"), "serial": serial.map { .size($0) },
+            "manifest": .string(manifest), "size": .size(size), "sha256": .string(sha256),
+            "then": then.isEmpty ? nil : .array(then.map { .string($0.description) }),
             "notes": notes.isEmpty ? nil : .array(notes.map { .string($0) }),
         ])
     }
 
     fileprivate init(_ fields: Fields) throws {
+        let url = try fields.optionalString("url")
         self.init(
-            feed: Address(try fields.string("feed")), serial: try fields.count("serial"),
+            place: Address(try url ?? fields.string("feed")), serial: url == nil ? try fields.count("serial") : nil,
             manifest: try fields.string("manifest"), size: try fields.count("size"),
             sha256: try fields.string("sha256"),
             then: (try fields.optionalStrings("then") ?? []).compactMap { Version($0) },

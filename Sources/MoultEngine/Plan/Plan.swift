@@ -14,7 +14,7 @@ package struct Plan: Sendable, Equatable {
     package var from: Generation.Reference?
     package var to: Generation.Reference
     package var manifestPath: String?
-    /// The feed by which it comes; nil if somebody named the manifest.
+    /// Where it is fetched from; nil if its manifest is on this machine and was named.
     package var origin: Origin?
     /// The bundle, if something must be unpacked from it.
     package var bundle: Bundle?
@@ -51,11 +51,12 @@ package struct Plan: Sendable, Equatable {
         package var missing = 0
     }
 
-    /// Where a release of a feed was found.
+    /// Where a release was found that comes from elsewhere.
     package struct Origin: Sendable, Equatable {
-        /// The feed's place, and its serial.
-        package var feed: Address
-        package var serial: Int
+        /// The feed, or the manifest itself if that was named.
+        package var place: Address
+        /// The feed's serial; nil without a feed.
+        package var serial: Int?
         /// The manifest's name beside the feed, its size and digest.
         package var manifest: String
         package var size: Int
@@ -66,9 +67,10 @@ package struct Plan: Sendable, Equatable {
         package var notes: [String]
 
         package init(
-            feed: Address, serial: Int, manifest: String, size: Int, sha256: String, then: [Version], notes: [String]
+            place: Address, serial: Int?, manifest: String, size: Int, sha256: String, then: [Version],
+            notes: [String]
         ) {
-            (self.feed, self.serial, self.manifest, self.size) = (feed, serial, manifest, size)
+            (self.place, self.serial, self.manifest, self.size) = (place, serial, manifest, size)
             (self.sha256, self.then, self.notes) = (sha256, then, notes)
         }
     }

@@ -185,7 +185,7 @@ package struct Planner {
             throw MoultError(
                 .refused, .refused, what: "nothing is installed in \(layout.root)",
                 why: "there is nothing to roll back from",
-                now: "Install a release first: moult apply MANIFEST")
+                now: "Install a release first: moult apply RELEASE")
         }
         let holds = try store.holds
         let name = try RollbackTarget(layout: layout, current: current, holds: holds).choose(wanted, force: force)
@@ -211,7 +211,7 @@ package struct Planner {
         guard let current = try store.installed else {
             throw MoultError(
                 .refused, .refused, what: "nothing is installed in \(layout.root)", why: "there is nothing to reset",
-                now: "Install a release first: moult apply MANIFEST")
+                now: "Install a release first: moult apply RELEASE")
         }
         try ResetTarget(release: current.manifest, name: name).prove(setsUserDataAside: setsUserDataAside)
         return try make(
@@ -360,7 +360,7 @@ package struct Planner {
             throw MoultError(
                 .refused, .refused, what: "\(plan.bundled.joined(separator: ", ")) is not there any more",
                 why: "a kept generation has the databases as they came and nothing else, and the bundle is not at hand",
-                now: "Bring the release in from its manifest: moult apply MANIFEST")
+                now: "Bring the release in from its manifest: moult apply RELEASE")
         }
         let path = "\(Files.directory(of: manifestPath))/\(bundle.file)"
         guard let facts = try Files.factsThroughLinks(path) else {

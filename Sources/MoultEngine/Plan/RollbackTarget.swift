@@ -65,7 +65,7 @@ struct RollbackTarget {
         return MoultError(
             .refused, .refused, what: "there is nothing to roll back to",
             why: "\(current.name) is the only generation of \(layout.root)",
-            now: "Install an older release: moult apply MANIFEST --allow-downgrade")
+            now: "Install an older release: moult apply RELEASE --allow-downgrade")
     }
 
     private func named(_ wanted: String, among all: [String], force: Bool) throws -> String {

@@ -40,7 +40,7 @@ package struct SavedPlan {
     private func stale(_ why: String) -> MoultError {
         MoultError(
             .stale, .stale, what: "the plan \(plan.id) does not fit any more", why: why,
-            now: "Make a new one with: moult plan --out FILE MANIFEST")
+            now: "Make a new one with: moult plan --out FILE RELEASE")
     }
 }
 

@@ -57,7 +57,7 @@ package struct Generation: Sendable {
             throw MoultError(
                 .generation, what: "the manifest of generation \(name) cannot be read",
                 why: error.what + (error.why.map { ": \($0)" } ?? ""),
-                now: "Bring release \(version(of: name)) in again: moult apply MANIFEST", cause: error)
+                now: "Bring release \(version(of: name)) in again: moult apply RELEASE", cause: error)
         }
     }
 
@@ -153,7 +153,7 @@ package struct Generation: Sendable {
             .generation, .refused, what: "\(path) is not what was installed", why: "it \(why)",
             now: isAdopted
                 ? "Restore the file from a backup."
-                : "Bring release \(manifest.version) in again from its bundle: moult apply MANIFEST")
+                : "Bring release \(manifest.version) in again from its bundle: moult apply RELEASE")
     }
 }
 

@@ -114,7 +114,7 @@ package struct Settings: Sendable, Equatable {
             throw MoultError(
                 .store, what: "\(layout.root) is no store", why: "there is no \(StoreLayout.settingsName) in it",
                 now:
-                    "Make one with: moult init \(layout.root) --product NAME, or with the first release: moult apply --create MANIFEST"
+                    "Make one with: moult init \(layout.root) --product NAME, or with the first release: moult apply --create RELEASE"
             )
         }
         do { return try Settings(parsing: bytes, source: layout.settings) } catch var error as MoultError {

@@ -92,7 +92,7 @@ import Testing
                 4, "",
                 """
                 moult: error: the plan \(id) does not fit any more: it was used already
-                  Make a new one with: moult plan --out FILE MANIFEST
+                  Make a new one with: moult plan --out FILE RELEASE
 
                 """
             ))

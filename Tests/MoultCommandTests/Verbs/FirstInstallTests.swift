@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test func `a missing store is an error without the switch`() throws {
-        try refused("moult apply -s store \(first)", 1, "moult apply --create MANIFEST")
+        try refused("moult apply -s store \(first)", 1, "moult apply --create RELEASE")
         try refused("mkdir -p e; cd e; moult apply \(first); s=$?; cd ..; rmdir e; exit $s", 1, "moult apply --create")
     }
 
@@ -62,8 +62,8 @@ import Testing
         // Without a key the store's own counts.
         try scratch.must("moult apply -q -s store --create \(second)")
         try refused("moult apply -s store --key k.pub \(second)", 64, "--key needs --create")
-        try refused("moult apply -s store --create", 64, "--create needs a manifest")
-        try refused("moult apply -s store --create --plan p", 64, "--create needs a manifest")
+        try refused("moult apply -s store --create", 64, "--create needs a release or a feed")
+        try refused("moult apply -s store --create --plan p", 64, "--create needs a release or a feed")
     }
 
     @Test func `a feed is named by its file, or by the directory that publish made`() throws {

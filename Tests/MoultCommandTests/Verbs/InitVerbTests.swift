@@ -15,7 +15,7 @@ import Testing
                 0,
                 """
                 + ./store: a store for org.example.test, which lets in newer releases only
-                bring a release in with: moult apply MANIFEST
+                bring a release in with: moult apply RELEASE
 
                 """, ""
             ))
@@ -44,7 +44,7 @@ import Testing
                 0,
                 """
                 + my data: a store for org.example.test, which takes whatever release it is given
-                bring a release in with: moult apply MANIFEST --store 'my data'
+                bring a release in with: moult apply RELEASE --store 'my data'
 
                 """, ""
             ))

@@ -31,7 +31,7 @@ import Testing
                   store    \(world.store)
                   follows  newer
                   guard    \(Guard.level)
-                bring a release in with: moult apply MANIFEST
+                bring a release in with: moult apply RELEASE
 
                 """)
     }

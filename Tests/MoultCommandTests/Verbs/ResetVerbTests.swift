@@ -118,7 +118,7 @@ import Testing
     /// What the words of a reset must be, and what it says else.
     @Test(arguments: [
         ("reset user", 3, "user has what people wrote", "moult reset user --set-user-data-aside"),
-        ("reset food", 3, "food is no database to reset", "Repair it from its release: moult apply MANIFEST"),
+        ("reset food", 3, "food is no database to reset", "Repair it from its release: moult apply RELEASE"),
         ("reset usr", 3, "release 1.0.0 has no database \"usr\"", "Did you mean \"user\"?"),
         ("reset", 64, "DATABASE", "moult reset"),
     ])

@@ -155,7 +155,7 @@ import Testing
             "not a store", "moult status --store rel", 1,
             """
             {dir}/rel is no store: there is no moult.json in it
-              Make one with: moult init {dir}/rel --product NAME, or with the first release: moult apply --create MANIFEST --store rel
+              Make one with: moult init {dir}/rel --product NAME, or with the first release: moult apply --create RELEASE --store rel
             """),
         Case(
             "no store here", "cd rel; moult status", 1,
@@ -184,7 +184,7 @@ import Testing
             "nothing to go back to", "moult rollback", 3,
             """
             there is nothing to roll back to: {generation} is the only generation of {dir}/store
-              Install an older release: moult apply MANIFEST --allow-downgrade
+              Install an older release: moult apply RELEASE --allow-downgrade
             """),
         Case(
             "unknown generation", "moult apply -q rel/test-2.0.0.json", "moult rollback --to 9.9.9", 3,
@@ -196,13 +196,13 @@ import Testing
             "missing plan", "moult apply --plan p", 1,
             """
             there is no plan at p: no such file
-              Make one with: moult plan --out FILE MANIFEST
+              Make one with: moult plan --out FILE RELEASE
             """),
         Case(
             "something else than a plan", "moult apply --plan rel/test-1.0.0.json", 3,
             """
             rel/test-1.0.0.json is not a plan: format is missing
-              Make a new one with: moult plan --out FILE MANIFEST
+              Make a new one with: moult plan --out FILE RELEASE
             """),
         Case(
             "app that is too old", "sed -i 's/\"sequence\"/\"requires\": {\"app\": \">=3.2\"}, &/' rel/test-2.0.0.json",

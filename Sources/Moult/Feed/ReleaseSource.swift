@@ -1,0 +1,96 @@
+package import MoultBasics
+internal import MoultFiles
+internal import MoultStore
+internal import MoultTransport
+internal import MoultTrust
+internal import StepKit
+
+/// What was named to be installed: a path or a URL. Its content says whether it is a release or a feed.
+package enum ReleaseSource: Sendable {
+    /// The sealed manifest of a release, on this machine.
+    case manifest(path: String)
+    /// The sealed manifest of a release, on a web server.
+    case webManifest(Content)
+    case feed(Content)
+
+    /// What was read to find out what it is; nothing of it is proven yet.
+    package struct Content: Sendable {
+        package let address: Address
+        let bytes: [UInt8]
+    }
+
+    package init(_ name: String, stop: @escaping @Sendable () throws -> Void = {}) throws {
+        switch try Location(name) {
+        case .file(let path):
+            // A name that is no URL stays as it was given, because messages and plans repeat it.
+            self = try Self.local(name.contains("://") ? path : name)
+        case .web(let address):
+            guard case .bytes(let bytes, _) = try Transport(stopIfAsked: stop).read(.web(address), limit: Feed.largest)
+            else {
+                throw MoultError(
+                    .notThere, what: "there is no release at \(address)", why: "the server has nothing there",
+                    now: "Name a sealed manifest, or a feed.")
+            }
+            let content = Content(address: address, bytes: bytes)
+            self = content.isFeed ? .feed(content) : .webManifest(content)
+        }
+    }
+
+    private static func local(_ path: String) throws -> ReleaseSource {
+        var file = path
+        if try Files.factsThroughLinks(path)?.kind == .directory {
+            file = "\(path)/\(Feed.fileName)"
+            guard try Files.factsThroughLinks(file) != nil else {
+                throw MoultError(
+                    .manifest, what: "\(path) is a directory without a feed", why: "there is no \(file)",
+                    now: "Name the sealed manifest of a release in it.")
+            }
+        }
+        // Whatever keeps it from being read is told where it is read as a manifest.
+        guard let bytes = try? Files.read(file, limit: Feed.largest) else { return .manifest(path: file) }
+        let content = Content(address: Address(try Files.absolute(file)), bytes: bytes)
+        return content.isFeed ? .feed(content) : .manifest(path: file)
+    }
+
+    /// What its store must be for.
+    package var product: String {
+        get throws {
+            switch self {
+            case .manifest(let path): try Orchestrator.product(of: path)
+            case .webManifest(let content):
+                try Manifest(parsing: content.bytes, as: .sealed, source: "\(content.address)").product
+            case .feed(let content): try Feed(parsing: content.bytes, source: "\(content.address)").product
+            }
+        }
+    }
+}
+
+extension ReleaseSource.Content {
+    /// A feed has its format under this name, and a manifest has no such field.
+    fileprivate var isFeed: Bool {
+        guard bytes.contains(Array("\"feed\"".utf8)), let json = try? JSON(parsing: bytes, source: "") else {
+            return false
+        }
+        return json["feed"] != nil
+    }
+}
+
+extension FeedReader {
+    /// Who stands for a manifest at the place itself, with no feed in between; `keep` gets new key lists.
+    func provenance(
+        ofManifest bytes: [UInt8], at place: Location, keep: (KeyChain) throws -> Void
+    ) throws -> Provenance {
+        guard let pinned = settings.keys else {
+            if place.isWeb, !allowUnsigned { throw unsigned(place) }
+            return .unsigned
+        }
+        var chain = try KeyChain(pinned: pinned, product: settings.product, in: layout)
+        try chain.advance(now: now) { try fetch($0, $1, beside: place) }
+        try keep(chain)
+        try chain.proveCurrent(at: now)
+        return .signed(
+            try chain.prove(bytes, named: place.name, by: chain.roles.release, at: now) {
+                try fetch($0, Provenance.largestSignature, beside: place)
+            })
+    }
+}

@@ -1,0 +1,149 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// `moult apply URL`: a release or a feed by its address, told apart by content.
+@Suite struct ReleaseURLTests {
+    private let scratch: Scratch
+    private let server: WebServer
+    private let maker: ReleaseMaker
+    private let first: String
+
+    init() throws {
+        scratch = try Scratch()
+        try scratch.directory("public")
+        server = try WebServer(scratch.path("public"))
+        maker = try ReleaseMaker(in: scratch.path("public"))
+        first = try maker.make("1.0.0", sequence: 1, [.reference("food", "CREATE TABLE food(x)")])
+        try scratch.must("moult keygen -q --no-password k && moult keygen -q --no-password other")
+    }
+
+    private func second() throws -> String {
+        try maker.make("2.0.0", sequence: 2, [.reference("food", "CREATE TABLE food(x, y)")])
+    }
+
+    private var release: String { server.url("test-1.0.0.json") }
+    private var feed: String { server.url("feed/feed.json") }
+
+    /// The feed lies in a directory of its own below.
+    private func publish(_ manifest: String) throws {
+        try scratch.must("moult publish -q public/feed \(manifest) -k k.key")
+    }
+
+    private func version(_ store: String = "store") throws -> String {
+        let line = try scratch.must("moult status -s \(store)").prefix { $0 != "\n" }
+        return String(line.trimmingPrefix("org.example.test").drop { ": ".contains($0) })
+    }
+
+    private func refused(_ line: String, _ status: Int32, _ why: String) throws {
+        let before = try Tree(scratch.path, times: false, skipping: ["store/.moult/feed", "store/.moult/downloads"])
+        let ended: Shell.Ended = try scratch.run(line)
+        #expect(ended.status == status && ended.errors.contains(why), "\(line): \(ended)")
+        let after = try Tree(scratch.path, times: false, skipping: ["store/.moult/feed", "store/.moult/downloads"])
+        #expect(after == before, "\(line)")
+    }
+
+    @Test func `a signed release by its URL, into a store that is made for it`() throws {
+        try scratch.must("moult sign -q \(first) -k k.key")
+        let line = "moult apply --create --key k.pub -s store \(release)"
+        for changes in [true, false] {
+            #expect(try scratch.must(line).contains("nothing to do: 1.0.0 is installed") != changes)
+            #expect(try version() == "1.0.0")
+        }
+        try scratch.must("moult sign -q \(second()) -k k.key")
+        let next = server.url("test-2.0.0.json")
+        let plan: Shell.Ended = try scratch.run("moult plan -s store \(next)")
+        #expect(plan.status == 2 && plan.output.contains("from: \(next), "), "\(plan)")
+        #expect(plan.output.contains("apply with: moult apply \(next) --store store"), "\(plan)")
+        try scratch.must("moult apply -q -s store \(next)")
+        #expect(try version() == "2.0.0")
+        try refused("moult apply -s store \(release)", 3, "--allow-downgrade")
+    }
+
+    @Test func `a plan for a URL is done as it was saved`() throws {
+        try scratch.must("moult sign -q \(first) -k k.key && moult init -q --product org.example.test --key k.pub")
+        #expect(try scratch.run("moult plan -o p \(release)").status == 2)
+        let saved = try scratch.text("p")
+        try scratch.must("moult apply -q --plan p")
+        #expect(try version() == "1.0.0")
+        // What it says must be the release that was planned.
+        try scratch.must("moult init -q again --product org.example.test --key k.pub")
+        #expect(saved.contains("\"url\": \"\(release)\""))
+        #expect(try scratch.run("moult plan -s again -o q \(release)").status == 2)
+        try Files.remove(first)
+        _ = try maker.make("1.0.0", sequence: 1, [.reference("food", "CREATE TABLE food(other)")])
+        try scratch.must("moult sign -q \(first) -k k.key")
+        let ended: Shell.Ended = try scratch.run("moult apply --plan q")
+        #expect(ended.status == 3 && ended.errors.contains("SHA-256"), "\(ended)")
+        #expect(try version("again") == "nothing is installed")
+    }
+
+    @Test func `only what a trusted key signed comes over the network, unless it is allowed each time`() throws {
+        try refused("moult apply --create -s new \(release)", 3, "--allow-unsigned")
+        try refused("moult apply --create --key k.pub -s new \(release)", 3, "is not signed")
+        try scratch.must("moult sign -q \(first) -k other.key")
+        try refused("moult apply --create --key k.pub -s new \(release)", 3, "")
+        try scratch.must("moult apply -q --create --allow-unsigned -s new \(release)")
+        #expect(try version("new") == "1.0.0")
+        let next = try second()
+        try refused("moult apply -s new \(server.url(Files.name(of: next)))", 3, "--allow-unsigned")
+        try refused("moult plan -s new \(server.url(Files.name(of: next)))", 3, "--allow-unsigned")
+        try scratch.must("moult apply -q -s new --allow-unsigned \(server.url(Files.name(of: next)))")
+        #expect(try version("new") == "2.0.0")
+        // A file on this machine needs no such word, and gets none.
+        try refused("moult apply -s new --allow-unsigned \(next)", 64, "--allow-unsigned")
+    }
+
+    @Test func `a feed by its URL, its file or its directory is followed, and a new store keeps to it`() throws {
+        try publish(first)
+        for (number, place) in [
+            feed, "public/feed/feed.json", "public/feed", "file://\(scratch.path("public/feed/feed.json"))",
+        ]
+        .enumerated() {
+            let store = "store\(number)"
+            try refused("moult plan -s \(store) \(place)", 1, "moult.json")
+            try scratch.must("moult apply -q --create --key k.pub -s \(store) \(place)")
+            #expect(try version(store) == "1.0.0")
+        }
+        try publish(second())
+        for number in 0..<4 {
+            #expect(try scratch.run("moult check -q -s store\(number)").status == 2)
+            try scratch.must("moult apply -q -s store\(number)")
+            #expect(try version("store\(number)") == "2.0.0")
+        }
+        // A store that has another feed, or none, follows the named one this time.
+        try scratch.must("moult init -q none --product org.example.test --key k.pub")
+        let plan: Shell.Ended = try scratch.run("moult plan -s none \(feed)")
+        #expect(plan.status == 2 && plan.output.contains("apply with: moult apply \(feed) --store none"), "\(plan)")
+        try scratch.must("moult apply -q -s none \(feed)")
+        #expect(try version("none") == "2.0.0")
+        #expect(try scratch.run("moult check -s none").status == 64)
+    }
+
+    @Test func `what is neither is refused, with what to do`() throws {
+        try scratch.must(
+            "moult init -q --product org.example.test --key k.pub && mkdir empty && echo '<html>' > public/x")
+        try refused("moult apply \(server.url("none.json"))", 1, "there is no release at \(server.url("none.json"))")
+        try refused("moult apply \(server.url("x"))", 3, "")
+        try refused("moult apply empty", 1, "empty is a directory without a feed")
+        try refused("moult apply ftp://example.org/x", 3, "Use a path, file:, http: or https:")
+        try refused("moult apply http://127.0.0.1:\(Port.free())/x.json", 75, "")
+        try refused("moult apply --feed \(feed) \(release)", 64, "--feed")
+        try refused("moult apply https://user:secret@example.org/x", 3, "~/.netrc")
+        try refused("moult plan --deep \(release) --allow-unsigned", 3, "")
+    }
+
+    @Test func `a release that was cut in the middle is gone on with, and a patch that is missing is done without`()
+        throws
+    {
+        try scratch.must("moult sign -q \(first) -k k.key && moult apply -q --create --key k.pub -s store \(release)")
+        try scratch.must("rm public/test-1.0.0.tar.zst")
+        let next = try second()
+        try scratch.must("moult sign -q \(next) -k k.key")
+        let proxy = try FaultyProxy(before: server, .cut, times: 1, only: ".tar.zst")
+        try scratch.must("moult apply -q -s store \(proxy.url("test-2.0.0.json"))")
+        #expect(try version() == "2.0.0")
+        #expect(try proxy.requests().count { $0.path.hasSuffix(".tar.zst") } == 2)
+    }
+}
