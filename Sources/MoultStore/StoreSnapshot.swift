@@ -50,6 +50,17 @@ package final class StoreSnapshot {
     /// The installed generation; nil if there is none.
     package var installed: Generation? { get throws { try installedName.map { try generation($0) } } }
 
+    /// Its sequence; nil also if its manifest is damaged.
+    package var installedSequence: Int? {
+        get throws {
+            guard let name = try installedName else { return nil }
+            do { return try generation(name).manifest.sequence } catch {
+                if Files.isDenied(error) { throw error }
+                return nil
+            }
+        }
+    }
+
     /// The version that is installed, also if its manifest is damaged.
     package var installedVersion: Version? {
         get throws {

@@ -78,7 +78,7 @@ import Testing
         #expect(
             try bench.refusal("moult apply rel/test-2.0.0.json", status: 3)
                 == "moult: error: release 2.0.0 has sequence 2: a release with sequence 3 was installed here already\n"
-                + "  Take a later one, or say --allow-downgrade.\n")
+                + "  Install a later release, or allow this one with --allow-downgrade.\n")
         try bench.must("moult apply -q rel/test-2.0.0.json --allow-downgrade")
     }
 

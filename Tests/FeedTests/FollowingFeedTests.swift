@@ -89,6 +89,34 @@ import Testing
         #expect(try passed() == ["2.0.0: it is on hold: not yet"])
     }
 
+    /// Else a timer would fail each time.
+    @Test func `what apply would refuse as old is not offered`() throws {
+        try bench.follow(["1.0.0", "2.0.0", "3.0.0"])
+        try bench.must("moult sign -q rel/*.json -k a.key; moult apply -q rel/test-1.0.0.json; moult apply -q")
+        try bench.must("moult rollback -q")
+        #expect(try bench.installed() == "1.0.0")
+        #expect(try newest() == nil)
+        #expect(
+            try passed() == [
+                "3.0.0: it is on hold: rolled back",
+                "2.0.0: it has sequence 2, and a release with sequence 3 was installed here already",
+            ])
+        #expect(try bench.run("moult apply").status == 0)
+        #expect(try bench.must("moult status --json").contains("\"newest\"") == false)
+        try bench.must("moult apply -q --allow-downgrade")
+        #expect(try bench.installed() == "2.0.0")
+    }
+
+    @Test func `a newer version with a sequence that is not higher is not offered`() throws {
+        try bench.follow(["1.0.0"])
+        _ = try ReleaseMaker(in: bench.path("other")).make(
+            "0.9.0", sequence: 7, [.reference("food", "CREATE TABLE food(x)")])
+        try bench.must("moult sign -q other/*.json -k a.key; moult apply -q other/test-0.9.0.json")
+        #expect(try newest() == nil)
+        #expect(try passed() == ["1.0.0: its sequence is 1, and that of 0.9.0 is 7"])
+        #expect(try bench.run("moult apply").status == 0)
+    }
+
     @Test func `other channels are for those who want them`() throws {
         try bench.follow(["1.0.0"])
         try bench.release("2.0.0", sequence: 2)

@@ -19,7 +19,7 @@ struct VersionOrder {
                 what:
                     "release \(new.version) has sequence \(new.sequence), and the installed \(old.version) has \(old.sequence)",
                 why: "a newer release must have a higher sequence",
-                now: "Publish it with a higher sequence, or say --allow-downgrade.")
+                now: "Publish it with a higher sequence, or allow it with --allow-downgrade.")
         }
         return "installed \(old.version) < \(new.version)"
     }
@@ -40,7 +40,7 @@ struct VersionOrder {
             throw MoultError.refusal(
                 what: "version \(new.version) is installed already, with other content",
                 why: "its manifest is another one than that of generation \(context.installedGeneration ?? "")",
-                now: "Publish changed content under a new version, or say --allow-downgrade.")
+                now: "Publish changed content under a new version, or allow it with --allow-downgrade.")
         }
         return "installed \(old.version) has other content than this \(new.version)"
     }

@@ -7,6 +7,9 @@ package import StepKit
 package struct FeedChoice: Sendable {
     let feed: Feed
     let installed: Version?
+    /// The sequence of what is installed; nil if its manifest cannot be read.
+    let installedSequence: Int?
+    let seen: ReplayGuard
     let channel: String
     let holds: Holds
     let policy: Policy
@@ -75,6 +78,17 @@ package struct FeedChoice: Sendable {
         }
         if let range = release.requires.moult, !range.contains(policy.moultVersion) {
             return ("it requires moult \(range), and this is \(policy.moultVersion)", nil)
+        }
+        // What these rules keep out would be refused each time.
+        if let installed, let sequence = installedSequence, installed.precedes(release.version),
+            release.sequence <= sequence, policy.follow == .newer, !policy.allowDowngrade
+        {
+            return ("its sequence is \(release.sequence), and that of \(installed) is \(sequence)", nil)
+        }
+        if let why = seen.refusal(
+            of: release.sequence, after: installedSequence, policy.follow, allowDowngrade: policy.allowDowngrade)
+        {
+            return ("it has sequence \(release.sequence), and \(why)", nil)
         }
         if try !isThere(release) { return ("it is not beside the feed", nil) }
         guard release.rollout < 100 else { return (nil, nil) }

@@ -75,7 +75,8 @@ struct FeedFollower {
         // Nothing would be newer, which must not look as if all were well.
         if holds.fault != nil, let refusal = holds.refusal(of: moultVersion) { throw refusal }
         return try FeedChoice(
-            feed: current.feed, installed: store.installedVersion,
+            feed: current.feed, installed: store.installedVersion, installedSequence: store.installedSequence,
+            seen: ReplayGuard.read(layout),
             channel: settings.feed?.channel ?? Feed.Release.usualChannel, holds: holds,
             policy: planner.policy(update, settings), machine: .this(),
             isThere: { release in

@@ -19,7 +19,7 @@ package struct KnownFeed: Sendable {
 
     /// Nil if nothing is known: never asked, or what was kept is not what was proven then.
     static func read(
-        _ layout: StoreLayout, _ settings: Settings, _ holds: Holds, installed: Version?
+        _ layout: StoreLayout, _ settings: Settings, _ holds: Holds, installed: Manifest?
     ) throws -> KnownFeed? {
         do {
             let path = "\(layout.feed)/\(Feed.fileName)"
@@ -28,7 +28,8 @@ package struct KnownFeed: Sendable {
             else { return nil }
             let feed = try Feed(parsing: bytes, source: path)
             let choice = try FeedChoice(
-                feed: feed, installed: installed, channel: settings.feed?.channel ?? Feed.Release.usualChannel,
+                feed: feed, installed: installed?.version, installedSequence: installed?.sequence,
+                seen: ReplayGuard.read(layout), channel: settings.feed?.channel ?? Feed.Release.usualChannel,
                 holds: holds,
                 policy: Policy(follow: settings.follow, appVersion: settings.app, moultVersion: moultVersion),
                 machine: .this()

@@ -82,7 +82,7 @@ package struct Status: Sendable {
         current = generations.first(where: \.isCurrent)
         since = try Files.facts(layout.current).map { Timestamp(seconds: $0.changed.seconds) }
         (created, expires) = (installed?.manifest.created, installed?.manifest.expires)
-        known = try KnownFeed.read(layout, settings, holds, installed: installed?.manifest.version)
+        known = try KnownFeed.read(layout, settings, holds, installed: installed?.manifest)
         databases = try installed.map { try Self.files($0, store) } ?? []
         unfinished = try Unfinished(in: layout)
         let history = try HistoryReader(layout)

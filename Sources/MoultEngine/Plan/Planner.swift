@@ -153,18 +153,15 @@ package struct Planner {
         return policy
     }
 
-    /// An old release must not come back after a rollback as if it were new.
     private func refuseReplay(_ manifest: Manifest, _ bytes: [UInt8], _ policy: Policy) throws {
-        guard policy.follow == .newer, !policy.allowDowngrade else { return }
-        let seen = try ReplayGuard.read(layout).sequence
-        if manifest.sequence >= seen { return }
         guard let installed = try store.installed(orAs: bytes, manifest)?.manifest,
-            installed.version.precedes(manifest.version), installed.sequence < manifest.sequence
+            installed.version.precedes(manifest.version),
+            let why = try ReplayGuard.read(layout).refusal(
+                of: manifest.sequence, after: installed.sequence, policy.follow, allowDowngrade: policy.allowDowngrade)
         else { return }
         throw MoultError(
-            .refused, .refused, what: "release \(manifest.version) has sequence \(manifest.sequence)",
-            why: "a release with sequence \(seen) was installed here already",
-            now: "Take a later one, or say --allow-downgrade.")
+            .refused, .refused, what: "release \(manifest.version) has sequence \(manifest.sequence)", why: why,
+            now: "Install a later release, or allow this one with --allow-downgrade.")
     }
 
     /// The manifest of a kept generation, which was proven when it came.

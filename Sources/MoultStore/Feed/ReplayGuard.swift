@@ -1,6 +1,6 @@
 internal import MoultBasics
 internal import MoultFiles
-internal import StepKit
+package import StepKit
 
 /// What a store has seen already, so that nothing older is believed later: `.moult/feed/seen.json`.
 ///
@@ -46,6 +46,18 @@ package struct ReplayGuard: Equatable {
             if seal.keys?.list ?? 0 == seen.keyList ?? 0 { seen.serial = max(seen.serial, serial) }
         }
         return seen
+    }
+
+    /// Why a release must not come in as if it were new, although its version is newer than what is installed; nil if it may.
+    ///
+    /// After a rollback, an older release could pass for news.
+    package func refusal(
+        of sequence: Int, after installed: Int?, _ follow: Policy.Follow, allowDowngrade: Bool
+    ) -> String? {
+        guard follow == .newer, !allowDowngrade, sequence < self.sequence, let installed, installed < sequence else {
+            return nil
+        }
+        return "a release with sequence \(self.sequence) was installed here already"
     }
 
     /// Replaces the record; durable where a power cut must not make an old feed pass for new.
