@@ -1,5 +1,5 @@
-internal import MoultBasics
-internal import MoultEngine
+package import MoultBasics
+package import MoultEngine
 internal import MoultFiles
 internal import MoultSQLite
 internal import MoultStore
@@ -46,6 +46,8 @@ package struct FileReplacement {
                 "Name the file itself: \(shellLine(["moult", "replace", file])) NEW.db")
         }
         guard facts.kind == .file else { throw refusal("it is not a regular file", "Name a database file.") }
+        // A file that nobody may write to is not meant to change.
+        try Permission.write(path).prove("\(name) cannot be replaced")
         if let owner = try StoreLayout.owner(of: path) {
             throw refusal(
                 "it belongs to the store \(owner.store), and a release of the store decides what is there",
@@ -187,6 +189,34 @@ package struct FileReplacement {
 
     /// The copies of the file that can be brought back.
     package func copies() throws -> Int { try Generation.adopted(in: layout).count }
+
+    /// When the file was replaced whose content is this generation; nil where that was not recorded.
+    package func time(of generation: String?) throws -> Timestamp? {
+        try generation.flatMap { try Generation.load($0, in: layout).manifest.created }
+    }
+
+    /// What a plan would do to the file, without a word of releases.
+    package func summary(of plan: Plan, new: String?) throws -> [String] {
+        var sentences: [String] = []
+        for effect in plan.effects {
+            guard case .replace(_, _, let size, let way, let why, _, let rows) = effect.change else { continue }
+            let content = ByteCount(size)
+            if let new {
+                sentences.append(
+                    "\(name) gets the content of \(new), \(content), \(way == .live ? "in place" : "by exchange"): \(why)"
+                )
+                sentences += rows.map(\.plannedText)
+                sentences.append("a complete copy of the old content is kept")
+            } else {
+                let time = try time(of: plan.to.generation).map { " at \($0)" } ?? ""
+                sentences.append("\(name) gets back the content that it had\(time), before it was replaced, \(content)")
+                if !rows.allSatisfy(\.isEmpty) {
+                    sentences.append("what was written to it since then goes to quarantine")
+                }
+            }
+        }
+        return sentences
+    }
 
     /// Throws if nothing was replaced yet.
     package func proveUndoable() throws {

@@ -28,6 +28,13 @@ package enum Permission {
         if !Files.isReadable(path) { throw Errno.denied.error("cannot read \(path)", self) }
     }
 
+    /// Throws `what` if the modes do not let this user do it, with advice.
+    package func prove(_ what: String) throws {
+        guard let advice else { return }
+        throw MoultError(
+            .system, what: what, why: "user \(Files.userName(geteuid())) may not write to \(path)", now: advice)
+    }
+
     private static let allow = "Allow it: "
 
     /// The command in the advice of an error, if it has one.

@@ -30,28 +30,35 @@ public struct RowFate: Sendable, Equatable {
     public var carried: Int
     /// Rows that are written to `moult_rejected`.
     public var rejected: Int
-    /// Rows that are only in the copy of the old content that quarantine keeps.
+    /// Rows that are whole only in the copy of the old content that quarantine keeps.
     public var kept: Int
+    /// Those of `kept` that are also among `carried`: the new table lacks columns in which they have values.
+    public var incomplete: Int
 
     /// The counts of one table.
-    public init(table: String, carried: Int = 0, rejected: Int = 0, kept: Int = 0) {
-        (self.table, self.carried, self.rejected, self.kept) = (table, carried, rejected, kept)
+    public init(table: String, carried: Int = 0, rejected: Int = 0, kept: Int = 0, incomplete: Int = 0) {
+        (self.table, self.carried, self.rejected) = (table, carried, rejected)
+        (self.kept, self.incomplete) = (kept, incomplete)
     }
 
     /// Nothing happens to any row.
     public var isEmpty: Bool { carried == 0 && rejected == 0 && kept == 0 }
 
-    /// `3 rows of item carried over, 1 to moult_rejected`.
-    public var text: String { text(carrying: "carried over") }
+    /// `3 rows of item carried over, 1 to moult_rejected`; `place` keeps the old content.
+    public func text(keptIn place: String) -> String { text(carrying: "carried over", place) }
 
     /// The same before it is done: whether rows fit is known when the release is applied.
-    public var plannedText: String { text(carrying: "to carry over") }
+    public var plannedText: String { text(carrying: "to carry over", "quarantine") }
 
-    private func text(carrying: String) -> String {
+    private func text(carrying: String, _ place: String) -> String {
         let parts = [
             carried > 0 ? "\(counted(carried, "row")) of \(table) \(carrying)" : nil,
             rejected > 0 ? "\(counted(rejected, "row")) of \(table) to \(ReleaseMarker.rejects)" : nil,
-            kept > 0 ? "\(counted(kept, "row")) of \(table) not carried over, kept in quarantine" : nil,
+            incomplete > 0
+                ? "\(counted(incomplete, "row")) of \(table) without the values of columns that the new table lacks, kept whole in \(place)"
+                : nil,
+            kept > incomplete
+                ? "\(counted(kept - incomplete, "row")) of \(table) not carried over, kept in \(place)" : nil,
         ]
         return parts.compactMap(\.self).joined(separator: ", ")
     }
@@ -66,6 +73,7 @@ public struct RowFate: Sendable, Equatable {
         .compact([
             "database": .optional(database), "table": .string(table), "carried": .size(carried),
             "rejected": .size(rejected), "kept": .size(kept),
+            "incomplete": incomplete == 0 ? nil : .size(incomplete),
         ])
     }
 
@@ -73,7 +81,9 @@ public struct RowFate: Sendable, Equatable {
     package init?(json: JSON) {
         guard let table = json["table"]?.string else { return nil }
         func count(_ name: String) -> Int { Int(json[name]?.integer ?? 0) }
-        self.init(table: table, carried: count("carried"), rejected: count("rejected"), kept: count("kept"))
+        self.init(
+            table: table, carried: count("carried"), rejected: count("rejected"), kept: count("kept"),
+            incomplete: count("incomplete"))
         database = json["database"]?.string
     }
 
@@ -81,7 +91,8 @@ public struct RowFate: Sendable, Equatable {
     public init(_ fields: Fields) throws {
         self.init(
             table: try fields.string("table"), carried: try fields.optionalCount("carried") ?? 0,
-            rejected: try fields.optionalCount("rejected") ?? 0, kept: try fields.optionalCount("kept") ?? 0)
+            rejected: try fields.optionalCount("rejected") ?? 0, kept: try fields.optionalCount("kept") ?? 0,
+            incomplete: try fields.optionalCount("incomplete") ?? 0)
     }
 }
 

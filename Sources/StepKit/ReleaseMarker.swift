@@ -7,6 +7,12 @@ public enum ReleaseMarker {
     /// Tables of moult's own, which are no part of a database's identity.
     public static let tables: Set<String> = [table, rejects]
 
+    /// The tables and views of these names that are not moult's own, because their columns are others.
+    public static let foreign = """
+        SELECT name FROM sqlite_schema AS x WHERE type IN ('table', 'view') AND CASE lower(name)
+            WHEN 'moult_release' THEN 'release,sequence,digest' WHEN 'moult_rejected' THEN 'release,table,reason,row' END
+            != iif(type = 'view', '', (SELECT group_concat(c.name) FROM (SELECT name FROM pragma_table_info(x.name) ORDER BY cid) AS c))
+        """
     /// Makes the table, empty.
     public static let create = """
         CREATE TABLE IF NOT EXISTS moult_release(release TEXT NOT NULL, sequence INTEGER NOT NULL, digest TEXT NOT NULL);

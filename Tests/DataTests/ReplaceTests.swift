@@ -1,3 +1,4 @@
+import Glibc
 import MoultBasics
 import MoultFiles
 import TestSupport
@@ -276,5 +277,77 @@ import Testing
         try scratch.must("cp app.db ./-a.db")
         let hint = try #require(scratch.must("moult replace -- -a.db new1.db").split(separator: "back with: ").last)
         try scratch.must("\(hint)")
+    }
+
+    /// Each opens the file for a moment, so that it is never free for long, and never has a name to give.
+    @Test func `programs that come and go do not keep it from being replaced, or brought back`() throws {
+        let line =
+            "i=0; while test -e go; do i=$((i+1)); sqlite3 -cmd '.timeout 20000' app.db 'INSERT INTO note(v) VALUES(1)' || echo failed; done; echo $i"
+        try scratch.must("touch go")
+        let programs = try Program(["sh", "-c", "cd \(scratch.path) && \(line)"])
+        for number in 1...3 {
+            let new: Shell.Ended = try scratch.run("moult replace app.db new\(number).db --preserve note")
+            #expect(new.status == 0, "\(new)")
+            let old: Shell.Ended = try scratch.run("moult replace --undo app.db")
+            #expect(old.status == 0, "\(old)")
+        }
+        try Files.remove(scratch.path("go"))
+        // No program has met an error.
+        let count = try #require(programs.line())
+        #expect(Int(count) ?? 0 > 10, "\(count)")
+        #expect(try content().hasPrefix("old\n"))
+        #expect(try scratch.must("sqlite3 app.db 'PRAGMA integrity_check'") == "ok\n")
+    }
+
+    @Test func `a dry run and an undo speak of files and times, not of releases`() throws {
+        try scratch.must("sqlite3 app.db \"ALTER TABLE note ADD COLUMN extra; INSERT INTO note VALUES (1, 'a', 'b')\"")
+        let plan: Shell.Ended = try scratch.run("moult replace --dry-run app.db new1.db --preserve note")
+        #expect(plan.output.contains("app.db gets the content of new1.db, "), "\(plan)")
+        #expect(plan.output.contains("a complete copy of the old content is kept\n"), "\(plan)")
+        let text = try scratch.must("moult replace app.db new1.db --preserve note")
+        #expect(
+            text.contains(
+                "1 row of note carried over, 1 row of note without the values of columns that the new table lacks, kept whole in the old copy\n"
+            ),
+            "\(text)")
+        let time = try #require(
+            JSON(parsing: scratch.must("moult replace --undo app.db --json"), source: "undo")["time"]?.string)
+        #expect(try #require(Timestamp(time)).seconds > Timestamp.now.seconds - 60)
+        try scratch.must("moult replace app.db new2.db && sqlite3 app.db \"INSERT INTO note VALUES (7, 'mine')\"")
+        let undo: Shell.Ended = try scratch.run("moult replace --undo --dry-run app.db")
+        #expect(undo.output.contains("app.db gets back the content that it had at 20"), "\(undo)")
+        #expect(undo.output.contains("what was written to it since then goes to quarantine\n"), "\(undo)")
+        for shown in [plan.output, undo.output] {
+            for word in ["release", "delete", "generation", "1.0.0"] { #expect(!shown.contains(word), "\(shown)") }
+        }
+        let done = try scratch.must("moult replace --undo app.db")
+        #expect(done.hasPrefix("✓ app.db is as it was at 20"), "\(done)")
+    }
+
+    @Test func `tables with the names of moult's own are refused, whatever they are`() throws {
+        for (number, sql) in [
+            "CREATE TABLE moult_release(a)", "CREATE VIEW Moult_Release AS SELECT 1",
+            "CREATE TABLE moult_rejected(a, b)",
+        ].enumerated() {
+            try scratch.must("sqlite3 own\(number).db \"\(sql)\"")
+            let text = try refusal("moult replace app.db own\(number).db")
+            #expect(text.contains("own\(number).db has a "), "\(text)")
+            #expect(text.contains("Give it another name."), "\(text)")
+            #expect(!text.contains("SQLITE"), "\(text)")
+        }
+        // A database that was replaced here may be the new one elsewhere.
+        try scratch.must("moult replace app.db new1.db && cp app.db copy.db && moult replace new2.db copy.db")
+        #expect(try content("new2.db") == "new1\n")
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "needs a second user"))
+    func `a file that this user may not write to is refused, with the user who may`() throws {
+        try scratch.must("chmod 777 . && chmod +t . && chown 65534 new1.db && chmod 444 new1.db")
+        for (file, advice) in [("app.db", "Run the command as user root"), ("new1.db", "Allow it: chmod u+rw ")] {
+            let text = try refusal(
+                "setpriv --reuid=65534 --regid=65534 --clear-groups $(which moult) replace \(file) new2.db", status: 1)
+            #expect(text.contains("\(file) cannot be replaced: user "), "\(text)")
+            #expect(text.contains(advice), "\(text)")
+        }
     }
 }

@@ -37,6 +37,11 @@ struct LivingStaging {
 
     private func mark(_ waiting: String, _ database: Database) throws {
         let connection = try Connection(path: waiting, access: .readWrite)
+        if case .text(let name)? = try connection.scalar(ReleaseMarker.foreign) {
+            throw MoultError(
+                .wrongContent, .refused, what: "the database \(database.name) has a table or view \(name) of its own",
+                why: "moult keeps its records in a table of that name", now: "Give it another name.")
+        }
         try connection.transaction(.immediate) {
             try connection.execute(ReleaseMarker.create)
             _ = try connection.query(

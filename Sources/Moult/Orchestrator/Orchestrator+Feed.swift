@@ -125,7 +125,7 @@ extension Orchestrator {
             stopwatch.pause()
             return try locked(wait) { store, more in
                 try execute(in: store, settled: settled + more, stopwatch: stopwatch, announce) {
-                    try planner.locked(store).update(incoming, follower.update)
+                    try planner.locked($0).update(incoming, follower.update)
                 }
             }
         }

@@ -46,7 +46,7 @@ extension Orchestrator {
             try inScratch { scratch in
                 let copy = try proven(set, in: scratch)
                 return try execute(in: store, settled: settled, announce) {
-                    try planner(store).restore(database.name, from: copy, why: "\(set.id) was put back")
+                    try planner($0).restore(database.name, from: copy, why: "\(set.id) was put back")
                 }
             }
         }
@@ -62,7 +62,7 @@ extension Orchestrator {
                 let name = try proveTable(table, in: copy, set)
                 let restored = RestoredTable(table: name, set: set.id, generations: try shipping(set))
                 return try execute(in: store, settled: settled, { _ in }) {
-                    try planner(store).restore(database.name, from: copy, why: "", table: restored)
+                    try planner($0).restore(database.name, from: copy, why: "", table: restored)
                 }
             }
         }

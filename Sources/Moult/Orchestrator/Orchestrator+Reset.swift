@@ -45,7 +45,7 @@ extension Orchestrator {
         let result = try locked(wait) { store, settled in
             guard try isNeeded() else { return Result(settled: settled, generation: try store.installedName) }
             return try execute(in: store, settled: settled, announce) {
-                try planner(store).reset(name, why: why, setsUserDataAside: setsUserDataAside)
+                try planner($0).reset(name, why: why, setsUserDataAside: setsUserDataAside)
             }
         }
         return (result, result.plan.map { made($0, name) })

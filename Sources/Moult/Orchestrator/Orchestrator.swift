@@ -107,7 +107,7 @@ package struct Orchestrator: Sendable {
         return try avoidingUnfitPatches(store) { planner in
             do {
                 return try locked(wait) { store, settled in
-                    try execute(in: store, settled: settled, announce) { try planner.locked(store).update(request) }
+                    try execute(in: store, settled: settled, announce) { try planner.locked($0).update(request) }
                 }
             } catch  where Files.isDenied(error) {
                 // A copied store that cannot be written to, such as one in an image: nothing has to be done to it.
@@ -126,9 +126,8 @@ package struct Orchestrator: Sendable {
         announce: (Plan) throws -> Void = { _ in }
     ) throws -> Result {
         try locked(wait) { store, settled in
-            let planner = try planner(store).locked(store)
-            return try execute(in: store, settled: settled, announce) {
-                try planner.rollback(to: wanted, reason: reason, force: force, consent: consent)
+            try execute(in: store, settled: settled, announce) {
+                try planner($0).locked($0).rollback(to: wanted, reason: reason, force: force, consent: consent)
             }
         }
     }
@@ -145,8 +144,8 @@ package struct Orchestrator: Sendable {
         let fetched = try saved.origin.map { try fetch($0, saved, by: planner, wait: wait) }
         return try locked(wait) { store, settled in
             try SavedPlan(plan: saved, layout: layout).proveFresh()
-            let planner = planner.locked(store)
-            return try execute(in: store, settled: settled, announce) {
+            return try execute(in: store, settled: settled, announce) { store in
+                let planner = planner.locked(store)
                 var made =
                     switch saved.purpose {
                     case .update:
@@ -248,12 +247,37 @@ package struct Orchestrator: Sendable {
         }
     }
 
-    /// Plans and does it; a program that has a database locked is waited for.
+    /// Plans and does it; a program that has a database locked is waited for, and programs that open one for a moment at a
+    /// time are, too.
     func execute(
         in store: StoreSnapshot, settled: [CrashRecovery.Result], stopwatch: Stopwatch = Stopwatch(),
-        _ announce: (Plan) throws -> Void, _ prepare: () throws -> Planner.PreparedPlan
+        _ announce: (Plan) throws -> Void, _ prepare: (StoreSnapshot) throws -> Planner.PreparedPlan
     ) throws -> Result {
-        let made = try waitingForApps(store, prepare)
+        let deadline = ContinuousClock.now + .seconds(try store.settings.waitForApps)
+        var (store, isAnnounced) = (store, false)
+        while true {
+            do {
+                return try attempt(in: store, settled: settled, stopwatch: stopwatch, until: deadline, prepare) {
+                    plan in
+                    if !isAnnounced { try announce(plan) }
+                    isAnnounced = true
+                }
+            } catch is Disturbed {
+                try watcher.stopIfAsked()
+                store = snapshot()
+            }
+        }
+    }
+
+    /// A program used a database at the wrong moment, nothing has changed, and there is time for another attempt.
+    private struct Disturbed: Error {}
+
+    private func attempt(
+        in store: StoreSnapshot, settled: [CrashRecovery.Result], stopwatch: Stopwatch,
+        until deadline: ContinuousClock.Instant, _ prepare: (StoreSnapshot) throws -> Planner.PreparedPlan,
+        _ announce: (Plan) throws -> Void
+    ) throws -> Result {
+        let made = try waitingForApps(store) { try prepare(store) }
         let plan = made.plan
         guard plan.changesStore else {
             return Result(settled: settled, generation: plan.to.generation, pending: plan.pending)
@@ -280,12 +304,19 @@ package struct Orchestrator: Sendable {
             .run()
         } catch {
             let reason = (error as? Pipeline.Unrested)?.reason ?? error
-            // Nothing has failed that counts: it begins anew without the patch.
-            if !(reason is PatchFault) { warning { try record(plan, stopwatch, failure: reason) } }
             if (reason as? MoultError)?.outcome != .stuck {
                 tidy(Self.wasUndone(reason) ? .undone : .failed, made, transaction)
             }
-            throw leave(transaction, calls, error, because: reason)
+            let told = leave(transaction, calls, error, because: reason)
+            // Consumers are not called over and over.
+            if plan.calls.isEmpty, Self.isInUse(told), ContinuousClock.now < deadline,
+                try Files.facts(transaction.directory) == nil
+            {
+                throw Disturbed()
+            }
+            // A patch that does not fit is no failure that counts: it begins anew without it.
+            if !(reason is PatchFault) { warning { try record(plan, stopwatch, failure: reason) } }
+            throw told
         }
         var result = Result(plan: plan, settled: settled, generation: plan.to.generation)
         (result.rows, result.pending) = (rows, plan.pending)
@@ -383,6 +414,11 @@ package struct Orchestrator: Sendable {
         return reason.code == .undone || reason.outcome == .undone
     }
 
+    private static func isInUse(_ error: any Error) -> Bool {
+        guard let error = error as? MoultError, error.outcome == .busy else { return false }
+        return error.code == .inUse || error.cause.map(isInUse) ?? false
+    }
+
     private static func undecided(_ reason: any Error, _ second: any Error) -> MoultError {
         MoultError(
             .stuck, .stuck, what: "the update failed, but the next command may finish it",
@@ -407,7 +443,7 @@ package struct Orchestrator: Sendable {
             let store = snapshot()
             // What was installed a moment ago comes back, even if the operator has put it on hold.
             _ = try execute(in: store, settled: [], { _ in }) {
-                try planner(store).rollback(to: from.generation, reason: reason, force: true)
+                try planner($0).rollback(to: from.generation, reason: reason, force: true)
             }
         } catch {
             return MoultError(

@@ -39,7 +39,7 @@ extension History.Entry {
             }
             let parts = [
                 part(\.carried, "carried over"), part(\.rejected, "to \(ReleaseMarker.rejects)"),
-                part(\.kept, "kept in quarantine"),
+                part(\.kept, kept.isEmpty ? "kept in the old copy" : "kept in quarantine"),
             ].compactMap(\.self)
             return parts.isEmpty ? nil : (name.map { "\($0): " } ?? "") + parts.joined(separator: ", ")
         }

@@ -26,6 +26,9 @@ struct PlanReport: Report {
     let holds: Holds
     let storeWords: [String]
 
+    /// Sentences that say what changes to a person who knows of no releases and steps.
+    let summary: [String]?
+
     /// Nothing would happen if the plan were applied.
     var isEmpty: Bool { !plan.changesStore && unfinished.isEmpty }
 
@@ -37,10 +40,14 @@ struct PlanReport: Report {
             page.holds(holds, storeWords: storeWords)
             return
         }
-        page.title(of: plan, store: store)
-        let lines = PlanLines(plan, details: details)
-        for effect in lines.effects {
-            for line in lines.lines(of: effect, on: page.terminal) { page.line(line) }
+        if let summary {
+            for sentence in summary { page.wrapped(StyledText(sentence)) }
+        } else {
+            page.title(of: plan, store: store)
+            let lines = PlanLines(plan, details: details)
+            for effect in lines.effects {
+                for line in lines.lines(of: effect, on: page.terminal) { page.line(line) }
+            }
         }
         if let contents { DiffSummary(diff: contents).write(to: &page) }
         if !plan.calls.isEmpty { page.line() }
@@ -50,7 +57,8 @@ struct PlanReport: Report {
         page.line()
         if let origin = plan.origin { page.origin(origin, missing: plan.missing) }
         page.wrapped(
-            "disk: needs \(ByteCount(plan.needs)), \(ByteCount(free)) free \(page.terminal.symbols.dot) \(counts)")
+            "disk: needs \(ByteCount(plan.needs)), \(ByteCount(free)) free"
+                + (summary == nil ? " \(page.terminal.symbols.dot) \(counts)" : ""))
         if !examiner.isWhole { page.wrapped("guard: \(examiner.guardWords)") }
         page.holds(holds, storeWords: storeWords)
         page.line("apply with: \(shellLine(command), .heading)")
@@ -95,7 +103,7 @@ func nothingToDo(_ version: String) -> String { "nothing to do: \(version) is in
 extension Call {
     /// Prints a plan with all that belongs to it; the exit status says whether there is anything to do.
     func show(
-        _ plan: Plan, store: String, command: [String], in orchestrator: Orchestrator,
+        _ plan: Plan, store: String, command: [String], in orchestrator: Orchestrator, summary: [String]? = nil,
         contents: () throws -> ReleaseDiff? = { nil }
     ) throws -> ExitCode {
         let (free, unfinished) = (try orchestrator.freeSpace(), try orchestrator.unfinished())
@@ -105,7 +113,7 @@ extension Call {
         let contents = try contents()
         let report = PlanReport(
             plan: plan, store: store, free: free, unfinished: unfinished, details: output.isVerbose, command: command,
-            contents: contents, examiner: examiner, holds: holds, storeWords: storeWords)
+            contents: contents, examiner: examiner, holds: holds, storeWords: storeWords, summary: summary)
         output.print(report)
         if output.format == .text {
             output.flush()

@@ -130,7 +130,9 @@ final class UpdateDisplay: Sendable {
             guard let plan = result.plan else { return page.line(StyledText(nothingToDo(version))) }
             page.line()
             for fate in result.rows {
-                let text = plan.migrates(fate.database) ? fate.migratedText : fate.text
+                let text =
+                    plan.migrates(fate.database)
+                    ? fate.migratedText : fate.text(keptIn: result.kept.isEmpty ? "the old copy" : "quarantine")
                 page.wrapped("\(fate.database ?? ""): \(text)")
             }
             for set in result.kept { page.wrapped(StyledText(set.keptText(storeWords))) }

@@ -107,7 +107,7 @@ enum ReplaceVerb {
             return try call.show(
                 plan, store: replacement.store,
                 command: ["moult", "replace", replacement.name, content.file] + call.contentWords,
-                in: orchestrator)
+                in: orchestrator, summary: replacement.summary(of: plan, new: content.file))
         }
         let result = try replacement.explaining(content) { try orchestrator.update(request, wait: call.wait) }
         bar.end()
@@ -124,17 +124,20 @@ enum ReplaceVerb {
         try call.prove(replacement.store)
         if call.has(dryRun) {
             let orchestrator = try Orchestrator(root: replacement.store, steps: call.steps)
+            let plan = try orchestrator.planRollback(to: nil, reason: "", force: true, consent: Consent())
             return try call.show(
-                orchestrator.planRollback(to: nil, reason: "", force: true, consent: Consent()),
-                store: replacement.store,
-                command: ["moult", "replace", "--undo", replacement.name], in: orchestrator)
+                plan, store: replacement.store, command: ["moult", "replace", "--undo", replacement.name],
+                in: orchestrator, summary: replacement.summary(of: plan, new: nil))
         }
         let bar = call.progressBar()
         defer { bar.end() }
         let result = try call.orchestrator(of: replacement, bar).rollback(
             to: nil, reason: "", force: true, wait: call.wait)
         bar.end()
-        call.output.print(ReplaceReport(replacement, result, new: nil, copies: try replacement.copies()))
+        call.output.print(
+            ReplaceReport(
+                replacement, result, new: nil, copies: try replacement.copies(),
+                broughtBack: try replacement.time(of: result.generation)))
         return .done
     }
 
@@ -204,9 +207,15 @@ private struct ReplaceReport: Report {
     /// Nil where the old content came back.
     private let new: String?
     private let copies: Int
+    /// When the content that came back was replaced.
+    private let broughtBack: Timestamp?
 
-    init(_ replacement: FileReplacement, _ result: Orchestrator.Result, new: String?, copies: Int) {
+    init(
+        _ replacement: FileReplacement, _ result: Orchestrator.Result, new: String?, copies: Int,
+        broughtBack: Timestamp? = nil
+    ) {
         (self.replacement, self.result, self.new, self.copies) = (replacement, result, new, copies)
+        self.broughtBack = broughtBack
     }
 
     private var undo: [String] { ["moult", "replace", "--undo", replacement.name] }
@@ -216,12 +225,15 @@ private struct ReplaceReport: Report {
         let tick = StyledText(page.terminal.symbols.tick, .good)
         if let new {
             page.wrapped("\(tick) \(replacement.name) has the content of \(new) now")
-            for fate in result.rows { page.wrapped("\(fate.text)") }
-            page.line("bring the old one back with: \(shellLine(undo), .heading)")
+            for fate in result.rows { page.wrapped("\(fate.text(keptIn: "the old copy"))") }
+            page.line("bring the old content back with: \(shellLine(undo), .heading)")
         } else {
-            page.wrapped("\(tick) \(replacement.name) is as it was before it was replaced")
+            let time = broughtBack.map { " at \($0.text(for: page.terminal))" } ?? ""
+            page.wrapped("\(tick) \(replacement.name) is as it was\(time), before it was replaced")
             if !result.kept.isEmpty {
-                page.line("its content until now is kept: \(shellLine(["moult", "quarantine"] + storeWords), .heading)")
+                page.line(
+                    "the content from before this undo is kept: \(shellLine(["moult", "quarantine"] + storeWords), .heading)"
+                )
             }
         }
     }
@@ -230,6 +242,7 @@ private struct ReplaceReport: Report {
         .compact([
             "file": .string(replacement.name), "content": .optional(new), "store": .string(replacement.store),
             "undo": new == nil ? nil : .array(undo.map { .string($0) }), "copies": .size(copies),
+            "time": .optional(broughtBack?.description),
             "rows": result.rows.isEmpty ? nil : .array(result.rows.map(\.json)),
             "kept": result.kept.isEmpty ? nil : .array(result.kept.map(\.json)),
         ])

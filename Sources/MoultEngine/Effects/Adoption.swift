@@ -90,6 +90,7 @@ final class Adoption: WritableEffect {
         sealed.append(.object([.init("member", .string(path))] + known.members))
         let manifest: JSON = [
             "manifest": 1, "product": .string(product), "version": "0.0.0", "sequence": 0,
+            "created": .string(Timestamp.now.description),
             "bundle": ["file": "none", "size": 0, "sha256": .string(String(repeating: "0", count: 64))],
             "databases": .object(databases),
         ]

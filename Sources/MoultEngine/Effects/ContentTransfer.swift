@@ -1,4 +1,4 @@
-internal import MoultBasics
+package import MoultBasics
 internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
@@ -57,6 +57,7 @@ struct ContentTransfer {
                 $0.carried += outcome.carried
                 $0.rejected += outcome.rejected
                 $0.kept += outcome.incomplete + outcome.unplaced
+                $0.incomplete += outcome.incomplete
             }
         }
         try prove(live, new, rules, fates, displacement)
@@ -140,5 +141,5 @@ struct ContentTransfer {
 
 extension MoultError.Code {
     /// A writable database is in use.
-    static let inUse = Self(631)
+    package static let inUse = Self(631)
 }
