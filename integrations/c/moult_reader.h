@@ -1,0 +1,142 @@
+/* libmoult-reader: read the databases of a moult store from C, or from any language that can call C.
+ *
+ * The library does not open databases and does not link SQLite. Two copies of SQLite in one process break each other's
+ * file locks, so the app opens the paths and URIs from here with the SQLite that it already has:
+ *
+ *     moult_error error;
+ *     moult_lease *lease = moult_open("store", &error);
+ *     if (!lease) return fprintf(stderr, "%s: %s\n%s\n", error.what, error.why, error.next), 1;
+ *     const moult_database *phrases = moult_database_named(lease, "phrases");
+ *     sqlite3_open_v2(phrases->uri, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI, NULL);
+ *     ...
+ *     sqlite3_close(db);
+ *     moult_close(lease);
+ *
+ * A lease keeps the files of one release in place, whatever updates install meanwhile. Open all databases through one
+ * lease, so that they belong to one release, and close the lease after the last connection. An update never waits for a
+ * lease. `moult who` lists it, and it ends with the process.
+ *
+ * URIs
+ *   Use `uri`, with SQLITE_OPEN_URI in the flags of the connection. ATTACH follows the flags of the connection's first
+ *   open: without SQLITE_OPEN_URI there, SQLite takes the URI in an ATTACH for a file name. Bind the URI as a parameter,
+ *   `ATTACH ? AS phrases`, or quote it as an SQL string.
+ *   - A read-only database has `mode=ro&immutable=1`. Such a file never changes, so SQLite needs no locks. Without
+ *     `immutable=1`, root can write to it, and `PRAGMA journal_mode=WAL` on a connection changes every attached file.
+ *   - A writable database has `mode=rw`: SQLite locks it as usual, and does not create it if it is missing. An update may
+ *     lock or replace its content while it is open, so set a busy timeout.
+ *
+ * A wrapper around SQLite without the flag
+ *   SQLite reads URIs on every connection if it was built with SQLITE_USE_URI (sqlite3_compileoption_used("USE_URI")
+ *   is 1), or after sqlite3_config(SQLITE_CONFIG_URI, 1) before the first connection. If neither is possible, do not pass
+ *   it a URI: SQLite takes `file:food.db` for a file name and creates an empty file of that name. (The URIs from here are
+ *   absolute, and fail with SQLITE_CANTOPEN.) Open `path` instead, a read-only database on a connection of its own with
+ *   SQLITE_OPEN_READONLY, and never ATTACH it to a connection that can write.
+ *
+ * Threads and processes
+ *   There is no global state. A lease does not change after moult_open: any number of threads may use it at once, and
+ *   moult_close must be the last call. A child process that fork made shares the lease, which lasts until both have closed
+ *   it; a program that is started with exec does not inherit it. No function writes to the store, prints, or ends the
+ *   process. moult_open waits for up to two seconds if another process has locked the release, else no function waits.
+ */
+#ifndef MOULT_READER_H
+#define MOULT_READER_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MOULT_READER_VERSION "0.1.0"
+
+#if defined __GNUC__
+#define MOULT_API __attribute__((visibility("default")))
+#else
+#define MOULT_API
+#endif
+
+/* Why a call failed, as UTF-8 text that ends with a NUL; long texts are cut. `next` may be empty. */
+typedef struct moult_error {
+    /* A value of errno:
+     *   ENOENT   there is no store at the path
+     *   ENODATA  the store has no release yet
+     *   EBUSY    another process has locked the release
+     *   EBADMSG  a record of the store is damaged
+     *   EPROTO   the store needs a newer version of this library
+     *   EINVAL   an argument is wrong
+     * and others as the kernel reported them, such as EACCES, EMFILE and ENOMEM. */
+    int code;
+    char what[1024]; /* what failed, and where */
+    char why[1024];  /* the cause */
+    char next[1024]; /* what to do */
+} moult_error;
+
+/* One database of a release. The texts are valid until moult_close. Later versions may append members. */
+typedef struct moult_database {
+    const char *name;
+    /* Its schema name on a connection that has all databases: "main" for the first one of kind "user", else the name to
+     * attach it under. If none is "main", open ":memory:" and attach all of them. */
+    const char *schema;
+    /* "reference", "shared", "user" or "cache" */
+    const char *kind;
+    /* absolute, not escaped */
+    const char *path;
+    /* The same file for SQLite, with every special character escaped: file:///...?mode=ro&immutable=1 or ?mode=rw */
+    const char *uri;
+    /* 0: only releases change it; 1: the app writes to it */
+    int writable;
+} moult_database;
+
+typedef struct moult_lease moult_lease;
+
+/* The version of the library at run time. */
+MOULT_API const char *moult_reader_version(void);
+
+/* Takes a lease on the installed release of a store directory. Returns NULL and fills `error`, which may be NULL, if that
+ * fails. Symbolic links in `store` are resolved now and not again. */
+MOULT_API moult_lease *moult_open(const char *store, moult_error *error);
+
+/* Ends the lease. NULL is allowed. */
+MOULT_API void moult_close(moult_lease *lease);
+
+/* The store's directory, absolute and without symbolic links. */
+MOULT_API const char *moult_store(const moult_lease *lease);
+/* The release: its product ("org.example.app"), its version ("2.0.0"), and the name of its directory
+ * ("2.0.0+0a1b2c3d"), which no other release of the store has. */
+MOULT_API const char *moult_product(const moult_lease *lease);
+MOULT_API const char *moult_version(const moult_lease *lease);
+MOULT_API const char *moult_generation(const moult_lease *lease);
+
+/* The databases in the order of the manifest; NULL for an index or a name that the release does not have. */
+MOULT_API size_t moult_database_count(const moult_lease *lease);
+MOULT_API const moult_database *moult_database_at(const moult_lease *lease, size_t index);
+MOULT_API const moult_database *moult_database_named(const moult_lease *lease, const char *name);
+
+/* 1 if another release has been installed since the lease was taken, 0 if not, -1 and `error` if that cannot be said. */
+MOULT_API int moult_switched(const moult_lease *lease, moult_error *error);
+
+/* A file descriptor that becomes readable (poll, select, epoll) when another release may have been installed; -1 and
+ * `error` on failure. Close it with close(). Make it before the lease, so that no release is missed:
+ *
+ *     int watch = moult_watch(store, &error);
+ *     for (;;) {
+ *         moult_lease *lease = moult_open(store, &error);
+ *         ... open the databases ...
+ *         while (moult_switched(lease, &error) == 0) {
+ *             struct pollfd one = {watch, POLLIN, 0};
+ *             poll(&one, 1, -1);
+ *             moult_watch_clear(watch);
+ *         }
+ *         ... close the databases ...
+ *         moult_close(lease);
+ *     }
+ */
+MOULT_API int moult_watch(const char *store, moult_error *error);
+
+/* Discards what has arrived on the descriptor. Call it before moult_switched, not after. */
+MOULT_API void moult_watch_clear(int watch);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
