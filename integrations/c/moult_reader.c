@@ -379,18 +379,19 @@ static int read_json(int directory, const char *name, int follow, int draft, jso
     error->code = EBADMSG;
     if (!S_ISREG(facts.st_mode)) return WHY(error, "it is not a regular file"), close(file), -1;
     if (facts.st_size > MOST_BYTES) return WHY(error, "it is larger than %d bytes", MOST_BYTES), close(file), -1;
-    /* One byte more than the limit shows that the file grew after fstat. */
-    j->bytes = (unsigned char *)malloc(MOST_BYTES + 1);
+    /* One byte more than the size shows that the file grew after fstat. */
+    uint32_t capacity = (uint32_t)facts.st_size + 1;
+    j->bytes = (unsigned char *)malloc(capacity);
     if (!j->bytes) return because(error, ENOMEM), close(file), -1;
-    while (j->size <= MOST_BYTES) {
-        ssize_t count = read(file, j->bytes + j->size, MOST_BYTES + 1 - j->size);
+    while (j->size < capacity) {
+        ssize_t count = read(file, j->bytes + j->size, capacity - j->size);
         if (count < 0 && errno == EINTR) continue;
         if (count < 0) return because(error, errno), close(file), -1;
         if (count == 0) break;
         j->size += (uint32_t)count;
     }
     close(file);
-    if (j->size > MOST_BYTES) return WHY(error, "it is larger than %d bytes", MOST_BYTES), -1;
+    if (j->size == capacity) return WHY(error, "it grew while it was read"), -1;
     if (!json_document(j)) return 0;
     if (j->no_memory) return because(error, ENOMEM), -1;
     WHY(error, "line %u, column %u: %s", j->line, j->position - j->line_start + 1, j->fault);

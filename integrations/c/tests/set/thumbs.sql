@@ -1,0 +1,1 @@
+CREATE TABLE thumb (id INTEGER PRIMARY KEY, image BLOB);
