@@ -1,5 +1,5 @@
 # The commands of this project. `make demo` shows it at work, `make test` proves it; each installs what it needs.
-.PHONY: demo test test-all broken ledger test-sanitize model faults fuzz docs proof proof-deps load soak limits deps test-deps build release lint install put deb deb-test ansible-test bench bench-report bench-deps clean
+.PHONY: demo test test-all broken ledger test-sanitize model faults fuzz docs proof proof-deps load soak limits deps test-deps build release lint install put put-reader reader-test deb deb-test ansible-test bench bench-report bench-deps clean
 
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PREFIX ?= /usr/local
@@ -174,7 +174,7 @@ MOULT ?= .build/release/moult
 FETCH ?= .build/fetch/release/moult-fetch
 
 install: release
-	@$(MAKE) --no-print-directory put
+	@$(MAKE) --no-print-directory put put-reader
 
 # The command, its completions, manual pages, JSON Schemas and units of systemd, readable by every user whatever the umask is.
 # With RUN_AS=USER the units work as that user, else as root; for a single store see docs/running.md.
@@ -193,9 +193,25 @@ put:
 	umask 022 && mkdir -p $(UNITS) && for unit in service timer; do \
 		sed 's|/usr/bin/|$(PREFIX)/bin/|' packaging/systemd/moult@.$$unit > $(UNITS)/moult@.$$unit || exit; done
 
-# A Debian package in `build`, with Debian's own tools only.
+# The C library for apps: a header, a static and a shared library, and a file for pkg-config.
+LIBDIR ?= $(PREFIX)/lib
+put-reader:
+	integrations/c/build .build/reader "$(PREFIX)" "$(LIBDIR)"
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/include integrations/c/moult_reader.h
+	install -D -m 644 -t $(DESTDIR)$(LIBDIR) .build/reader/libmoult-reader.a .build/reader/libmoult-reader.so.*.*.*
+	cp -P .build/reader/libmoult-reader.so .build/reader/libmoult-reader.so.[0-9] $(DESTDIR)$(LIBDIR)
+	install -D -m 644 -t $(DESTDIR)$(LIBDIR)/pkgconfig .build/reader/moult-reader.pc
+	@[ -n "$(DESTDIR)" ] || ldconfig 2>/dev/null || true
+
+# The C library against stores that the command made; as root also as an ordinary user.
+reader-test: release
+	$(call install_missing,gcc g++ libc6-dev libsqlite3-dev sqlite3 python3 pkg-config binutils procps valgrind)
+	integrations/c/tests/run $(MOULT)
+
+# Debian packages in `build`, with Debian's own tools and a C compiler.
 deb: release
 	@packaging/deb/build $(MOULT) build
+	@packaging/deb/build-reader build
 
 # Installs, upgrades and purges the package in a fresh Debian, and updates a store there. Needs root and debootstrap.
 deb-test: release
