@@ -203,10 +203,11 @@ put-reader:
 	install -D -m 644 -t $(DESTDIR)$(LIBDIR)/pkgconfig .build/reader/moult-reader.pc
 	@[ -n "$(DESTDIR)" ] || ldconfig 2>/dev/null || true
 
-# The C library against stores that the command made; as root also as an ordinary user.
+# The C library, and the statements of a GRDB pool, against stores that the command made; as root also as an ordinary user.
 reader-test: release
 	$(call install_missing,gcc g++ libc6-dev libsqlite3-dev sqlite3 python3 pkg-config binutils procps valgrind)
 	integrations/c/tests/run $(MOULT)
+	integrations/grdb/sequence.py $(MOULT)
 
 # Debian packages in `build`, with Debian's own tools and a C compiler.
 deb: release

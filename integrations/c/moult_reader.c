@@ -154,24 +154,26 @@ static int json_comment(json *j) {
 }
 
 static int json_space(json *j) {
-    for (;;) switch (json_peek(j)) {
-        case '\n':
-            j->line++, j->line_start = j->position + 1;
-            /* fall through */
-        case ' ': case '\t': case '\r':
-            j->position++;
-            break;
-        case '/':
+    for (;;) {
+        int c = json_peek(j);
+        if (c == '/') {
             if (json_comment(j)) return -1;
-            break;
-        default: return 0;
+            continue;
         }
+        if (c != ' ' && c != '\t' && c != '\r' && c != '\n') return 0;
+        j->position++;
+        if (c == '\n') j->line++, j->line_start = j->position;
+    }
 }
 
 /* The length of the UTF-8 character at `at`, 0 if it is not valid: too long, a surrogate, or above U+10FFFF. */
 static uint32_t utf8_length(const unsigned char *at, uint32_t left) {
     unsigned first = at[0], low = 0x80, high = 0xBF;
-    uint32_t length = first < 0x80 ? 1 : first >= 0xC2 && first < 0xE0 ? 2 : first >= 0xE0 && first < 0xF0 ? 3 : first >= 0xF0 && first < 0xF5 ? 4 : 0;
+    uint32_t length = 0;
+    if (first < 0x80) length = 1;
+    else if (first >= 0xC2 && first < 0xE0) length = 2;
+    else if (first >= 0xE0 && first < 0xF0) length = 3;
+    else if (first >= 0xF0 && first < 0xF5) length = 4;
     if (length == 0 || length > left) return 0;
     if (first == 0xE0) low = 0xA0;
     if (first == 0xED) high = 0x9F;
@@ -444,7 +446,8 @@ static int no_pointer(moult_error *error, const char *store) {
     error->code = ENODATA;
     WHAT(error, "no release is installed in %s", store);
     WHY(error, "%s/.moult/current does not exist", store);
-    NEXT(error, "Install a release with: moult apply --store %s MANIFEST. If one was installed before: moult recover --store %s", argument, argument);
+    NEXT(error, "Install a release with: moult apply --store %s MANIFEST (if one was installed before: moult recover --store %s)",
+         argument, argument);
     return -1;
 }
 
@@ -478,8 +481,9 @@ typedef enum { TAKEN, BLOCKED, FAILED } attempt;
 
 /* Whether the file system, or this user, cannot use a lease file. Then the lock on the directory is the lease. */
 static int is_impossible(int code) {
-    return code == ENOENT || code == ENOTDIR || code == EACCES || code == EPERM || code == ELOOP || code == EINVAL || code == ENOLCK ||
-           code == ENOSYS || code == EOPNOTSUPP || code == ENXIO;
+    static const int codes[] = {ENOENT, ENOTDIR, EACCES, EPERM, ELOOP, EINVAL, ENOLCK, ENOSYS, EOPNOTSUPP, ENXIO};
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) if (codes[i] == code) return 1;
+    return 0;
 }
 
 /* Takes a read lock on the lease file: -1 with errno, 1 if the file was replaced meanwhile. */
@@ -500,7 +504,7 @@ static int lock_file(const char *path, int *lock) {
     return errno = code < 0 ? 0 : code, code < 0 ? 1 : -1;
 }
 
-/* Tries to lock a generation once; the caller closes what it got. */
+/* Tries to lock a generation once; on failure the caller calls unlock. */
 static attempt lock_generation(moult_lease *lease, moult_error *error) {
     char path[PATH_MAX];
     WHAT(error, "cannot take a lease on generation %s of %s", lease->generation, lease->store);
@@ -513,8 +517,10 @@ static attempt lock_generation(moult_lease *lease, moult_error *error) {
         because(error, code);
         if (code != ENOENT && code != ENOTDIR && code != ELOOP) return FAILED;
         error->code = EBADMSG;
-        WHY(error, "%s is not a directory, and the store says that it is installed", path);
-        NEXT(error, "Apply the release again, or repair the store with: moult recover --store %s", quoted(lease->store, shell, sizeof shell));
+        WHY(error, "the installed release is missing: %s is not a directory", path);
+        int version = (int)(strrchr(lease->generation, '+') - lease->generation);
+        NEXT(error, "Apply release %.*s again: moult apply --store %s MANIFEST", version, lease->generation,
+             quoted(lease->store, shell, sizeof shell));
         return FAILED;
     }
     snprintf(path, sizeof path, "%s/.moult/leases/%s", lease->store, lease->generation);
@@ -579,21 +585,30 @@ static int take_lease(moult_lease *lease, moult_error *error) {
 
 /* --- the manifest */
 
-/* Copies a string of plain characters, at most `longest`; NULL, with the fault in `error`, if it is something else. */
-static char *plain(const json *j, const json_node *node, const char *field, const char *extra, size_t longest, moult_error *error) {
-    const char *fault = !node ? "is missing" : node->type != J_STRING ? "is not a string" : !node->length ? "is empty" : node->length > longest ? "is too long" : NULL;
-    const unsigned char *text = fault ? NULL : j->bytes + node->start;
-    for (uint32_t i = 0; !fault && i < node->length; i++) {
-        unsigned c = text[i];
-        int is_plain = (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || (c && strchr(extra, (int)c));
-        if (!is_plain) fault = "has a character that is not allowed";
+static int is_alphanumeric(int c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); }
+
+/* Why a string is not one of letters, digits and the characters of `extra`, at most `longest`; NULL if it is. */
+static const char *fault_of(const json *j, const json_node *node, const char *extra, size_t longest) {
+    if (!node) return "is missing";
+    if (node->type != J_STRING) return "is not a string";
+    if (!node->length) return "is empty";
+    if (node->length > longest) return "is too long";
+    for (uint32_t i = 0; i < node->length; i++) {
+        int c = j->bytes[node->start + i];
+        if (!c || (!is_alphanumeric(c) && !strchr(extra, c))) return "has a character that is not allowed";
     }
+    return NULL;
+}
+
+/* A copy of such a string; NULL, and `error`, if it is something else. */
+static char *plain(const json *j, const json_node *node, const char *field, const char *extra, size_t longest, moult_error *error) {
+    const char *fault = fault_of(j, node, extra, longest);
     if (fault) {
         error->code = EBADMSG;
         WHY(error, "%s %s", field, fault);
         return NULL;
     }
-    char *copy = strndup((const char *)text, node->length);
+    char *copy = strndup((const char *)j->bytes + node->start, node->length);
     if (!copy) because(error, ENOMEM);
     return copy;
 }
@@ -610,8 +625,9 @@ static char *file_name(const json *j, const json_node *database, const char *fie
     if (!path) return NULL;
     char *slash = strrchr(path, '/');
     if (slash) memmove(path, slash + 1, strlen(slash));
-    if (!*path || *path == '.' || *path == '-' || strlen(path) > MOST_NAME || ends_with(path, "-wal") || ends_with(path, "-shm") ||
-        ends_with(path, "-journal") || !strcasecmp(path, "moult.json") || !strcasecmp(path, "manifest.json") || !strcasecmp(path, "seal.json")) {
+    int is_sqlites = ends_with(path, "-wal") || ends_with(path, "-shm") || ends_with(path, "-journal");
+    int is_moults = !strcasecmp(path, "moult.json") || !strcasecmp(path, "manifest.json") || !strcasecmp(path, "seal.json");
+    if (!*path || *path == '.' || *path == '-' || strlen(path) > MOST_NAME || is_sqlites || is_moults) {
         error->code = EBADMSG;
         WHY(error, "%s is not the name of a database file", field);
         free(path);
@@ -627,7 +643,7 @@ static char *uri_of(const char *path, const char *parameters) {
     if (!uri) return NULL;
     to += sprintf(to, "file://");
     for (const unsigned char *from = (const unsigned char *)path; *from; from++) {
-        if ((*from >= '0' && *from <= '9') || ((*from | 32) >= 'a' && (*from | 32) <= 'z') || strchr("-._~/", *from)) *to++ = (char)*from;
+        if (is_alphanumeric(*from) || strchr("-._~/", *from)) *to++ = (char)*from;
         else *to++ = '%', *to++ = digits[*from >> 4], *to++ = digits[*from & 15];
     }
     strcpy(to, parameters);
@@ -635,7 +651,7 @@ static char *uri_of(const char *path, const char *parameters) {
 }
 
 /* The fixed path of a database that the app writes to. */
-static char *living_path(const moult_lease *lease, const char *kind, const char *file, const char *cache_root) {
+static char *writable_path(const moult_lease *lease, const char *kind, const char *file, const char *cache_root) {
     static const char ending[] = ".moult", only[] = "database";
     const char *name = strrchr(lease->store, '/') + 1;
     size_t directory = (size_t)(name - lease->store), length = strlen(name), end = sizeof ending - 1, skip = sizeof only - 1;
@@ -653,7 +669,8 @@ static const char *known_kind(const json *j, const json_node *node) {
     return NULL;
 }
 
-static int read_database(const moult_lease *lease, const json *j, const json_node *key, const char *cache_root, int *has_main, moult_database *to, moult_error *error) {
+static int read_database(const moult_lease *lease, const json *j, const json_node *key, const char *cache_root, int *has_main,
+                         moult_database *to, moult_error *error) {
     const json_node *part = key + 1, *alias = json_get(j, json_get(j, part, "attach"), "as");
     char *name = plain(j, key, "the name of a database", "_-", 64, error), *file = NULL;
     if (!name) return -1;
@@ -670,14 +687,17 @@ static int read_database(const moult_lease *lease, const json *j, const json_nod
     else if (!(to->schema = plain(j, alias ? alias : key, "attach.as", "_-", 64, error))) return -1;
     file = file_name(j, part, to->writable && json_get(j, part, "path") ? "path" : "member", error);
     if (!file) return -1;
-    to->path = to->writable ? living_path(lease, to->kind, file, cache_root) : text_of("%s/.moult/generations/%s/%s", lease->store, lease->generation, file);
+    if (to->writable) to->path = writable_path(lease, to->kind, file, cache_root);
+    else to->path = text_of("%s/.moult/generations/%s/%s", lease->store, lease->generation, file);
     free(file);
     if (to->path) to->uri = uri_of(to->path, to->writable ? "?mode=rw" : "?mode=ro&immutable=1");
     return to->schema && to->uri ? 0 : (because(error, ENOMEM), -1);
 }
 
 /* Two databases cannot have one name on a connection, and SQLite ignores the case of letters. */
-static int compare_schemas(const void *left, const void *right) { return strcasecmp(*(const char *const *)left, *(const char *const *)right); }
+static int compare_schemas(const void *left, const void *right) {
+    return strcasecmp(*(const char *const *)left, *(const char *const *)right);
+}
 
 static int check_schemas(const moult_lease *lease, moult_error *error) {
     const char **names = (const char **)malloc(lease->count * sizeof *names);
@@ -721,9 +741,13 @@ static int read_cache_root(const moult_lease *lease, char **root, moult_error *e
         if (node->type != J_STRING || length < 2 || text[0] != '/' || memchr(text, 0, length)) {
             failed = -1, error->code = EBADMSG;
             WHY(error, "cacheRoot is not an absolute path");
-        } else if (!(*root = strndup((const char *)text, text[length - 1] == '/' ? length - 1 : length))) failed = -1, because(error, ENOMEM);
+        } else {
+            *root = strndup((const char *)text, text[length - 1] == '/' ? length - 1 : length);
+            if (!*root) failed = -1, because(error, ENOMEM);
+        }
     }
-    if (failed && error->code != EPROTO) NEXT(error, "Correct the file, then run: moult doctor --store %s", quoted(lease->store, shell, sizeof shell));
+    if (failed && error->code == EBADMSG)
+        NEXT(error, "Correct the file, then run: moult doctor --store %s", quoted(lease->store, shell, sizeof shell));
     json_free(&j);
     return failed;
 }
@@ -826,7 +850,9 @@ const char *moult_version(const moult_lease *lease) { return lease->version; }
 const char *moult_generation(const moult_lease *lease) { return lease->generation; }
 size_t moult_database_count(const moult_lease *lease) { return lease->count; }
 
-const moult_database *moult_database_at(const moult_lease *lease, size_t index) { return index < lease->count ? &lease->databases[index] : NULL; }
+const moult_database *moult_database_at(const moult_lease *lease, size_t index) {
+    return index < lease->count ? &lease->databases[index] : NULL;
+}
 
 const moult_database *moult_database_named(const moult_lease *lease, const char *name) {
     for (size_t i = 0; name && i < lease->count; i++) if (!strcmp(lease->databases[i].name, name)) return &lease->databases[i];

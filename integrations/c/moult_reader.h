@@ -112,7 +112,7 @@ MOULT_API size_t moult_database_count(const moult_lease *lease);
 MOULT_API const moult_database *moult_database_at(const moult_lease *lease, size_t index);
 MOULT_API const moult_database *moult_database_named(const moult_lease *lease, const char *name);
 
-/* 1 if another release has been installed since the lease was taken, 0 if not, -1 and `error` if that cannot be said. */
+/* 1 if another release has been installed since the lease was taken, 0 if not, -1 and `error` on failure. */
 MOULT_API int moult_switched(const moult_lease *lease, moult_error *error);
 
 /* A file descriptor that becomes readable (poll, select, epoll) when another release may have been installed; -1 and
@@ -133,7 +133,7 @@ MOULT_API int moult_switched(const moult_lease *lease, moult_error *error);
  */
 MOULT_API int moult_watch(const char *store, moult_error *error);
 
-/* Discards what has arrived on the descriptor. Call it before moult_switched, not after. */
+/* Discards the pending events. Call it before moult_switched, not after. */
 MOULT_API void moult_watch_clear(int watch);
 
 #ifdef __cplusplus

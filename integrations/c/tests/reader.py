@@ -1,4 +1,4 @@
-"""Reads a store through libmoult-reader with ctypes and Python's own SQLite: what any language with a C interface can do.
+"""Reads a store through libmoult-reader with ctypes and Python's own SQLite: any language with a C interface can do the same.
 
 usage: reader.py LIBRARY STORE [MOULT MANIFEST]     the latter installs another release while the store is open
 """

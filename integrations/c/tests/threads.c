@@ -36,7 +36,8 @@ int main(int count, char **words) {
     if (!lease) return printf("%s: %s\n", error.what, error.why), 1;
     common = lease;
     for (int done = 0; done < most; done += AT_ONCE) {
-        for (int i = 0; i < AT_ONCE; i++) if (pthread_create(&threads[i], NULL, work, NULL)) return puts("cannot create a thread"), 1;
+        for (int i = 0; i < AT_ONCE; i++)
+            if (pthread_create(&threads[i], NULL, work, NULL)) return puts("cannot create a thread"), 1;
         for (int i = 0; i < AT_ONCE; i++) {
             void *failed;
             if (pthread_join(threads[i], &failed) || failed) return puts("a thread failed"), 1;
