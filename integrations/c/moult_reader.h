@@ -24,6 +24,7 @@
  *     `immutable=1`, root can write to it, and `PRAGMA journal_mode=WAL` on a connection changes every attached file.
  *   - A writable database has `mode=rw`: SQLite locks it as usual, and does not create it if it is missing. An update may
  *     lock or replace its content while it is open, so set a busy timeout.
+ *     A user without write permission can read it, but in WAL mode only while another process has it open.
  *
  * A wrapper around SQLite without the flag
  *   SQLite reads URIs on every connection if it was built with SQLITE_USE_URI (sqlite3_compileoption_used("USE_URI")
