@@ -78,6 +78,7 @@ test-all: test-deps proof-deps release
 	scripts/ledger/run .build/release/moult --stories 100 --save .build/ledger
 	scripts/broken/run .build/release/moult --page docs/proof.md
 	scripts/recipes
+	$(MAKE) --no-print-directory reader-test
 
 # The whole test suite with the address sanitizer and with the thread sanitizer, and two updates under valgrind: more
 # than an hour on two quiet cores, so it is no part of `make test`. Every finding of any process that a test starts is a file, and fails.

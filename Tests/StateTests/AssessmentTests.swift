@@ -178,6 +178,23 @@ import Testing
         #expect(try store.moult(["verify", "--deep"]).status == 0)
     }
 
+    @Test func `recover makes a pointer again that names a release which was never here`() throws {
+        let pointer = "\(store.path)/.moult/current"
+        let target = try Files.target(ofLink: pointer)
+        try Files.remove(pointer)
+        try Files.symlink(to: "generations/9.9.9+00000000", at: pointer)
+        for words in [["status"], ["verify"], ["apply", releases.manifest(1)], ["doctor"]] {
+            let look = try store.moult(words)
+            #expect(look.status == 1)
+            #expect((look.errors + look.output).contains("moult recover --store "), "\(words): \(look)")
+        }
+        let recover = try store.moult(["recover"])
+        #expect(recover.status == 0 && recover.output == "", "\(recover)")
+        #expect(recover.errors.contains("\(pointer) was made again"))
+        #expect(try Files.target(ofLink: pointer) == target)
+        #expect(try store.moult(["verify", "--deep"]).status == 0)
+    }
+
     @Test func `a look at a changed database is remembered by the next command that writes`() throws {
         try Shell.must(["sqlite3", path("diary"), "INSERT INTO note VALUES('MORE')"])
         let opens = { () throws -> Int in

@@ -1,6 +1,7 @@
 internal import Moult
 internal import MoultBasics
 internal import MoultEngine
+internal import Synchronization
 
 /// `moult recover`: settles what a crash left unfinished.
 enum RecoverVerb {
@@ -29,21 +30,26 @@ enum RecoverVerb {
 
     static func run(_ call: Call) throws -> ExitCode {
         Interruption.watch()
+        let hasWarned = Mutex(false)
         let watcher = Watcher(
             tell: { [output = call.output] event in
-                if case .warning(let text) = event { output.warn(StyledText(text)) }
+                guard case .warning(let text) = event else { return }
+                output.warn(StyledText(text))
+                hasWarned.withLock { $0 = true }
             }, shouldStop: { Interruption.isRequested })
-        call.output.print(
-            RecoverReport(settled: try call.orchestrator(watcher).recover(back: call.has(undo), wait: call.wait)))
+        let settled = try call.orchestrator(watcher).recover(back: call.has(undo), wait: call.wait)
+        call.output.print(RecoverReport(settled: settled, isQuiet: hasWarned.withLock { $0 }))
         return .done
     }
 }
 
 private struct RecoverReport: Report {
     let settled: [CrashRecovery.Result]
+    /// Something was repaired, which a warning has told.
+    let isQuiet: Bool
 
     func write(to page: inout Page) {
-        if settled.isEmpty { page.line("nothing to do: nothing is unfinished") }
+        if settled.isEmpty, !isQuiet { page.line("nothing to do: nothing is unfinished") }
         for result in settled { page.wrapped(StyledText(result.text)) }
     }
 

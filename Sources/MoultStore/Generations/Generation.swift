@@ -73,7 +73,12 @@ package struct Generation: Sendable {
         guard target.hasPrefix("generations/"), isName(String(target.dropFirst(12))) else {
             throw lost(layout, "it points at \(target)", because: "that is no generation of this store")
         }
-        return String(target.dropFirst(12))
+        let name = String(target.dropFirst(12))
+        // A generation that was lost comes back with its release; one that was never installed does not.
+        if try Files.facts(layout.generation(name)) == nil, let last = try lastInstalled(layout), last != name {
+            throw lost(layout, "it points at \(target)", because: "that is not there, and \(last) was installed last")
+        }
+        return name
     }
 
     private static func lost(_ layout: StoreLayout, _ what: String, because why: String) -> MoultError {
