@@ -1,4 +1,5 @@
 internal import MoultBasics
+internal import MoultFiles
 internal import MoultStore
 internal import Synchronization
 
@@ -53,54 +54,70 @@ public enum ReloadFailure: Sendable {
 }
 
 extension Store {
-    /// Registers a consumer with this store and its copies, until the registration is cancelled.
+    /// Registers a consumer for this store's directory in this process, until the registration is cancelled.
     ///
-    /// `databases` are those that it is concerned with, else all. Only updates that are made through this value or a copy
-    /// of it call it; of those by other processes tell `events`.
+    /// `databases` are those that it is concerned with, else all. Every update in this process calls it, by whichever
+    /// `Store` value; `events` tells of the updates by other processes.
     @discardableResult
     public func register(
         _ consumer: any DatabaseConsumer, named name: String? = nil, for databases: [String]? = nil,
-        timeout seconds: Int = 10, onReloadFailure: ReloadFailure = .report
+        timeout: Duration = .seconds(10), onReloadFailure: ReloadFailure = .report
     ) -> ConsumerRegistration {
         let means = AppConsumer(
             release: { try await consumer.release(DatabaseChange($0)) },
             reload: { try await consumer.reload(DatabaseChange($0)) })
-        return consumers.add(
+        return ConsumerRegistry.add(
             Consumer(
-                name: name ?? "\(type(of: consumer))", databases: databases, timeout: seconds,
-                isFatal: onReloadFailure == .rollBack, means: .app(means)))
+                name: name ?? "\(type(of: consumer))", databases: databases, timeout: timeout.wholeSeconds,
+                isFatal: onReloadFailure == .rollBack, means: .app(means)), of: directory)
     }
 }
 
 /// A consumer's place among the others of a store.
 public struct ConsumerRegistration: Sendable {
-    let name: String
-    let registry: ConsumerRegistry
+    fileprivate let number: Int
 
     /// From now on it is not called any more.
-    public func cancel() { registry.remove(name) }
+    public func cancel() { ConsumerRegistry.remove(number) }
 }
 
-/// The consumers of a store inside of this process; shared by all copies of the store.
-final class ConsumerRegistry: Sendable {
-    private let consumers = Mutex<[Consumer]>([])
+/// The consumers inside of this process, each with the directory of its store.
+enum ConsumerRegistry {
+    private struct Entry: Sendable {
+        let number: Int
+        let directory: String
+        let consumer: Consumer
+    }
 
-    var all: [Consumer] { consumers.withLock { $0 } }
+    private static let entries = Mutex<(next: Int, all: [Entry])>((0, []))
+
+    /// In the order of their registration.
+    static func consumers(of directory: String) -> [Consumer] {
+        let place = place(directory)
+        return entries.withLock(\.all).filter { Self.place($0.directory) == place }.map(\.consumer)
+    }
 
     /// Two of the same name are told apart by a number.
-    func add(_ consumer: Consumer) -> ConsumerRegistration {
-        consumers.withLock { consumers in
-            var consumer = consumer
-            var number = 2
-            let name = consumer.name
-            while consumers.contains(where: { $0.name == consumer.name }) {
-                consumer.name = "\(name) \(number)"
-                number += 1
-            }
-            consumers.append(consumer)
-            return ConsumerRegistration(name: consumer.name, registry: self)
+    static func add(_ consumer: Consumer, of directory: String) -> ConsumerRegistration {
+        let names = Set(consumers(of: directory).map(\.name))
+        var consumer = consumer
+        let name = consumer.name
+        var number = 2
+        while names.contains(consumer.name) {
+            consumer.name = "\(name) \(number)"
+            number += 1
+        }
+        return entries.withLock { entries in
+            entries.next += 1
+            entries.all.append(Entry(number: entries.next, directory: directory, consumer: consumer))
+            return ConsumerRegistration(number: entries.next)
         }
     }
 
-    func remove(_ name: String) { consumers.withLock { $0.removeAll { $0.name == name } } }
+    static func remove(_ number: Int) { entries.withLock { $0.all.removeAll { $0.number == number } } }
+
+    /// The directory without links, if it is there: a store may be reached by several paths.
+    private static func place(_ directory: String) -> String {
+        (try? Files.resolved(directory)) ?? (try? Files.absolute(directory)) ?? directory
+    }
 }

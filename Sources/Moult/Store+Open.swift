@@ -12,8 +12,12 @@ extension Store {
     /// that somebody holds, or a disk that fails, is thrown and changes nothing; so is a second failure at once, also of
     /// the next process: a safe fallback, and no loop.
     public func open(_ name: String, recovering policy: Recovery = .never) throws -> StoreConnection {
+        try Advice.forApps { try opened(name, policy) }
+    }
+
+    private func opened(_ name: String, _ policy: Recovery) throws -> StoreConnection {
         try settle()
-        let lease = try lease()
+        let lease = try heldLease()
         let database = try lease.installed.database(name)
         if database.kind.isSealed { return try StoreConnection(lease: lease, only: name) }
         guard let why = try fault(database, lease) else { return try StoreConnection(lease: lease, only: name) }
@@ -38,12 +42,14 @@ extension Store {
     @discardableResult
     public func reset(
         _ name: String, settingUserDataAside: Bool = false, reason: String = "the app asked for it",
-        waiting seconds: Int = 10
+        waiting: Duration = .seconds(10)
     ) throws -> Recovered {
-        let reset = try orchestrator().reset(
-            name, why: reason, setsUserDataAside: settingUserDataAside, wait: seconds
-        ).reset
-        return Recovered(why: reason, setAside: reset?.setAside, salvaged: reset?.salvaged)
+        try Advice.forApps {
+            let reset = try orchestrator().reset(
+                name, why: reason, setsUserDataAside: settingUserDataAside, wait: waiting.wholeSeconds
+            ).reset
+            return Recovered(why: reason, setAside: reset?.setAside, salvaged: reset?.salvaged)
+        }
     }
 
     private func fault(_ database: Database, _ lease: StoreLease) throws -> String? {

@@ -4,71 +4,136 @@ internal import MoultBasics
 package import MoultEngine
 internal import MoultFiles
 internal import MoultStore
+internal import MoultTrust
 public import StepKit
+internal import Synchronization
 
 /// The directory that holds an app's databases, kept up to date release by release.
 ///
 ///     let store = Store(at: "/var/lib/myapp")
-///     try store.update(to: "/usr/share/myapp/manifest.json", follow: .match)
+///     try await store.update(to: "/usr/share/myapp/manifest.json")
 ///     let connection = try store.connect()
+///
+/// What takes long is asynchronous and runs on a thread of its own, so that no thread of Swift's pool is held up. Code that
+/// is not asynchronous uses the functions whose names end in `Blocking`.
 public struct Store: Sendable {
     /// The store's directory.
     public let directory: String
+    private let keys: [String]
     private let steps: StepSet
-    let consumers = ConsumerRegistry()
 
-    /// Names a store; nothing is read or made yet. `steps` come in beside the built-in ones, as manifests name them.
-    public init(at directory: String, steps: [any Step] = []) {
-        self.directory = directory
+    /// Names a store; nothing is read or made yet.
+    ///
+    /// `keys` are the lines of public keys as in a `.pub` file. A store that this value makes takes only what they signed, and
+    /// a store that is there must have just these. Without keys, a store that is made here takes releases from files whoever made
+    /// them, and none from the network. `steps` come in beside the built-in ones, as manifests name them.
+    public init(at directory: String, trusting keys: [String] = [], steps: [any Step] = []) {
+        (self.directory, self.keys) = (directory, keys)
         self.steps = StepSet.builtIn.adding(steps)
     }
 
     /// Whether this release is what is installed, whole and with nothing unfinished. A handful of small system calls; a
     /// database that has changed since the last update is opened, and nothing is written.
     public func isCurrent(_ manifest: String) throws -> Bool {
-        guard let bytes = try Files.read(manifest, limit: Manifest.largest) else { return false }
-        return try NoOpCheck(StoreSnapshot(StoreLayout(root: directory))).isCurrent(bytes, of: manifest)
+        try Advice.forApps {
+            guard let bytes = try Files.read(manifest, limit: Manifest.largest) else { return false }
+            return try NoOpCheck(StoreSnapshot(StoreLayout(root: directory))).isCurrent(bytes, of: manifest)
+        }
     }
 
-    /// What `update` would do; changes nothing.
+    /// What `update` would do; changes nothing. The store must be there.
     public func plan(_ manifest: String, follow: Policy.Follow? = nil, app: Version? = nil) throws -> UpdatePlan {
-        UpdatePlan(try orchestrator().plan(UpdateRequest(manifest: manifest, follow: follow, app: app)))
+        try Advice.forApps {
+            try proveKeys()
+            return UpdatePlan(try orchestrator().plan(UpdateRequest(manifest: manifest, follow: follow, app: app)))
+        }
     }
 
-    /// Installs a release if it is not installed already; makes the store at the first time.
+    /// Installs a release if it is not installed already; makes the store at the first time. On an error everything is as it
+    /// was before.
     ///
-    /// With `match` whatever differs from what is installed is installed, so that a downgraded app gets its own data back;
-    /// with `newer` only what is newer. On an error everything is as it was before. Blocks until it is done: see the
-    /// asynchronous version for use on Swift's cooperative threads.
+    /// `follow` says whether an older release may come in; without it the store's settings do. A store that is made here
+    /// follows `match`, so that an app that was downgraded gets its own data back. If the task is cancelled before anything
+    /// was changed, this throws `CancellationError`; later it is too late, and the update is finished.
     @discardableResult
     public func update(
-        to manifest: String, follow: Policy.Follow = .match, app: Version? = nil, waiting seconds: Int = 10,
+        to manifest: String, follow: Policy.Follow? = nil, app: Version? = nil, waiting: Duration = .seconds(10),
         progress: @escaping @Sendable (UpdateProgress) -> Void = { _ in }
-    ) throws -> Update {
-        let watcher = Watcher(tell: { if let event = UpdateProgress($0) { progress(event) } })
-        let orchestrator = try orchestrator(watcher)
-        try orchestrator.createIfMissing(for: manifest, follow: follow)
-        let result = try orchestrator.update(
-            UpdateRequest(manifest: manifest, follow: follow, app: app), wait: seconds)
-        return Update(result)
+    ) async throws -> Update {
+        try await Self.onThread { stop in
+            try update(to: manifest, follow, app, waiting, progress, stop)
+        }
     }
 
-    /// Goes back to the newest older release that is not on hold, or to a kept one by its version or name.
+    /// The same as `update`, for code that is not asynchronous. Blocks its thread until it is done.
+    @available(*, noasync, message: "It blocks the thread: use 'await update(to:)'")
     @discardableResult
-    public func rollback(to version: String? = nil, reason: String, waiting seconds: Int = 10) throws -> Update {
-        Update(try orchestrator().rollback(to: version, reason: reason, wait: seconds))
+    public func updateBlocking(
+        to manifest: String, follow: Policy.Follow? = nil, app: Version? = nil, waiting: Duration = .seconds(10),
+        progress: @escaping @Sendable (UpdateProgress) -> Void = { _ in }
+    ) throws -> Update {
+        try update(to: manifest, follow, app, waiting, progress) { false }
+    }
+
+    private func update(
+        to manifest: String, _ follow: Policy.Follow?, _ app: Version?, _ waiting: Duration,
+        _ progress: @escaping @Sendable (UpdateProgress) -> Void, _ stop: @escaping @Sendable () -> Bool
+    ) throws -> Update {
+        try Advice.forApps {
+            let orchestrator = try orchestrator(progress, stop)
+            let isNew = try orchestrator.createIfMissing(for: manifest, trusting: try trusted())
+            try proveKeys()
+            return try orchestrator.firstInstalling(isNew: isNew) {
+                Update(
+                    try orchestrator.update(
+                        UpdateRequest(manifest: manifest, follow: follow, app: app), wait: waiting.wholeSeconds))
+            }
+        }
+    }
+
+    /// Goes back to the newest older release that is not on hold, or to a kept one by its version or name. The release that
+    /// was installed is on hold from then on.
+    @discardableResult
+    public func rollback(
+        to version: String? = nil, reason: String, waiting: Duration = .seconds(10)
+    ) async throws -> Update {
+        try await Self.onThread { stop in try rollback(to: version, reason, waiting, stop) }
+    }
+
+    /// The same as `rollback`, for code that is not asynchronous. Blocks its thread until it is done.
+    @available(*, noasync, message: "It blocks the thread: use 'await rollback(to:reason:)'")
+    @discardableResult
+    public func rollbackBlocking(
+        to version: String? = nil, reason: String, waiting: Duration = .seconds(10)
+    ) throws -> Update {
+        try rollback(to: version, reason, waiting) { false }
+    }
+
+    private func rollback(
+        to version: String?, _ reason: String, _ waiting: Duration, _ stop: @escaping @Sendable () -> Bool
+    ) throws -> Update {
+        try Advice.forApps {
+            Update(
+                try orchestrator(stop: stop).rollback(to: version, reason: reason, wait: waiting.wholeSeconds))
+        }
     }
 
     /// Opens all databases of the installed release on one connection, after settling what a crash left unfinished.
     ///
     /// The connection holds a lease: its generation stays while it is open, whatever is installed meanwhile.
-    public func connect() throws -> StoreConnection {
+    public func connect() throws -> StoreConnection { try Advice.forApps { try openConnection() } }
+
+    /// The same, with advice for operators.
+    package func openConnection() throws -> StoreConnection {
         try settle()
-        return try StoreConnection(lease: lease())
+        return try StoreConnection(lease: heldLease())
     }
 
     /// Holds the installed generation in place, for those who open its files themselves.
-    public func lease() throws -> StoreLease {
+    public func lease() throws -> StoreLease { try Advice.forApps { try heldLease() } }
+
+    /// The same, with advice for operators.
+    package func heldLease() throws -> StoreLease {
         let layout = try StoreLayout(root: directory)
         guard let lease = try Lease.take(layout) else { throw StoreErrors.empty(layout) }
         return try StoreLease(lease, layout)
@@ -79,15 +144,46 @@ public struct Store: Sendable {
     /// Whoever opens several sealed databases, or opens one again later, takes a `lease()` and its paths instead: a
     /// switch between two opens would mix two releases.
     public func path(of name: String) throws -> String {
-        let layout = try StoreLayout(root: directory)
-        let store = StoreSnapshot(layout)
-        guard let installed = try store.installed else { throw StoreErrors.empty(layout) }
-        return try store.place(of: installed.database(name))
+        try Advice.forApps {
+            let layout = try StoreLayout(root: directory)
+            let store = StoreSnapshot(layout)
+            guard let installed = try store.installed else { throw StoreErrors.empty(layout) }
+            return try store.place(of: installed.database(name))
+        }
     }
 
-    func orchestrator(_ watcher: Watcher = Watcher()) throws -> Orchestrator {
-        try Orchestrator(
-            root: directory, steps: steps, watcher: watcher, consumers: ConsumerOptions(inProcess: consumers.all))
+    func orchestrator(
+        _ progress: @escaping @Sendable (UpdateProgress) -> Void = { _ in },
+        stop: @escaping @Sendable () -> Bool = { false }
+    ) throws -> Orchestrator {
+        try orchestrator(progress, stop)
+    }
+
+    private func orchestrator(
+        _ progress: @escaping @Sendable (UpdateProgress) -> Void, _ stop: @escaping @Sendable () -> Bool
+    ) throws -> Orchestrator {
+        let watcher = Watcher(tell: { if let event = UpdateProgress($0) { progress(event) } }, shouldStop: stop)
+        return try Orchestrator(
+            root: directory, steps: steps, watcher: watcher,
+            consumers: ConsumerOptions(inProcess: ConsumerRegistry.consumers(of: directory)))
+    }
+
+    private func trusted() throws -> TrustedKeys? {
+        keys.isEmpty
+            ? nil
+            : TrustedKeys(try keys.map { TrustedKeys.Entry(key: try PublicKey(base64: $0, named: "a trusted key")) })
+    }
+
+    /// Throws if this value names other keys than the store has.
+    func proveKeys() throws {
+        guard let trusted = try trusted() else { return }
+        let layout = try StoreLayout(root: directory)
+        let settings = try Settings.read(layout)
+        if settings.keys?.entries.map(\.key) == trusted.entries.map(\.key) { return }
+        throw MoultError(
+            .distrusted, .refused, what: "the store \(layout.root) does not trust the keys that the app names",
+            why: settings.keys == nil ? "it was made without keys" : "\(layout.settings) has others",
+            now: "Put the app's keys into \"keys\" of \(layout.settings), or name another directory.")
     }
 
     func settle() throws {
@@ -113,17 +209,58 @@ extension Store {
     /// The version of the newest release that the store's feed has for it; nil if it is installed already.
     ///
     /// Throws if the feed cannot be asked or believed: that is never "nothing new".
-    public func newest(app: Version? = nil) throws -> String? {
-        try orchestrator().check(FeedRequest(app: app)).newest?.version.description
+    public func newest(app: Version? = nil) async throws -> String? {
+        try await Self.onThread { stop in
+            try Advice.forApps {
+                try proveKeys()
+                return try orchestrator(stop: stop).check(FeedRequest(app: app)).newest?.version.description
+            }
+        }
     }
 
-    /// Brings in the newest release of the feed that `moult.json` names, if there is one for this store.
+    /// Installs the newest release of the feed that `moult.json` names, if there is one for this store.
     @discardableResult
     public func follow(
-        app: Version? = nil, waiting seconds: Int = 10,
+        app: Version? = nil, waiting: Duration = .seconds(10),
         progress: @escaping @Sendable (UpdateProgress) -> Void = { _ in }
-    ) throws -> Update {
-        let watcher = Watcher(tell: { if let event = UpdateProgress($0) { progress(event) } })
-        return Update(try orchestrator(watcher).follow(FeedRequest(app: app), wait: seconds).result)
+    ) async throws -> Update {
+        try await Self.onThread { stop in
+            try Advice.forApps {
+                try proveKeys()
+                return Update(
+                    try orchestrator(progress, stop).follow(FeedRequest(app: app), wait: waiting.wholeSeconds).result)
+            }
+        }
     }
+
+    /// Runs blocking work on a thread of its own. `stop` says whether the task was cancelled.
+    static func onThread<R: Sendable>(
+        _ body: @escaping @Sendable (_ stop: @escaping @Sendable () -> Bool) throws -> R
+    ) async throws -> R {
+        let isCancelled = Atomic(false)
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                do {
+                    try Threads.detach {
+                        continuation.resume(
+                            with: Result {
+                                do { return try body { isCancelled.load(ordering: .relaxed) } } catch let error
+                                    as MoultError
+                                    where error.code == .interrupted && isCancelled.load(ordering: .relaxed)
+                                {
+                                    throw CancellationError()
+                                }
+                            })
+                    }
+                } catch { continuation.resume(throwing: error) }
+            }
+        } onCancel: {
+            isCancelled.store(true, ordering: .relaxed)
+        }
+    }
+}
+
+extension Duration {
+    /// Seconds for what counts in whole ones, not less than was asked for.
+    var wholeSeconds: Int { max(0, Int(clamping: components.seconds) + (components.attoseconds > 0 ? 1 : 0)) }
 }

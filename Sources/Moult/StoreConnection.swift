@@ -65,27 +65,51 @@ public final class StoreConnection {
     /// SQLite's own handle (`sqlite3 *`), for use with the C API; valid until `close()`.
     public var handle: OpaquePointer { get throws { try connection.handle } }
 
-    /// Runs one or more statements.
-    public func execute(_ sql: String) throws { try connection.execute(sql) }
+    /// Runs one statement, with these values in the place of its `?`. Gives the number of rows that it changed.
+    @discardableResult
+    public func execute(_ sql: String, _ values: [SQLValue] = []) throws -> Int {
+        let before = try connection.totalChanges
+        _ = try connection.query(sql, values.map(\.stored))
+        return Int(try connection.totalChanges - before)
+    }
 
-    /// Runs one statement with these values in the place of its `?`; nil stands for NULL.
-    public func execute(_ sql: String, _ values: [String?]) throws {
-        _ = try connection.query(sql, values.map { $0.map(Value.text) ?? .null })
+    /// Runs all statements of a text, one after the other; an error leaves what those before it have done.
+    public func executeScript(_ sql: String) throws { try connection.execute(sql) }
+
+    /// The rows of one statement, with these values in the place of its `?`.
+    ///
+    /// Text that is not valid UTF-8 is an error; read it as bytes with `CAST(column AS BLOB)`.
+    public func rows(_ sql: String, _ values: [SQLValue] = []) throws -> [[SQLValue]] {
+        try connection.withOnlyStatement(sql, values.map(\.stored)) { statement in
+            var rows: [[SQLValue]] = []
+            while try statement.step() {
+                rows.append(
+                    try (0..<statement.columnCount).map { column in
+                        if statement.storage(column) != .text { return SQLValue(try statement.value(column)) }
+                        guard let text = try statement.withText(column, { String(validating: $0, as: UTF8.self) })
+                        else {
+                            let name = statement.columnName(column)
+                            throw MoultError(
+                                .databaseRequest, what: "cannot read column \(name) as text",
+                                why: "it is not valid UTF-8",
+                                now: "Read the bytes with CAST(\(name) AS BLOB).")
+                        }
+                        return .text(text)
+                    })
+            }
+            return rows
+        }
     }
 
     /// The rows of a query, each value as text; nil stands for NULL.
-    public func rows(_ sql: String) throws -> [[String?]] { try table(sql).rows }
-
-    /// The names of a query's columns, and its rows.
-    public func table(_ sql: String) throws -> (columns: [String], rows: [[String?]]) {
+    package func texts(_ sql: String) throws -> [[String?]] {
         try connection.withStatement(sql) { statement in
-            let columns = (0..<statement.columnCount).map { statement.columnName($0) }
             var rows: [[String?]] = []
             while try statement.step() {
                 rows.append(
                     try (0..<statement.columnCount).map { statement.isNull($0) ? nil : try statement.text($0) })
             }
-            return (columns, rows)
+            return rows
         }
     }
 

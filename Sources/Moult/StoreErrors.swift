@@ -28,8 +28,3 @@ enum StoreErrors {
             now: "Apply one: moult apply RELEASE")
     }
 }
-
-extension MoultError.Code {
-    /// A living database cannot be opened, and was not begun anew.
-    static let willNotLoad = Self(820)
-}

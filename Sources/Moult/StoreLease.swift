@@ -1,4 +1,5 @@
 internal import MoultBasics
+internal import MoultSQLite
 internal import MoultStore
 package import StepKit
 
@@ -22,6 +23,39 @@ public final class StoreLease: Sendable {
     public func path(of name: String) throws -> String {
         let database = try installed.database(name)
         return database.kind.isSealed ? installed.path(database.member) : try StoreSnapshot(layout).place(of: database)
+    }
+
+    /// One database of the release, as SQLite attaches it.
+    public struct Attachment: Sendable, Hashable {
+        /// The name of its schema: `main` for the user's database.
+        public let schema: String
+        /// What to open or attach. Every character of the path is escaped. A read-only database is `immutable`, so that
+        /// SQLite writes nothing beside it, not even with `PRAGMA journal_mode = WAL`; a database that apps write to never is.
+        ///
+        /// SQLite understands it in `sqlite3_open_v2` with `SQLITE_OPEN_URI`, and in `ATTACH` if the connection was opened
+        /// so. Elsewhere, `ATTACH 'file:...'` makes a file of that name: there, only `path` can be used, and nothing keeps
+        /// that library from writing to a read-only database.
+        public let uri: String
+        /// The file itself.
+        public let path: String
+        /// Whether only its publisher writes to it.
+        public let isReadOnly: Bool
+    }
+
+    /// Every database of the release, for libraries that open them themselves. `main` comes first.
+    ///
+    ///     for database in try lease.attachments where database.schema != "main" {
+    ///         try db.execute(sql: "ATTACH ? AS \(database.schema)", arguments: [database.uri])
+    ///     }
+    public var attachments: [Attachment] {
+        get throws {
+            try databases().map { database, schema, path in
+                let access: Access = database.kind.isSealed ? .immutable : .readWrite
+                return Attachment(
+                    schema: schema, uri: try access.uri(for: path), path: path, isReadOnly: database.kind.isSealed)
+            }
+            .sorted { $0.schema == "main" && $1.schema != "main" }
+        }
     }
 
     /// Every database as a connection has it: the name of its schema (`main` for the first one of the user's), and its file.

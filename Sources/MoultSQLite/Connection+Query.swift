@@ -71,7 +71,8 @@ extension Connection {
     package var totalChanges: Int64 { get throws { sqlite3_total_changes64(try handle) } }
     package var lastInsertRowID: Int64 { get throws { sqlite3_last_insert_rowid(try handle) } }
 
-    private func withOnlyStatement<R>(
+    /// Lends the one statement of the text to the closure, with these values bound.
+    package func withOnlyStatement<R>(
         _ sql: String, _ bindings: [Value], _ body: (borrowing Statement) throws -> R
     ) throws -> R {
         try withStatement(sql) { statement in

@@ -21,10 +21,6 @@ extension MoultError.Code {
     package static let sqlite = Self(400)
     /// The file cannot be opened.
     package static let cannotOpenDatabase = Self(401)
-    /// Somebody else holds a lock.
-    package static let databaseBusy = Self(402)
-    /// The file is damaged, or no database.
-    package static let databaseCorrupt = Self(403)
     /// The database cannot be written.
     package static let databaseReadOnly = Self(404)
     /// The disk is full, or reading or writing failed.

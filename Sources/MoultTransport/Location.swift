@@ -4,8 +4,6 @@ internal import MoultFiles
 extension MoultError.Code {
     /// A place that cannot be asked, because of how it is written.
     package static let location = Self(270)
-    /// Nobody answered, or not to the end.
-    package static let unreachable = Self(271)
     /// There is nothing at the place, or it is not given out.
     package static let notThere = Self(272)
     /// What came is not of the form or size that it must have.

@@ -3,7 +3,7 @@ import Moult
 
 // An app that embeds the library: it installs the release of a manifest in a store. Arguments: the manifest, the store.
 do {
-    print(try Store(at: CommandLine.arguments[2]).update(to: CommandLine.arguments[1]))
+    print(try Store(at: CommandLine.arguments[2]).updateBlocking(to: CommandLine.arguments[1]))
 } catch {
     print(error)
     exit(1)

@@ -61,9 +61,9 @@ import Testing
     @Test(arguments: cases)
     func `of a sealed database`(_ example: Case) throws {
         // Without the first one there would be nothing to compare with.
-        try shop.store.update(to: maker.make("1.0.0", sequence: 1, [.reference("food", example.before)]))
+        try shop.store.updateBlocking(to: maker.make("1.0.0", sequence: 1, [.reference("food", example.before)]))
         let input = try listen()
-        try shop.store.update(to: maker.make("2.0.0", sequence: 2, [.reference("food", example.after)]))
+        try shop.store.updateBlocking(to: maker.make("2.0.0", sequence: 2, [.reference("food", example.after)]))
         #expect(try told(input) == example.tables)
     }
 
@@ -73,10 +73,10 @@ import Testing
         func release(_ number: Int, _ more: String) throws -> String {
             try maker.make("\(number).0.0", sequence: number, [.shared("pantry", Self.same + more, more: [])])
         }
-        try shop.store.update(to: release(1, ""))
+        try shop.store.updateBlocking(to: release(1, ""))
         try Shell.must(["sqlite3", shop.pantry, sql])
         let input = try listen()
-        try shop.store.update(to: release(2, "CREATE INDEX i ON b(y);"))
+        try shop.store.updateBlocking(to: release(2, "CREATE INDEX i ON b(y);"))
         #expect(try told(input) == tables)
     }
 }

@@ -11,7 +11,7 @@ import Testing
 
     init() throws {
         shop = try Shop()
-        try shop.store.update(to: shop.release(1))
+        try shop.store.updateBlocking(to: shop.release(1))
     }
 
     /// Notes what it is told, in a list that it shares with others.
@@ -47,7 +47,9 @@ import Testing
             connection = nil
         }
         func reload(_ change: DatabaseChange) throws { connection = try store.connect() }
-        func value() throws -> String? { try connection?.rows("SELECT release FROM pantry.pantry").first?.first ?? nil }
+        func value() throws -> String? {
+            try connection?.texts("SELECT release FROM pantry.pantry").first?.first ?? nil
+        }
     }
 
     @Test func `the last one lets go first`() throws {
@@ -56,14 +58,14 @@ import Testing
         let gone = store.register(Noting(name: "gone", notes: notes))
         gone.cancel()
         store.register(Noting(name: "food", notes: notes), for: ["food"])
-        try store.update(to: shop.release(2))
+        try store.updateBlocking(to: shop.release(2))
         #expect(
             notes.all == [
                 "b release pantry 1.0.0", "a release pantry 1.0.0", "a reload food pantry 2.0.0",
                 "b reload food pantry 2.0.0", "food reload food 2.0.0",
             ])
         // A rollback is a change like any other.
-        try store.rollback(reason: "test")
+        try store.rollbackBlocking(reason: "test")
         #expect(notes.all.last == "food reload food 1.0.0")
     }
 
@@ -88,7 +90,7 @@ import Testing
         let (store, notes) = (shop.store, Noting.Notes())
         store.register(Busy())
         store.register(Noting(name: "a", notes: notes))
-        let error = #expect(throws: MoultError.self) { try store.update(to: shop.release(2)) }
+        let error = #expect(throws: MoultError.self) { try store.updateBlocking(to: shop.release(2)) }
         #expect(error?.outcome == .busy)
         #expect(error?.description.hasPrefix("the consumer Busy does not let go of pantry: Editing()") == true)
         #expect(notes.all == ["a release pantry 1.0.0", "a undone food pantry 1.0.0"])
@@ -101,9 +103,9 @@ import Testing
             func reload(_ change: DatabaseChange) {}
         }
         let store = shop.store
-        store.register(Slow(), timeout: 1)
+        store.register(Slow(), timeout: .seconds(1))
         let start = ContinuousClock.now
-        let error = #expect(throws: MoultError.self) { try store.update(to: shop.release(2)) }
+        let error = #expect(throws: MoultError.self) { try store.updateBlocking(to: shop.release(2)) }
         #expect(error?.outcome == .busy)
         #expect(error?.why == "this process did not release it in time")
         #expect(ContinuousClock.now - start < .seconds(10))
@@ -117,7 +119,7 @@ import Testing
         }
         let store = shop.store
         store.register(Picky(), onReloadFailure: .rollBack)
-        let error = #expect(throws: MoultError.self) { try store.update(to: shop.release(2)) }
+        let error = #expect(throws: MoultError.self) { try store.updateBlocking(to: shop.release(2)) }
         #expect(error?.outcome == .undone)
         #expect(try store.lease().version == "1.0.0")
     }

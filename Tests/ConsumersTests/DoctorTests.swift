@@ -14,7 +14,7 @@ import Testing
 
     init() throws {
         shop = try Shop()
-        try shop.store.update(to: shop.release(1))
+        try shop.store.updateBlocking(to: shop.release(1))
     }
 
     /// What is found beyond advice; the store must be the same afterwards, down to every inode and time.
@@ -38,7 +38,7 @@ import Testing
         for number in [1, 2] {
             // Large enough for a second name: what is small is written anew.
             let same = "CREATE TABLE same(x); INSERT INTO same VALUES(zeroblob(\(4 << 20)));"
-            try store.update(to: maker.make("\(number).0.0", sequence: number, [.reference("same", same)]))
+            try store.updateBlocking(to: maker.make("\(number).0.0", sequence: number, [.reference("same", same)]))
         }
         let findings = try Doctor(StoreSnapshot(StoreLayout(root: shop.scratch.path("other")))).examine()
         #expect(findings.filter { !$0.isAdvice } == [])
@@ -144,7 +144,7 @@ import Testing
 
     @Test func `generations that nobody uses`() throws {
         try shop.set("minimumAge", "0")
-        for number in 2...3 { try shop.store.update(to: shop.release(number)) }
+        for number in 2...3 { try shop.store.updateBlocking(to: shop.release(number)) }
         // As if fewer were to be kept from now on.
         try shop.set("keep", "1")
         let found = try examine()

@@ -25,11 +25,11 @@ import Testing
     @Test func `no open fails`() throws {
         let shop = try Shop()
         let releases = try [1, 2].map { try shop.release($0, living: false) }
-        try shop.store.update(to: releases[0])
+        try shop.store.updateBlocking(to: releases[0])
         let path = "\(shop.root)/food.db"
         let readers = try (0..<2).map { _ in try Program.python(Self.python, path) }
         for reader in readers { #expect(reader.line() == "ready") }
-        for flip in 1...Self.count { try shop.store.update(to: releases[flip % 2]) }
+        for flip in 1...Self.count { try shop.store.updateBlocking(to: releases[flip % 2]) }
         for reader in readers {
             reader.closeInput()
             let words = try #require(reader.line()).split(separator: " ")

@@ -12,7 +12,7 @@ import Testing
 
     init() throws {
         shop = try Shop()
-        try shop.store.update(to: shop.release(1))
+        try shop.store.updateBlocking(to: shop.release(1))
     }
 
     private static let opener = """
@@ -49,7 +49,7 @@ import Testing
         let program = try Program.python(Self.opener, "\(shop.root)/food.db", "SELECT * FROM food")
         #expect(program.line() == "ready")
         let first = try shop.store.lease().generation
-        try shop.store.update(to: shop.release(2))
+        try shop.store.updateBlocking(to: shop.release(2))
         let uses = try uses(of: program)
         #expect(uses.map(\.name) == ["food"])
         #expect(uses.first?.generation == first)

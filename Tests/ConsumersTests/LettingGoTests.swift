@@ -13,7 +13,7 @@ import Testing
 
     init() throws {
         shop = try Shop()
-        try shop.store.update(to: shop.release(1))
+        try shop.store.updateBlocking(to: shop.release(1))
     }
 
     /// Has the pantry open; closes it on SIGUSR1 and opens it again on SIGHUP.
@@ -206,7 +206,7 @@ import Testing
         var outcomes: Set<String> = []
         for number in 1...8 {
             let shop = try Shop()
-            try shop.store.update(to: shop.release(1))
+            try shop.store.updateBlocking(to: shop.release(1))
             try shop.set(consumers: shop.consumer("api"))
             let ended = try Shell.run([
                 "strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=renameat2", "-e",

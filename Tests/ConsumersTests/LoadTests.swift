@@ -14,7 +14,7 @@ import Testing
     @Test(arguments: ["wal", "delete"])
     func live(_ mode: String) throws {
         let load = try Load(way: "live")
-        try Store(at: load.root).update(to: load.release(1))
+        try Store(at: load.root).updateBlocking(to: load.release(1))
         try Shell.must(["sqlite3", load.pantry, "PRAGMA journal_mode=\(mode)"])
         try prove(
             load,
@@ -29,7 +29,7 @@ import Testing
     @Test(arguments: ["wal", "delete"])
     func exchange(_ mode: String) throws {
         let load = try Load(way: "exchange")
-        try Store(at: load.root).update(to: load.release(1))
+        try Store(at: load.root).updateBlocking(to: load.release(1))
         try Shell.must(["sqlite3", load.pantry, "PRAGMA journal_mode=\(mode)"])
         let gate = load.scratch.path("gate")
         let consumers: JSON = [

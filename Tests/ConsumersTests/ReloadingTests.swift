@@ -13,7 +13,7 @@ import Testing
 
     init() throws {
         shop = try Shop()
-        try shop.store.update(to: shop.release(1))
+        try shop.store.updateBlocking(to: shop.release(1))
     }
 
     /// Reloads every release but the second.

@@ -11,7 +11,7 @@ import Testing
 
     init() throws {
         shop = try Shop()
-        try shop.store.update(to: shop.release(1))
+        try shop.store.updateBlocking(to: shop.release(1))
     }
 
     /// Below `chroot` there is no mount that could be made private, and so no room for a manager of its own.

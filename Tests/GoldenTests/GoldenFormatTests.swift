@@ -30,7 +30,7 @@ import Testing
         let scratch = try Scratch()
         let store = Store(at: scratch.path("store"))
         for number in 1...3 {
-            try store.update(to: golden.release(number))
+            try store.updateBlocking(to: golden.release(number))
             #expect(try store.lease().version == "\(number).0.0")
         }
         #expect(

@@ -44,7 +44,7 @@ import Testing
         #expect(entries.map(\.outcome) == [.done, .done, .done, .done])
         let connection = try store.connect()
         #expect(
-            try connection.rows("SELECT release, (SELECT count(*) FROM pantry.food) FROM food.food") == [["3", "2"]])
+            try connection.texts("SELECT release, (SELECT count(*) FROM pantry.food) FROM food.food") == [["3", "2"]])
         try connection.close()
         // What was set aside is known still.
         let sets = try QuarantineShelf(layout: golden.layout, settings: Settings.read(golden.layout)).sets()
@@ -56,10 +56,10 @@ import Testing
         let golden = try GoldenStore("installed")
         let store = Store(at: golden.root)
         try Shell.must(["sqlite3", "\(golden.root)/pantry.db", "INSERT INTO food VALUES(101, 'later', 1)"])
-        try store.rollback(reason: "test")
+        try store.rollbackBlocking(reason: "test")
         #expect(try golden.found() == ["2", "shipped 2, mine, later", "shipped 2, mine", "2|", "image2"])
         _ = try Orchestrator(root: golden.root, steps: .builtIn).unholdAll()
-        try store.update(to: Golden().release(3))
+        try store.updateBlocking(to: Golden().release(3))
         #expect(try golden.found() == ["3", "shipped 3, mine, later", "shipped 3, mine", "2|", "image3"])
     }
 }

@@ -28,25 +28,25 @@ import Testing
     /// A plain file that the release takes over.
     @Test func adopting() throws {
         try Lab.killedWithRowsInTheWAL(path)
-        try lab.store.update(to: lab.sealed("1.0.0", 1, 3, "new"))
+        try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 3, "new"))
         #expect(try Lab.read(path) == "3|new|new\n")
         #expect(try Lab.sidecars(of: path).isEmpty)
     }
 
     @Test(arguments: Lab.Way.allCases)
     func replacing(way: Lab.Way) throws {
-        try lab.store.update(to: lab.shared("1.0.0", 1, 2, "first"))
+        try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 2, "first"))
         try Lab.killedWithRowsInTheWAL(path)
-        try lab.store.update(to: lab.shared("2.0.0", 2, 3, "new", way))
+        try lab.store.updateBlocking(to: lab.shared("2.0.0", 2, 3, "new", way))
         #expect(try Lab.read(path) == "3|new|new\n")
         #expect(try Lab.isSound(path))
     }
 
     /// A cache of another schema goes with everything beside it.
     @Test func `dropping a cache`() throws {
-        try lab.store.update(to: lab.cache("1.0.0", 1, 2, "first"))
+        try lab.store.updateBlocking(to: lab.cache("1.0.0", 1, 2, "first"))
         try Lab.killedWithRowsInTheWAL(path)
-        try lab.store.update(to: lab.cache("2.0.0", 2, 3, "new"))
+        try lab.store.updateBlocking(to: lab.cache("2.0.0", 2, 3, "new"))
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
@@ -59,26 +59,26 @@ import Testing
 
     /// The file is gone, and only its `-wal` is left.
     @Test func `making a cache again`() throws {
-        try lab.store.update(to: lab.cache("1.0.0", 1, 2, "first"))
+        try lab.store.updateBlocking(to: lab.cache("1.0.0", 1, 2, "first"))
         try Lab.killedWithRowsInTheWAL(path)
         try Files.remove(path)
-        try lab.store.update(to: lab.cache("2.0.0", 2, 3, "new"))
+        try lab.store.updateBlocking(to: lab.cache("2.0.0", 2, 3, "new"))
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
     /// A user's database is made again only when the operator says so.
     @Test func `making a user database again`() throws {
-        try lab.store.update(to: lab.user("1.0.0", 1, 2, "first"))
+        try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 2, "first"))
         try Lab.killedWithRowsInTheWAL(path)
         try Files.remove(path)
         let next = try lab.user("2.0.0", 2, 3, "new")
-        #expect(throws: MoultError.self) { try lab.store.update(to: next) }
+        #expect(throws: MoultError.self) { try lab.store.updateBlocking(to: next) }
         try lab.store.reset("note", settingUserDataAside: true)
         #expect(try Lab.read(path) == "2|first|first\n")
     }
 
     @Test func resetting() throws {
-        try lab.store.update(to: lab.user("1.0.0", 1, 3, "new"))
+        try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 3, "new"))
         try Lab.killedWithRowsInTheWAL(path)
         try lab.store.reset("note", settingUserDataAside: true)
         #expect(try Lab.read(path) == "3|new|new\n")
@@ -86,14 +86,14 @@ import Testing
 
     /// One that somebody puts beside a sealed file is not read by the library, and `verify` names it.
     @Test func `beside a sealed file`() throws {
-        try lab.store.update(to: lab.sealed("1.0.0", 1, 3, "new"))
+        try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 3, "new"))
         let other = lab.scratch.path("other.db")
         try Lab.killedWithRowsInTheWAL(other)
         let sealed = try lab.store.lease().path(of: "note")
         try Shell.must(["chmod", "u+w", lab.path(".moult/current/")])
         for name in [sealed, path] { try Shell.must(["cp", "\(other)-wal", "\(name)-wal"]) }
         let connection = try lab.store.connect()
-        #expect(try connection.rows("SELECT count(*), max(text) FROM note.note") == [["3", "new"]])
+        #expect(try connection.texts("SELECT count(*), max(text) FROM note.note") == [["3", "new"]])
         try connection.close()
         let findings = try Verifier(StoreSnapshot(StoreLayout(root: lab.store.directory))).verify(deep: false)
             .compactMap(\.finding)

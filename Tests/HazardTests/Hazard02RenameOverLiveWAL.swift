@@ -39,10 +39,10 @@ import Testing
 
     /// Live, both the running app and the next opener have the new release, and rows written meanwhile and later stay.
     @Test func `replacing live`() throws {
-        try lab.store.update(to: lab.shared("1.0.0", 1, 500, "first"))
+        try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 500, "first"))
         let app = try RunningApp(path, Self.pragmas + Self.fill)
         try app.run("INSERT INTO note VALUES(9000, 'mine', 1)")
-        try lab.store.update(to: lab.shared("2.0.0", 2, 3, "new"))
+        try lab.store.updateBlocking(to: lab.shared("2.0.0", 2, 3, "new"))
         let all = "SELECT count(*), min(text), max(text) FROM note"
         #expect(try app.run(all) == "4|mine|new\n")
         #expect(try Lab.read(path) == "4|mine|new\n")
@@ -54,15 +54,15 @@ import Testing
 
     /// An exchange of names does not happen while somebody has the file open.
     @Test func exchanging() throws {
-        try lab.store.update(to: lab.shared("1.0.0", 1, 500, "first"))
+        try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 500, "first"))
         let app = try RunningApp(path, Self.pragmas + Self.fill)
         let next = try lab.shared("2.0.0", 2, 3, "new", .exchange)
-        let error = #expect(throws: MoultError.self) { try lab.store.update(to: next) }
+        let error = #expect(throws: MoultError.self) { try lab.store.updateBlocking(to: next) }
         #expect(error?.outcome == .busy)
         #expect(error?.why?.contains("pid \(app.pid) (") == true)
         #expect(try Lab.read(path) == "500|old|old\n")
         try app.close()
-        try lab.store.update(to: next)
+        try lab.store.updateBlocking(to: next)
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
@@ -75,7 +75,7 @@ import Testing
     }
 
     @Test func resetting() throws {
-        try lab.store.update(to: lab.user("1.0.0", 1, 500, "first"))
+        try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 500, "first"))
         let app = try RunningApp(path, Self.pragmas + Self.fill)
         let error = #expect(throws: MoultError.self) { try lab.store.reset("note", settingUserDataAside: true) }
         #expect(error?.outcome == .busy)
@@ -89,30 +89,30 @@ import Testing
         try Shell.must(["sqlite3", path], input: Lab.notes(500, "first"))
         let app = try RunningApp(path, Self.pragmas + Self.fill)
         let next = try lab.sealed("1.0.0", 1, 3, "new")
-        let error = #expect(throws: MoultError.self) { try lab.store.update(to: next) }
+        let error = #expect(throws: MoultError.self) { try lab.store.updateBlocking(to: next) }
         #expect(error?.outcome == .busy)
         #expect(try Lab.read(path) == "500|old|old\n")
         try app.close()
-        try lab.store.update(to: next)
+        try lab.store.updateBlocking(to: next)
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
     /// The cache stays until the app that has it open is gone, and is recreated by the next update.
     @Test func `dropping a cache`() throws {
-        try lab.store.update(to: lab.cache("1.0.0", 1, 500, "first"))
+        try lab.store.updateBlocking(to: lab.cache("1.0.0", 1, 500, "first"))
         let app = try RunningApp(path, Self.pragmas + Self.fill)
         let next = try lab.cache("2.0.0", 2, 3, "new")
-        try lab.store.update(to: next)
+        try lab.store.updateBlocking(to: next)
         #expect(try Lab.read(path) == "500|old|old\n")
         try app.close()
-        try lab.store.update(to: next)
+        try lab.store.updateBlocking(to: next)
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
     /// An app's own cache goes although another process of the app has it open: neither what that one writes nor its
     /// end may touch the fresh one.
     @Test func `dropping an apps own cache`() throws {
-        try lab.store.update(to: lab.cache("1.0.0", 1, 500, "first"))
+        try lab.store.updateBlocking(to: lab.cache("1.0.0", 1, 500, "first"))
         let app = try RunningApp(path, Self.pragmas + Self.fill)
         #expect(try Store.cache(at: path, schema: Lab.cacheSchema(3, "new", 2)) != .ready)
         #expect(try Lab.read(path) == "3|new|new\n")

@@ -34,10 +34,10 @@ import Testing
     /// The journal takes the torn transaction back in the file to which it belongs, before its rows are carried over.
     @Test(arguments: Lab.Way.allCases)
     func replacing(way: Lab.Way) throws {
-        try lab.store.update(to: lab.shared("1.0.0", 1, 500, "old"))
+        try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 500, "old"))
         try Shell.must(["sqlite3", path, "UPDATE note SET text = 'mine', mine = 1 WHERE id > 400"])
         try die()
-        try lab.store.update(to: lab.shared("2.0.0", 2, 3, "new", way))
+        try lab.store.updateBlocking(to: lab.shared("2.0.0", 2, 3, "new", way))
         #expect(try Lab.read(path) == "103|mine|new\n")
         #expect(try Lab.isSound(path))
         #expect(try Lab.sidecars(of: path).isEmpty)
@@ -46,15 +46,15 @@ import Testing
     @Test func adopting() throws {
         try Shell.must(["sqlite3", path], input: Lab.notes(500, "old"))
         try die()
-        try lab.store.update(to: lab.sealed("1.0.0", 1, 3, "new"))
+        try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 3, "new"))
         #expect(try Lab.read(path) == "3|new|new\n")
         #expect(try Lab.read(lab.path(".moult/generations/0+adopted/note.db")) == "500|old|old\n")
     }
 
     @Test func `dropping a cache`() throws {
-        try lab.store.update(to: lab.cache("1.0.0", 1, 500, "old"))
+        try lab.store.updateBlocking(to: lab.cache("1.0.0", 1, 500, "old"))
         try die()
-        try lab.store.update(to: lab.cache("2.0.0", 2, 3, "new"))
+        try lab.store.updateBlocking(to: lab.cache("2.0.0", 2, 3, "new"))
         #expect(try Lab.read(path) == "3|new|new\n")
         #expect(try Lab.sidecars(of: path).isEmpty)
     }
@@ -69,20 +69,20 @@ import Testing
 
     /// The file is gone, and only its journal is left.
     @Test func `making a cache again`() throws {
-        try lab.store.update(to: lab.cache("1.0.0", 1, 500, "old"))
+        try lab.store.updateBlocking(to: lab.cache("1.0.0", 1, 500, "old"))
         try die()
         try Files.remove(path)
-        try lab.store.update(to: lab.cache("2.0.0", 2, 3, "new"))
+        try lab.store.updateBlocking(to: lab.cache("2.0.0", 2, 3, "new"))
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
     /// A user's database is made again only when the operator says so.
     @Test func `making a user database again`() throws {
-        try lab.store.update(to: lab.user("1.0.0", 1, 500, "old"))
+        try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 500, "old"))
         try die()
         try Files.remove(path)
         let next = try lab.user("2.0.0", 2, 3, "new")
-        #expect(throws: MoultError.self) { try lab.store.update(to: next) }
+        #expect(throws: MoultError.self) { try lab.store.updateBlocking(to: next) }
         try lab.store.reset("note", settingUserDataAside: true)
         #expect(try Lab.read(path) == "500|old|old\n")
         #expect(try Lab.sidecars(of: path).isEmpty)
@@ -90,7 +90,7 @@ import Testing
 
     /// What the killed process had not committed is rolled back, and what goes aside is one file.
     @Test func resetting() throws {
-        try lab.store.update(to: lab.user("1.0.0", 1, 500, "old"))
+        try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 500, "old"))
         try die()
         let recovered = try lab.store.reset("note", settingUserDataAside: true)
         #expect(try Lab.read(path) == "500|old|old\n")

@@ -25,40 +25,40 @@ import Testing
 
     @Test(arguments: Lab.Way.allCases)
     func replacing(way: Lab.Way) throws {
-        try lab.store.update(to: lab.shared("1.0.0", 1, 2, "first"))
+        try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 2, "first"))
         try Lab.killedWithRowsInTheWAL(path, mine: true)
         // The killed app's rows have the numbers 1 to 500, and what people wrote goes before what is shipped.
-        try lab.store.update(to: lab.shared("2.0.0", 2, 3, "new", way))
+        try lab.store.updateBlocking(to: lab.shared("2.0.0", 2, 3, "new", way))
         #expect(try Lab.read(path) == "500|old|old\n")
     }
 
     @Test func adopting() throws {
         try Lab.killedWithRowsInTheWAL(path)
-        try lab.store.update(to: lab.sealed("1.0.0", 1, 3, "new"))
+        try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 3, "new"))
         let adopted = lab.path(".moult/generations/0+adopted/note.db")
         #expect(try Lab.read(adopted) == "500|old|old\n")
         #expect(try Lab.sidecars(of: adopted).isEmpty)
     }
 
     @Test func `dropping a cache`() throws {
-        try lab.store.update(to: lab.cache("1.0.0", 1, 2, "first"))
+        try lab.store.updateBlocking(to: lab.cache("1.0.0", 1, 2, "first"))
         try Lab.killedWithRowsInTheWAL(path)
-        try lab.store.update(to: lab.cache("2.0.0", 2, 3, "new"))
+        try lab.store.updateBlocking(to: lab.cache("2.0.0", 2, 3, "new"))
         let sets = try Files.list(lab.path(".moult/quarantine")).filter { $0.hasSuffix("-note") }
         try #require(sets.count == 1)
         #expect(try Lab.read(lab.path(".moult/quarantine/\(sets[0])/note.db")) == "500|old|old\n")
     }
 
     @Test func `keeping the users`() throws {
-        try lab.store.update(to: lab.user("1.0.0", 1, 2, "first"))
+        try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 2, "first"))
         try Lab.killedWithRowsInTheWAL(path)
-        try lab.store.update(to: lab.user("2.0.0", 2, 3, "new"))
+        try lab.store.updateBlocking(to: lab.user("2.0.0", 2, 3, "new"))
         #expect(try Lab.read(path) == "500|old|old\n")
     }
 
     /// They are in the set that was set aside, and in what could be read of it.
     @Test func resetting() throws {
-        try lab.store.update(to: lab.user("1.0.0", 1, 2, "first"))
+        try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 2, "first"))
         try Lab.killedWithRowsInTheWAL(path)
         let recovered = try lab.store.reset("note", settingUserDataAside: true)
         let aside = try #require(recovered.setAside)

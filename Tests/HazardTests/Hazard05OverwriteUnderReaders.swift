@@ -47,21 +47,21 @@ import Testing
 
     @Test(arguments: [small, mapped])
     func flipping(pragmas: String) throws {
-        try lab.store.update(to: lab.sealed("1.0.0", 1, Self.rows, "old"))
+        try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, Self.rows, "old"))
         let reader = try reader(pragmas)
-        try lab.store.update(to: lab.sealed("2.0.0", 2, 3, "new"))
+        try lab.store.updateBlocking(to: lab.sealed("2.0.0", 2, 3, "new"))
         #expect(try reader.rest() == "\(Self.rows - 1)|old\n")
         #expect(try Lab.read(path) == "3|new|new\n")
         // Nor does going back.
-        try lab.store.rollback(reason: "test")
+        try lab.store.rollbackBlocking(reason: "test")
         #expect(try Lab.read(path) == "\(Self.rows)|old|old\n")
     }
 
     @Test(arguments: [small, mapped])
     func `replacing live`(pragmas: String) throws {
-        try lab.store.update(to: lab.shared("1.0.0", 1, Self.rows, "old"))
+        try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, Self.rows, "old"))
         let reader = try reader("PRAGMA journal_mode=WAL;" + pragmas)
-        try lab.store.update(to: lab.shared("2.0.0", 2, 3, "new", .live))
+        try lab.store.updateBlocking(to: lab.shared("2.0.0", 2, 3, "new", .live))
         #expect(try Lab.read(path) == "3|new|new\n")
         #expect(try reader.rest() == "\(Self.rows - 1)|old\n")
         #expect(try reader.run(Self.all) == "new\nnew\nnew\n")
@@ -69,23 +69,23 @@ import Testing
     }
 
     @Test func exchanging() throws {
-        try lab.store.update(to: lab.shared("1.0.0", 1, Self.rows, "old"))
+        try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, Self.rows, "old"))
         let reader = try reader(Self.small)
         let next = try lab.shared("2.0.0", 2, 3, "new", .exchange)
-        let error = #expect(throws: MoultError.self) { try lab.store.update(to: next) }
+        let error = #expect(throws: MoultError.self) { try lab.store.updateBlocking(to: next) }
         #expect(error?.outcome == .busy)
         #expect(try reader.rest() == "\(Self.rows - 1)|old\n")
     }
 
     @Test(arguments: [small, mapped])
     func `dropping a cache`(pragmas: String) throws {
-        try lab.store.update(to: lab.cache("1.0.0", 1, Self.rows, "old"))
+        try lab.store.updateBlocking(to: lab.cache("1.0.0", 1, Self.rows, "old"))
         let reader = try reader(pragmas)
         let next = try lab.cache("2.0.0", 2, 3, "new")
-        try lab.store.update(to: next)
+        try lab.store.updateBlocking(to: next)
         #expect(try reader.rest() == "\(Self.rows - 1)|old\n")
         try reader.close()
-        try lab.store.update(to: next)
+        try lab.store.updateBlocking(to: next)
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 

@@ -32,25 +32,25 @@ import Testing
 
     /// Names are not exchanged while somebody has the file open, although he holds no lock.
     @Test func exchanging() throws {
-        try lab.store.update(to: lab.shared("1.0.0", 1, 5, "old"))
+        try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 5, "old"))
         let app = try RunningApp(path)
         let next = try lab.shared("2.0.0", 2, 3, "new", .exchange)
-        let error = #expect(throws: MoultError.self) { try lab.store.update(to: next) }
+        let error = #expect(throws: MoultError.self) { try lab.store.updateBlocking(to: next) }
         #expect(error?.outcome == .busy)
         #expect(error?.why?.contains("pid \(app.pid) (") == true)
         #expect(try app.run(Self.write) == "")
         try app.close()
-        try lab.store.update(to: next)
+        try lab.store.updateBlocking(to: next)
         #expect(try Lab.read(path) == "4|mine|new\n")
     }
 
     /// Live, the same connection has the new content at its next query, can see that it changed, and can write.
     @Test func `replacing live`() throws {
-        try lab.store.update(to: lab.shared("1.0.0", 1, 5, "old"))
+        try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 5, "old"))
         let app = try RunningApp(path)
         let version = try app.run("PRAGMA data_version")
         // Nobody said how: that somebody has it open is what decides.
-        try lab.store.update(to: lab.shared("2.0.0", 2, 3, "new"))
+        try lab.store.updateBlocking(to: lab.shared("2.0.0", 2, 3, "new"))
         #expect(try app.run("PRAGMA data_version") != version)
         #expect(try app.run(Self.all) == "3|new|new\n")
         #expect(try app.run(Self.write) == "")
@@ -59,14 +59,14 @@ import Testing
 
     /// Who reads a sealed database keeps a whole release, and can ask whether it is still the one in service.
     @Test func flipping() throws {
-        try lab.store.update(to: lab.sealed("1.0.0", 1, 5, "old"))
+        try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 5, "old"))
         let connection = try lab.store.connect()
         #expect(try !connection.lease.isOutdated())
-        try lab.store.update(to: lab.sealed("2.0.0", 2, 3, "new"))
-        #expect(try connection.rows("SELECT count(*), min(text), max(text) FROM note.note") == [["5", "old", "old"]])
+        try lab.store.updateBlocking(to: lab.sealed("2.0.0", 2, 3, "new"))
+        #expect(try connection.texts("SELECT count(*), min(text), max(text) FROM note.note") == [["5", "old", "old"]])
         #expect(try connection.lease.isOutdated())
         let next = try lab.store.connect()
-        #expect(try next.rows("SELECT count(*), min(text), max(text) FROM note.note") == [["3", "new", "new"]])
+        #expect(try next.texts("SELECT count(*), min(text), max(text) FROM note.note") == [["3", "new", "new"]])
         #expect(try !next.lease.isOutdated())
     }
 

@@ -43,7 +43,7 @@ import Testing
     /// All that looks at a store or checks a cache, called by an app that is writing to its database.
     @Test(arguments: ["plan", "verify", "doctor", "who", "lease", "cache", "look"])
     func looking(how: String) throws {
-        try lab.store.update(to: lab.user("1.0.0", 1, 5, "old"))
+        try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 5, "old"))
         let app = try writing(path)
         let layout = try StoreLayout(root: lab.store.directory)
         switch how {
@@ -72,23 +72,23 @@ import Testing
                 version, sequence: sequence,
                 [.user("note", Lab.notes(5, "old") + extra, migrations: migrations), other])
         }
-        try lab.store.update(to: release("1.0.0", 1))
+        try lab.store.updateBlocking(to: release("1.0.0", 1))
         let app = try writing(path)
-        try lab.store.update(to: release("2.0.0", 2))
+        try lab.store.updateBlocking(to: release("2.0.0", 2))
         #expect(try otherWriter(path).contains("database is locked"))
         let next = try release("3.0.0", 3, ["migrations/0002-tag.sql": "CREATE TABLE tag(x); PRAGMA user_version = 2;"])
-        let error = #expect(throws: MoultError.self) { try lab.store.update(to: next) }
+        let error = #expect(throws: MoultError.self) { try lab.store.updateBlocking(to: next) }
         #expect(error?.outcome == .busy)
         #expect(try otherWriter(path).contains("database is locked"))
         try app.execute("COMMIT")
         try app.close()
-        try lab.store.update(to: next)
+        try lab.store.updateBlocking(to: next)
         #expect(try Lab.read(path) == "6|mine|old\n")
     }
 
     /// A reset of the database that the app has open itself.
     @Test func resetting() throws {
-        try lab.store.update(to: lab.user("1.0.0", 1, 5, "old"))
+        try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 5, "old"))
         let app = try writing(path)
         let error = #expect(throws: MoultError.self) { try lab.store.reset("note", settingUserDataAside: true) }
         #expect(error?.outcome == .busy)

@@ -47,7 +47,7 @@ import Testing
     /// Every row is seen, and not one file, time or inode is another afterwards.
     @Test(arguments: Left.allCases)
     func looking(left: Left) throws {
-        try lab.store.update(to: lab.user("1.0.0", 1, 5, "first"))
+        try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 5, "first"))
         try Shell.must(["sqlite3", path, "PRAGMA journal_mode=WAL"])
         var app: RunningApp?
         switch left {
@@ -74,26 +74,26 @@ import Testing
 
     /// What is sealed must be readable without writing, so a file in WAL mode is not let in.
     @Test func `a sealed file in WAL mode`() throws {
-        try lab.store.update(to: lab.sealed("1.0.0", 1, 5, "old"))
+        try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 5, "old"))
         let next = try lab.maker.make(
             "2.0.0", sequence: 2, [.reference("note", "PRAGMA journal_mode=WAL;" + Lab.notes(3, "new"))])
-        let error = #expect(throws: MoultError.self) { try lab.store.update(to: next) }
+        let error = #expect(throws: MoultError.self) { try lab.store.updateBlocking(to: next) }
         #expect(error?.why == "it is in WAL mode, and would need sidecars to be read")
         #expect(try Lab.read(path) == "5|old|old\n")
     }
 
     /// The library reads a sealed set where nothing can be written, and leaves it as it was.
     @Test(.enabled(if: geteuid() == 0, "only root may mount")) func `on a read only mount`() throws {
-        try lab.store.update(to: lab.sealed("1.0.0", 1, 5, "old"))
+        try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 5, "old"))
         let place = try lab.scratch.directory("mounted")
         try Shell.must(["mount", "--bind", lab.store.directory, place])
         defer { _ = try? Shell.run(["umount", place]) }
         try Shell.must(["mount", "-o", "remount,ro,bind", place])
         let before = try Tree(lab.store.directory)
         let connection = try Store(at: place).connect()
-        #expect(try connection.rows("SELECT count(*) FROM note.note") == [["5"]])
+        #expect(try connection.texts("SELECT count(*) FROM note.note") == [["5"]])
         try connection.close()
-        let error = #expect(throws: MoultError.self) { try Store(at: place).rollback(reason: "try") }
+        let error = #expect(throws: MoultError.self) { try Store(at: place).rollbackBlocking(reason: "try") }
         #expect(error?.now == "Mount its file system for writing, or use another store.")
         #expect(try Tree(lab.store.directory) == before)
     }

@@ -38,12 +38,12 @@ import Testing
 
     /// That it cannot work is said before anybody is disturbed and anything is touched.
     @Test func `pages of another size`() throws {
-        try lab.store.update(to: lab.shared("1.0.0", 1, 5, "old"))
+        try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 5, "old"))
         let app = try RunningApp(path, Self.wal)
         let more: [JSON.Member] = [.init("preserve", [["table": "note", "where": "mine = 1"]])]
         let next = try lab.maker.make(
             "2.0.0", sequence: 2, [.shared("note", "PRAGMA page_size=8192;" + Lab.notes(3, "new"), more: more)])
-        let error = #expect(throws: MoultError.self) { try lab.store.update(to: next) }
+        let error = #expect(throws: MoultError.self) { try lab.store.updateBlocking(to: next) }
         #expect(error?.outcome == .refused)
         #expect(
             error?.why
@@ -51,7 +51,7 @@ import Testing
         #expect(try Lab.read(path) == "5|old|old\n")
         // When nobody has it open, it comes in by an exchange.
         try app.close()
-        try lab.store.update(to: next)
+        try lab.store.updateBlocking(to: next)
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
@@ -67,7 +67,7 @@ import Testing
     /// A writer in the middle of a transaction when the update begins to wait: neither keeps the other from its end.
     @Test(arguments: ["wal", "delete"])
     func `a writer in the middle`(mode: String) throws {
-        try lab.store.update(to: lab.shared("1.0.0", 1, 5, "old"))
+        try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 5, "old"))
         let writer = try RunningApp(path, "PRAGMA journal_mode=\(mode);")
         try writer.run("BEGIN IMMEDIATE")
         try writer.run("INSERT INTO note VALUES(9000, 'mine', 1)")
@@ -83,7 +83,7 @@ import Testing
 
     /// In rollback mode a reader keeps the new content out: the update waits until he has read.
     @Test func `a reader in rollback mode`() throws {
-        try lab.store.update(to: lab.shared("1.0.0", 1, 5, "old"))
+        try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 5, "old"))
         let reader = try RunningApp(path)
         try reader.begin("SELECT text FROM note")
         let update = try Program([
@@ -98,7 +98,7 @@ import Testing
 
     /// Readers who take turns, so that at every moment one of them reads: the update gets its turn, too.
     @Test func `readers who take turns`() throws {
-        try lab.store.update(to: lab.shared("1.0.0", 1, 5, "old"))
+        try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 5, "old"))
         let readers = try (1...5).map { _ in
             try Program.python(
                 """
@@ -111,7 +111,7 @@ import Testing
                 """, path)
         }
         for reader in readers { #expect(reader.line() == "ready") }
-        try lab.store.update(to: lab.shared("2.0.0", 2, 3, "new", .live))
+        try lab.store.updateBlocking(to: lab.shared("2.0.0", 2, 3, "new", .live))
         for reader in readers {
             reader.closeInput()
             #expect(reader.wait() == 0)
@@ -121,7 +121,7 @@ import Testing
 
     /// A reader who takes his time with an old snapshot does not make writers wait for him together with the update.
     @Test func `a writer beside a slow reader`() throws {
-        try lab.store.update(to: lab.shared("1.0.0", 1, 20_000, "old"))
+        try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 20_000, "old"))
         let reader = try RunningApp(path, Self.wal + "PRAGMA cache_size=1;")
         let writer = try RunningApp(path)
         try reader.begin("SELECT text FROM note")
@@ -142,11 +142,11 @@ import Testing
 
     /// Who has a snapshot of a WAL keeps it, and is told by SQLite that there is something new.
     @Test func `a reader in WAL mode`() throws {
-        try lab.store.update(to: lab.shared("1.0.0", 1, 20_000, "old"))
+        try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 20_000, "old"))
         let reader = try RunningApp(path, Self.wal + "PRAGMA cache_size=1;")
         let version = try reader.run("PRAGMA data_version")
         try reader.begin("SELECT text FROM note")
-        try lab.store.update(to: lab.shared("2.0.0", 2, 3, "new", .live))
+        try lab.store.updateBlocking(to: lab.shared("2.0.0", 2, 3, "new", .live))
         #expect(try reader.rest() == "19999|old\n")
         #expect(try reader.run("PRAGMA data_version") != version)
         #expect(try reader.run("SELECT count(*) FROM note") == "3\n")
@@ -155,9 +155,9 @@ import Testing
 
     /// The app's next small commit does not pay for the release: its content is in the file and not in the WAL.
     @Test func `the WAL is small afterwards`() throws {
-        try lab.store.update(to: lab.shared("1.0.0", 1, 20_000, "old"))
+        try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 20_000, "old"))
         let app = try RunningApp(path, Self.wal)
-        try lab.store.update(to: lab.shared("2.0.0", 2, 20_000, "new", .live))
+        try lab.store.updateBlocking(to: lab.shared("2.0.0", 2, 20_000, "new", .live))
         #expect(try Files.facts("\(path)-wal")?.size == 0)
         #expect(try app.run("SELECT count(*), max(text) FROM note") == "20000|new\n")
         try app.close()
@@ -166,7 +166,7 @@ import Testing
     /// Killed in the middle of the copy, everybody has the old content; the next command brings the new one.
     @Test(arguments: ["wal", "delete"])
     func `the program ends in the middle`(mode: String) throws {
-        try lab.store.update(to: lab.shared("1.0.0", 1, 20_000, "old"))
+        try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 20_000, "old"))
         let app = try RunningApp(path, "PRAGMA journal_mode=\(mode);")
         try app.run("INSERT INTO note VALUES(90000, 'mine', 1)")
         // The pages of the release are many; what is written besides is not.

@@ -30,7 +30,8 @@ import Testing
     @Test(arguments: ["food", "pantry"])
     func `what is not there`(name: String) throws {
         let pantry = ReleaseMaker.Source.shared("pantry", Self.codes, more: [])
-        try lab.store.update(to: lab.maker.make("1.0.0", sequence: 1, [.reference("food", Self.codes), pantry]))
+        try lab.store.updateBlocking(
+            to: lab.maker.make("1.0.0", sequence: 1, [.reference("food", Self.codes), pantry]))
         let file = try lab.store.lease().path(of: name)
         try Shell.must(["chmod", "u+w", Files.directory(of: file)])
         try Files.remove(file)
@@ -44,7 +45,7 @@ import Testing
     func `names that SQLite has`(name: String) throws {
         let more: [JSON.Member] = [.init("attach", ["as": .string(name)])]
         let error = #expect(throws: MoultError.self) {
-            try lab.store.update(
+            try lab.store.updateBlocking(
                 to: lab.maker.make("1.0.0", sequence: 1, [.reference("food", Self.codes, more: more)]))
         }
         #expect(error?.description.contains("databases.food.attach.as") == true)
@@ -56,15 +57,15 @@ import Testing
         func release(_ version: String, _ count: Int) throws -> String {
             try lab.maker.make(version, sequence: count, (1...count).map { .reference("d\($0)", Self.codes) })
         }
-        try lab.store.update(to: release("1.0.0", 10))
+        try lab.store.updateBlocking(to: release("1.0.0", 10))
         let before = try Tree(lab.path("d1.db"))
-        let error = #expect(throws: MoultError.self) { try lab.store.update(to: release("2.0.0", 11)) }
+        let error = #expect(throws: MoultError.self) { try lab.store.updateBlocking(to: release("2.0.0", 11)) }
         #expect(error?.outcome == .refused)
         #expect(error?.what == "the release has 11 databases to attach")
         #expect(try Tree(lab.path("d1.db")) == before)
         let connection = try lab.store.connect()
         #expect(
-            try connection.rows("SELECT sum(x) FROM (SELECT x FROM d1.codes UNION ALL SELECT x FROM d10.codes)") == [
+            try connection.texts("SELECT sum(x) FROM (SELECT x FROM d1.codes UNION ALL SELECT x FROM d10.codes)") == [
                 ["2"]
             ])
         try connection.close()
@@ -73,7 +74,7 @@ import Testing
     /// What is shipped cannot be written through the connection, whatever the SQL says.
     @Test func `sealed means read only`() throws {
         let user = ReleaseMaker.Source.user("user", "CREATE TABLE note(text);")
-        try lab.store.update(to: lab.maker.make("1.0.0", sequence: 1, [.reference("food", Self.codes), user]))
+        try lab.store.updateBlocking(to: lab.maker.make("1.0.0", sequence: 1, [.reference("food", Self.codes), user]))
         let connection = try lab.store.connect()
         let error = #expect(throws: MoultError.self) { try connection.execute("INSERT INTO food.codes VALUES(2)") }
         #expect(error?.description.contains("readonly") == true)

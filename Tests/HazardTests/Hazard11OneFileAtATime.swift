@@ -67,7 +67,7 @@ import Testing
         for (file, number) in [("note.db-wal", 1), ("note.db-wal", 3), ("user.db-wal", 1), ("user.db-wal", 2)] {
             let round = try Scratch()
             let store = round.path("store")
-            try Store(at: store).update(to: releases[0])
+            try Store(at: store).updateBlocking(to: releases[0])
             for name in ["note", "user"] {
                 try Shell.must(["sqlite3", "\(store)/\(name).db", "PRAGMA journal_mode=WAL"])
             }

@@ -34,7 +34,7 @@ import Testing
     }
 
     @Test func `hard links are told`() throws {
-        try lab.store.update(to: lab.user("1.0.0", 1, 5, "old"))
+        try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 5, "old"))
         #expect(try findings().contains { $0.kind == "hardLink" } == false)
         try Files.hardLink(path, at: lab.scratch.path("other.db"))
         #expect(try findings().contains { $0.kind == "hardLink" && $0.path == path })
@@ -44,17 +44,17 @@ import Testing
 
     /// What it is: whoever writes through the pointer writes into a release, and after a switch into one that is gone.
     @Test func `the hazard of writing through the pointer`() throws {
-        try lab.store.update(to: lab.sealed("1.0.0", 1, 5, "old"))
+        try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 5, "old"))
         try Shell.must(["chmod", "u+w", lab.path(".moult/current/"), path])
         let app = try RunningApp(path)
-        try lab.store.update(to: lab.sealed("2.0.0", 2, 3, "new"))
+        try lab.store.updateBlocking(to: lab.sealed("2.0.0", 2, 3, "new"))
         #expect(try app.run("INSERT INTO note(text) VALUES('lost')") == "")
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
     /// It is noticed, and such a generation is not gone back to.
     @Test func `what was written into a release is noticed`() throws {
-        try lab.store.update(to: lab.sealed("1.0.0", 1, 5, "old"))
+        try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 5, "old"))
         let first = try lab.store.lease().generation
         try Shell.must(["chmod", "u+w", lab.path(".moult/generations/\(first)"), path])
         try Shell.must(["sqlite3", path, "INSERT INTO note(text) VALUES('foreign')"])
@@ -63,8 +63,8 @@ import Testing
             try Verifier(StoreSnapshot(layout)).verify(deep: false).contains {
                 $0.method == "seal" && $0.finding != nil
             })
-        try lab.store.update(to: lab.sealed("2.0.0", 2, 3, "new"))
-        let error = #expect(throws: MoultError.self) { try lab.store.rollback(reason: "test") }
+        try lab.store.updateBlocking(to: lab.sealed("2.0.0", 2, 3, "new"))
+        let error = #expect(throws: MoultError.self) { try lab.store.rollbackBlocking(reason: "test") }
         #expect(error?.outcome == .refused)
         #expect(error?.what == "\(layout.root)/.moult/generations/\(first)/note.db is not what was installed")
         #expect(try Lab.read(path) == "3|new|new\n")
@@ -82,7 +82,7 @@ import Testing
     @Test(arguments: ["connect", "open", "cache", "reset"])
     func `dangling links`(how: String) throws {
         let nowhere = lab.scratch.path("nowhere.db")
-        try lab.store.update(to: lab.user("1.0.0", 1, 5, "old"))
+        try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 5, "old"))
         try Files.remove(path)
         try Files.symlink(to: nowhere, at: path)
         switch how {
@@ -99,7 +99,7 @@ import Testing
     /// What a program that we start finds open: neither a database nor a lock of ours.
     @Test func `children inherit nothing`() throws {
         let seen = lab.scratch.path("seen")
-        try lab.store.update(to: lab.shared("1.0.0", 1, 5, "old"))
+        try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 5, "old"))
         let layout = try StoreLayout(root: lab.store.directory)
         let consumers: JSON = [
             [
@@ -114,7 +114,7 @@ import Testing
         // In this process somebody has the database open, too.
         let app = try Connection(path: path, access: .readWrite)
         _ = try app.int("SELECT count(*) FROM note")
-        try lab.store.update(to: lab.shared("2.0.0", 2, 3, "new", .live))
+        try lab.store.updateBlocking(to: lab.shared("2.0.0", 2, 3, "new", .live))
         let text = String(decoding: try Files.read(seen, limit: 1 << 20) ?? [], as: UTF8.self)
         try #require(text.contains("/proc/"))
         let ours = text.split(separator: "\n").filter { $0.contains(" -> \(lab.store.directory)") }
@@ -142,7 +142,7 @@ import Testing
 
     /// A store on a file system that machines share is told; here the kernel's table of mounts says that it is one.
     @Test(.enabled(if: geteuid() == 0, "only root may mount")) func `shared file systems`() throws {
-        try lab.store.update(to: lab.sealed("1.0.0", 1, 5, "old"))
+        try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 5, "old"))
         let table = lab.scratch.path("mountinfo")
         let lines = ["1 0 254:0 / / rw - ext4 /dev/vda rw", "2 1 0:40 / /tmp rw - nfs4 server:/x rw", ""]
         try Files.writeNew(Array(lines.joined(separator: "\n").utf8), to: table)

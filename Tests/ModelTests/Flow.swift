@@ -58,11 +58,11 @@ enum Flow: String, CaseIterable {
     func begin(_ store: String, _ releases: Releases, _ moult: String) throws {
         try Orchestrator.create(at: store, Settings(product: releases.product))
         if self == .install { return }
-        try Store(at: store).update(to: releases.first)
+        try Store(at: store).updateBlocking(to: releases.first)
         try write("user", "INSERT INTO note(text) VALUES('mine')", store)
         if way != nil { try write("pantry", "INSERT INTO food VALUES(100, 'mine', 1)", store) }
         switch self {
-        case .rollback: try Store(at: store).update(to: releases.second)
+        case .rollback: try Store(at: store).updateBlocking(to: releases.second)
         case .reset: try breakUser(store)
         case .consumer:
             try Settings.rewrite(

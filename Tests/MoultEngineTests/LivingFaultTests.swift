@@ -60,7 +60,7 @@ import Testing
         }
 
         private static func prepare(_ store: String, _ first: String, _ flow: Flow) throws {
-            try Store(at: store).update(to: first)
+            try Store(at: store).updateBlocking(to: first)
             for (name, sql) in [
                 ("pantry", "INSERT INTO food VALUES(100, 'mine', 1)"), ("user", "INSERT INTO note VALUES('mine')"),
             ] {
@@ -126,7 +126,7 @@ import Testing
             let store = scratch.path("store")
             try Self.prepare(store, first, flow)
             let old = try Self.state(store)
-            try Store(at: store).update(to: second)
+            try Store(at: store).updateBlocking(to: second)
             return (old, try Self.state(store))
         }
     }

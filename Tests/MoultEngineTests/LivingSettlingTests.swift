@@ -81,7 +81,7 @@ import Testing
         for mode in ["delete", "wal"] {
             let note = Comment("\(way), \(moment), \(mode)")
             let round = try LivingSettlingTests()
-            try round.store.update(to: round.release("1.0.0", 1, way, "(1, 'egg'), (2, 'milk')"))
+            try round.store.updateBlocking(to: round.release("1.0.0", 1, way, "(1, 'egg'), (2, 'milk')"))
             try Shell.must([
                 "sqlite3", "\(round.store.directory)/pantry.db",
                 "PRAGMA journal_mode = \(mode); INSERT INTO food VALUES(100, 'before', 1)",
@@ -108,7 +108,7 @@ import Testing
     /// An exchange takes WAL mode away for its moment; a crash must not take it away for good.
     @Test(arguments: Moment.allCases)
     func `the app's journal mode comes back`(moment: Moment) throws {
-        try store.update(to: release("1.0.0", 1, "exchange", "(1, 'egg'), (2, 'milk')"))
+        try store.updateBlocking(to: release("1.0.0", 1, "exchange", "(1, 'egg'), (2, 'milk')"))
         try Shell.must(["sqlite3", "\(store.directory)/pantry.db", "PRAGMA journal_mode = wal"])
         try crash(moment, release("2.0.0", 2, "exchange", "(1, 'egg'), (3, 'rice')"))
         #expect(try orchestrator().recover().map(\.ending) == [.finished])
@@ -120,7 +120,7 @@ import Testing
     /// copy must not get that played into it.
     @Test(arguments: ["exchange", "live"])
     func `what a crash left beside the staged copy is not played back`(way: String) throws {
-        try store.update(to: release("1.0.0", 1, way, "(1, 'egg'), (2, 'milk')"))
+        try store.updateBlocking(to: release("1.0.0", 1, way, "(1, 'egg'), (2, 'milk')"))
         try crash(.decided, release("2.0.0", 2, way, "(1, 'egg'), (3, 'rice')"))
         let transactions = "\(crashed)/.moult/transactions"
         let id = try #require(try Files.list(transactions).first { $0 != "CACHEDIR.TAG" })
@@ -146,7 +146,7 @@ import Testing
     /// On the operator's word it goes back, as long as nobody has written to the new content.
     @Test(arguments: Moment.allCases)
     func `an exchange goes back if told`(moment: Moment) throws {
-        try store.update(to: release("1.0.0", 1, "exchange", "(1, 'egg'), (2, 'milk')"))
+        try store.updateBlocking(to: release("1.0.0", 1, "exchange", "(1, 'egg'), (2, 'milk')"))
         try Shell.must(["sqlite3", "\(store.directory)/pantry.db", "INSERT INTO food VALUES(100, 'before', 1)"])
         try crash(moment, release("2.0.0", 2, "exchange", "(1, 'egg'), (3, 'rice')"))
         #expect(try orchestrator().recover(back: true).map(\.ending) == [.undone])
@@ -156,7 +156,7 @@ import Testing
     }
 
     @Test func `an undo after a crash keeps the rows that were written since`() throws {
-        try store.update(to: release("1.0.0", 1, "exchange", "(1, 'egg'), (2, 'milk')"))
+        try store.updateBlocking(to: release("1.0.0", 1, "exchange", "(1, 'egg'), (2, 'milk')"))
         try crash(.copied, release("2.0.0", 2, "exchange", "(1, 'egg'), (3, 'rice')"))
         _ = try sqlite("pantry", "INSERT INTO food VALUES(101, 'after', 1)")
         #expect(try orchestrator().recover(back: true).map(\.ending) == [.undone])
@@ -168,7 +168,7 @@ import Testing
 
     /// Nobody can be made to let go by a crash: then settling waits for a better moment, and nothing is lost.
     @Test func `settling an exchange waits for who has it open`() throws {
-        try store.update(to: release("1.0.0", 1, "exchange", "(1, 'egg'), (2, 'milk')"))
+        try store.updateBlocking(to: release("1.0.0", 1, "exchange", "(1, 'egg'), (2, 'milk')"))
         try crash(.decided, release("2.0.0", 2, "exchange", "(1, 'egg'), (3, 'rice')"))
         let ready = scratch.path("ready")
         let app = try Background([

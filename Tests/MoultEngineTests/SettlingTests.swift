@@ -65,8 +65,8 @@ import Testing
         let idle = CopyingStep(phase: .delete, pass: .plan) {}
         let connection = try Store(at: copy, steps: [idle]).connect()
         let version = pass == .prepare ? "1.0.0" : "2.0.0"
-        #expect(try connection.rows("SELECT DISTINCT release FROM food.food") == [[version]])
-        #expect(try connection.rows("SELECT DISTINCT release FROM codes.codes") == [[version]])
+        #expect(try connection.texts("SELECT DISTINCT release FROM food.food") == [[version]])
+        #expect(try connection.texts("SELECT DISTINCT release FROM codes.codes") == [[version]])
         try connection.close()
         #expect(try !Orchestrator(root: copy, steps: .builtIn).isUnfinished())
     }

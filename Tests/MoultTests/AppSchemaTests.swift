@@ -25,7 +25,7 @@ import Testing
         scratch = try Scratch()
         maker = try ReleaseMaker(in: scratch.path("releases"))
         store = Store(at: scratch.path("store"))
-        try store.update(to: maker.make("1.0.0", sequence: 1, [.user("user", Self.one)]))
+        try store.updateBlocking(to: maker.make("1.0.0", sequence: 1, [.user("user", Self.one)]))
     }
 
     private func second(_ sql: String = two, _ migration: String = toTwo) throws -> String {
@@ -60,7 +60,7 @@ import Testing
     @Test(arguments: schemas)
     func `a migration that does not need the app runs`(_ schema: String) throws {
         try app("INSERT INTO note(text) VALUES('b'), ('A');" + schema)
-        try store.update(to: second())
+        try store.updateBlocking(to: second())
         #expect(try rows("PRAGMA user_version; SELECT text, done FROM note NOT INDEXED ORDER BY id") == "2\nb|0\nA|0\n")
     }
 
@@ -80,7 +80,7 @@ import Testing
         // Views and triggers are no part of a check, and CHECKs none of one that cannot write.
         let isPartOfIt = schema.contains("INDEX") || schema.contains("WITHOUT ROWID")
         #expect(check.notChecked.contains { $0.contains("it needs the app's") } == isPartOfIt, "\(check)")
-        try store.update(to: second())
+        try store.updateBlocking(to: second())
         #expect(try rows("PRAGMA user_version; SELECT count(*) FROM note NOT INDEXED") == "2\n2\n")
     }
 
@@ -91,7 +91,9 @@ import Testing
     func `a migration that needs the app says what it needs`(schema: String, need: String, script: String) throws {
         try app("INSERT INTO note(text) VALUES('b');" + schema)
         let before = try Files.facts(path)
-        let error = #expect(throws: MoultError.self) { try store.update(to: second(Self.two, Self.toTwo + script)) }
+        let error = #expect(throws: MoultError.self) {
+            try store.updateBlocking(to: second(Self.two, Self.toTwo + script))
+        }
         #expect(error?.outcome == .refused)
         #expect(error?.why?.hasPrefix("it needs the \(need), which SQLite does not have") == true, "\(error as Any)")
         #expect(error?.now?.hasSuffix("whose migration does without the \(need).") == true)
@@ -112,18 +114,18 @@ import Testing
         #expect(
             check.contains("NULL value in note.text\n") && check.contains("CHECK constraint failed in own\n"),
             "\(check)")
-        try store.update(to: second())
+        try store.updateBlocking(to: second())
         #expect(try rows("PRAGMA user_version") == "2\n")
     }
 
     @Test func `a violation that a migration brings is refused`() throws {
         try app("CREATE TABLE own(b); INSERT INTO own VALUES(-1);")
         let script = "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET sql = 'x';"
-        #expect(throws: MoultError.self) { try store.update(to: second(Self.two, Self.toTwo + script)) }
+        #expect(throws: MoultError.self) { try store.updateBlocking(to: second(Self.two, Self.toTwo + script)) }
         // SQLite looks at no CHECK of rows that are there.
         let added =
             "CREATE TABLE more(a); INSERT INTO more VALUES(1); ALTER TABLE more ADD COLUMN b NOT NULL DEFAULT 'x' CHECK(b = 'y');"
-        #expect(throws: MoultError.self) { try store.update(to: second(Self.two, Self.toTwo + added)) }
+        #expect(throws: MoultError.self) { try store.updateBlocking(to: second(Self.two, Self.toTwo + added)) }
     }
 
     @Test func `a database that is damaged is not the publisher's fault`() throws {
@@ -137,7 +139,7 @@ import Testing
         try [UInt8](repeating: 255, count: 512).withUnsafeBytes { try file.write($0, at: 40 * 4096) }
         try file.close()
         let before = try Files.facts(path)
-        let error = #expect(throws: MoultError.self) { try store.update(to: second()) }
+        let error = #expect(throws: MoultError.self) { try store.updateBlocking(to: second()) }
         #expect(error?.outcome == .refused)
         #expect(error?.what == "the user's database user is damaged", "\(error as Any)")
         #expect(error?.now?.contains("publisher") == false)

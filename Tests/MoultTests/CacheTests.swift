@@ -43,21 +43,21 @@ import Testing
     }
 
     @Test func `is made from the release and kept while it fits`() throws {
-        try store.update(to: release("1.0.0", 1, Self.one))
+        try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         _ = try sqlite("INSERT INTO thumb(image) VALUES(x'01')")
         let inode = try Files.facts(path)?.inode
         // White space, quotes, case and order make no other schema.
         let same =
             "create table [thumb] ( \"id\" integer primary key , image blob ) ;\ncreate index BY_IMAGE on thumb (image);"
         let written = same.replacing("BY_IMAGE", with: "by_image")
-        try store.update(to: release("2.0.0", 2, written))
+        try store.updateBlocking(to: release("2.0.0", 2, written))
         #expect(try Files.facts(path)?.inode == inode)
         #expect(try sqlite("SELECT count(*) FROM thumb") == "1\n")
         #expect(try sets().isEmpty)
     }
 
     @Test func `another schema sets the whole set aside`() throws {
-        try store.update(to: release("1.0.0", 1, Self.one))
+        try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         // Rows that are in the WAL only, as a killed app leaves them.
         try Shell.must([
             "python3", "-c",
@@ -76,7 +76,7 @@ import Testing
         #expect(
             plan.effects.map(\.text).contains(
                 "thumbs.db and its sidecar files go to quarantine: its schema is not that of release 2.0.0"))
-        try store.update(to: next)
+        try store.updateBlocking(to: next)
         #expect(try fresh == "0|id,image,width\n")
         #expect(try Files.facts("\(path)-wal") == nil)
         let set = try #require(sets().first)
@@ -104,7 +104,7 @@ import Testing
 
     @Test(arguments: broken)
     func `what cannot be used is set aside`(_ broken: (name: String, make: String)) throws {
-        try store.update(to: release("1.0.0", 1, Self.one))
+        try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         try Shell.must(
             [
                 "python3", "-c",
@@ -120,7 +120,7 @@ import Testing
         try Shell.must(["sh", "-c", broken.make], in: root)
         let names = try Files.list(root).filter { $0.hasPrefix("thumbs.db") }
         let sizes = try names.map { try Files.facts("\(root)/\($0)")?.size }
-        try store.update(to: release("2.0.0", 2, Self.one))
+        try store.updateBlocking(to: release("2.0.0", 2, Self.one))
         #expect(try fresh == "0|id,image\n")
         #expect(try Files.list(root).filter { $0.hasPrefix("thumbs.db") } == ["thumbs.db"])
         let set = try #require(try sets().first)
@@ -129,7 +129,7 @@ import Testing
     }
 
     @Test func `a hot journal is no reason to drop it`() throws {
-        try store.update(to: release("1.0.0", 1, Self.one))
+        try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         _ = try sqlite("INSERT INTO thumb(image) VALUES(x'01')")
         try Shell.must([
             "python3", "-c",
@@ -143,7 +143,7 @@ import Testing
             """, path,
         ])
         #expect(try Files.facts("\(path)-journal") != nil)
-        try store.update(to: release("2.0.0", 2, Self.one))
+        try store.updateBlocking(to: release("2.0.0", 2, Self.one))
         #expect(try sets().isEmpty)
         #expect(try sqlite("SELECT count(*) FROM thumb") == "1\n")
     }
@@ -163,7 +163,7 @@ import Testing
             ("PRAGMA user_version = 8; PRAGMA application_id = 7", nil),
         ] as [(String, String?)])
     func `the numbers must fit too`(sql: String, why: String?) throws {
-        try store.update(to: release("1.0.0", 1, Self.one))
+        try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         _ = try sqlite(sql)
         let compatible = JSON.Member(
             "compatible", ["applicationID": 7, "userVersionAtLeast": 5, "userVersionAtMost": 8])
@@ -175,7 +175,7 @@ import Testing
 
     /// Who holds a lock works with the cache, and is named; when it is gone the update works.
     @Test func `a locked cache is replaced later`() throws {
-        try store.update(to: release("1.0.0", 1, Self.one))
+        try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         let stuck = try Background([
             "python3", "-c",
             """
@@ -188,11 +188,11 @@ import Testing
         ])
         try stuck.wait { try Files.facts(scratch.path("ready")) != nil }
         let next = try release("2.0.0", 2, Self.two)
-        let error = #expect(throws: MoultError.self) { try store.update(to: next) }
+        let error = #expect(throws: MoultError.self) { try store.updateBlocking(to: next) }
         #expect(error?.outcome == .busy)
         #expect(error?.why?.contains("pid \(stuck.pid) (") == true)
         stuck.stop()
-        try store.update(to: next)
+        try store.updateBlocking(to: next)
         #expect(try fresh == "0|id,image,width\n")
     }
 
@@ -200,27 +200,27 @@ import Testing
         var source = ReleaseMaker.Source.reference("thumbs", Self.one)
         source.kind = "cache"
         let manifest = try maker.make("1.0.0", sequence: 1, [source])
-        let error = #expect(throws: MoultError.self) { try store.update(to: manifest) }
+        let error = #expect(throws: MoultError.self) { try store.updateBlocking(to: manifest) }
         #expect(error?.outcome == .refused)
         #expect(error?.what == "databases.thumbs.identity.schema is missing")
     }
 
     @Test func `what people wrote does not become a cache`() throws {
-        try store.update(to: maker.make("1.0.0", sequence: 1, [.user("thumbs", "CREATE TABLE note(text);")]))
+        try store.updateBlocking(to: maker.make("1.0.0", sequence: 1, [.user("thumbs", "CREATE TABLE note(text);")]))
         let before = try Tree(root, skipping: [".moult/history.jsonl", ".moult/transactions"])
         let next = try release("2.0.0", 2, Self.one)
-        let error = #expect(throws: MoultError.self) { try store.update(to: next) }
+        let error = #expect(throws: MoultError.self) { try store.updateBlocking(to: next) }
         #expect(error?.what == "\(path) belongs to the user database \"thumbs\"")
         #expect(try Tree(root, skipping: [".moult/history.jsonl", ".moult/transactions"]) == before)
     }
 
     /// A file that cannot be removed is an error, and everything is as it was.
     @Test func `a failure to delete is an error`() throws {
-        try store.update(to: release("1.0.0", 1, Self.one))
+        try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         let next = try release("2.0.0", 2, Self.two)
         guard try Shell.run(["chattr", "+i", path]).status == 0 else { return }
         defer { _ = try? Shell.run(["chattr", "-i", path]) }
-        let error = #expect(throws: MoultError.self) { try store.update(to: next) }
+        let error = #expect(throws: MoultError.self) { try store.updateBlocking(to: next) }
         #expect(error?.outcome == .undone)
         #expect(error?.description.contains(path) == true)
         #expect(try store.plan(next).changesStore)
@@ -239,7 +239,7 @@ import Testing
         let one = try release("1.0.0", 1, Self.one)
         try Orchestrator.create(at: root, Settings(product: maker.product))
         try Settings.rewrite(StoreLayout(root: root), "cacheRoot", .string(caches))
-        try store.update(to: one)
+        try store.updateBlocking(to: one)
         #expect(try Files.facts(path) == nil)
         #expect(try store.path(of: "thumbs") == "\(caches)/thumbs.db")
         #expect(
@@ -248,9 +248,9 @@ import Testing
         #expect(try store.isCurrent(one))
         try Shell.must(["sqlite3", "\(caches)/thumbs.db", "INSERT INTO thumb(image) VALUES(x'01')"])
         let two = try release("2.0.0", 2, Self.two)
-        try store.update(to: two)
+        try store.updateBlocking(to: two)
         let connection = try store.connect()
-        #expect(try connection.rows("SELECT count(*) FROM thumbs.thumb WHERE width IS NULL") == [["0"]])
+        #expect(try connection.texts("SELECT count(*) FROM thumbs.thumb WHERE width IS NULL") == [["0"]])
         try connection.close()
         #expect(try store.isCurrent(two))
         let sets = try Files.list("\(caches)/.moult/quarantine").filter { $0 != "CACHEDIR.TAG" }

@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test func `what is installed is what was packed`() throws {
-        try store.update(to: manifest)
+        try store.updateBlocking(to: manifest)
         for name in ["food", "user"] {
             let packed = try Files.read(scratch.path("releases/1.0.0.work/\(name).db"), limit: 1 << 30)
             #expect(try Files.read(scratch.path("store/\(name).db"), limit: 1 << 30) == packed)
@@ -68,7 +68,7 @@ import Testing
     ])
     func `a manifest that differs from its bundle`(name: String, change: String, why: String) throws {
         try edit(change)
-        let error = try #require(throws: MoultError.self, "\(name)") { try store.update(to: manifest) }
+        let error = try #require(throws: MoultError.self, "\(name)") { try store.updateBlocking(to: manifest) }
         #expect(error.why?.hasPrefix(why) == true, "\(name): \(error)")
         #expect(try Files.facts(scratch.path("store/food.db")) == nil)
         #expect(try Files.facts(scratch.path("store/current")) == nil)
@@ -85,7 +85,7 @@ import Testing
             ])
             // A bit that zstd does not look at would do no harm: what is written is proven.
             do {
-                try store.update(to: manifest)
+                try store.updateBlocking(to: manifest)
                 let packed = try Files.read(scratch.path("releases/1.0.0.work/food.db"), limit: 1 << 30)
                 #expect(try Files.read(scratch.path("store/food.db"), limit: 1 << 30) == packed)
                 try Files.removeTree(scratch.path("store"))
@@ -96,7 +96,7 @@ import Testing
                 bundle,
             ])
         }
-        try store.update(to: manifest)
+        try store.updateBlocking(to: manifest)
     }
 
     @Test func `a file of other frames`() throws {
@@ -105,7 +105,7 @@ import Testing
             in: scratch.path("releases"))
         let size = try #require(try Files.facts(bundle)?.size)
         try edit("m['bundle']['size']=\(size)")
-        let error = try #require(throws: MoultError.self) { try store.update(to: manifest) }
+        let error = try #require(throws: MoultError.self) { try store.updateBlocking(to: manifest) }
         #expect(error.why == "it is not made of frames, as the manifest says")
     }
 }

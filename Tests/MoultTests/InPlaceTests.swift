@@ -21,11 +21,11 @@ import Testing
             [.reference("food", "CREATE TABLE food(name); INSERT INTO food VALUES('egg');", inPlace: true)])
         let store = Store(at: scratch.path("store"))
         #expect(try store.isCurrent(manifest) == false)
-        #expect(try store.update(to: manifest).isInstalled)
+        #expect(try store.updateBlocking(to: manifest).isInstalled)
         #expect(try store.isCurrent(manifest))
-        #expect(try store.update(to: manifest).isInstalled == false)
+        #expect(try store.updateBlocking(to: manifest).isInstalled == false)
         let connection = try store.connect()
-        #expect(try connection.rows("SELECT name FROM food.food") == [["egg"]])
+        #expect(try connection.texts("SELECT name FROM food.food") == [["egg"]])
         #expect(throws: MoultError.self) { try connection.execute("INSERT INTO food.food VALUES('x')") }
         try connection.close()
         // Nothing of the database was copied.

@@ -43,19 +43,19 @@ import Testing
     }
 
     @Test func `the oldest caches go first`() throws {
-        try store.update(to: release(1))
-        for number in 2...4 { try store.update(to: release(number)) }
+        try store.updateBlocking(to: release(1))
+        for number in 2...4 { try store.updateBlocking(to: release(number)) }
         // Without a small limit all of them stay.
         #expect(try sets("thumbs") == ["1.0.0", "2.0.0", "3.0.0"])
         try store.reset("user", settingUserDataAside: true)
         // Labels have seconds; the order must not hang on how fast this test is.
         for (age, release) in zip([30, 20, 10], ["1.0.0", "2.0.0", "3.0.0"]) { try makeOlder(release, seconds: age) }
         try set("quarantineLimit", .integer(250_000))
-        try store.update(to: release(5))
+        try store.updateBlocking(to: release(5))
         #expect(try sets("thumbs") == ["3.0.0", "4.0.0"])
         // With no room for any none stays, but what people wrote does.
         try set("quarantineLimit", .integer(0))
-        try store.update(to: release(6))
+        try store.updateBlocking(to: release(6))
         #expect(try sets("thumbs") == [])
         #expect(try sets("user") == ["4.0.0"])
     }
@@ -73,11 +73,11 @@ import Testing
     }
 
     @Test func `clean empties it of what is older`() throws {
-        try store.update(to: release(1))
-        try store.update(to: release(2))
+        try store.updateBlocking(to: release(1))
+        try store.updateBlocking(to: release(2))
         try store.reset("user", settingUserDataAside: true)
         for release in ["1.0.0", "2.0.0"] { try makeOlder(release, seconds: 40 * 86_400) }
-        try store.update(to: release(3))
+        try store.updateBlocking(to: release(3))
         try store.reset("user", settingUserDataAside: true)
         let orchestrator = try Orchestrator(root: store.directory, steps: .builtIn)
         // Nothing is as old as that; and what would be removed is only told.
@@ -100,13 +100,13 @@ import Testing
 
     /// A set whose label is gone may be somebody's data.
     @Test func `what nobody knows is kept`() throws {
-        try store.update(to: release(1))
-        try store.update(to: release(2))
+        try store.updateBlocking(to: release(1))
+        try store.updateBlocking(to: release(2))
         for name in try Files.list(quarantine) where name != "CACHEDIR.TAG" {
             try Files.remove("\(quarantine)/\(name)/\(QuarantineRecord.fileName)")
         }
         try set("quarantineLimit", .integer(0))
-        try store.update(to: release(3))
+        try store.updateBlocking(to: release(3))
         let kept = try Orchestrator(root: store.directory, steps: .builtIn).clean(quarantineDays: 0).quarantine.kept
         #expect(kept.count == 1)
     }

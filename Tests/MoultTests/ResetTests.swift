@@ -22,7 +22,7 @@ import Testing
         scratch = try Scratch()
         store = Store(at: scratch.path("store"))
         let maker = try ReleaseMaker(in: scratch.path("releases"))
-        try store.update(
+        try store.updateBlocking(
             to: maker.make(
                 "1.0.0", sequence: 1,
                 [
@@ -56,7 +56,7 @@ import Testing
         let connection = try store.open("user")
         #expect(connection.recovered == nil)
         #expect(
-            try connection.rows("SELECT count(*), (SELECT user_version FROM pragma_user_version) FROM note") == [
+            try connection.texts("SELECT count(*), (SELECT user_version FROM pragma_user_version) FROM note") == [
                 ["0", "3"]
             ])
         try connection.execute("INSERT INTO note(text) VALUES('new')")
@@ -84,7 +84,7 @@ import Testing
         let before = try Tree(root)
         let error = #expect(throws: MoultError.self) { try store.reset("user") }
         #expect(error?.outcome == .refused)
-        #expect(error?.now == "If you mean that: moult reset user --set-user-data-aside")
+        #expect(error?.now == #"If you mean that: Store.reset("user", settingUserDataAside: true)"#)
         #expect(try Tree(root) == before)
         try store.reset("thumbs")
     }
@@ -146,7 +146,7 @@ import Testing
 
     @Test func `a reset does not change where a rollback goes`() throws {
         let maker = try ReleaseMaker(in: scratch.path("more"))
-        try store.update(
+        try store.updateBlocking(
             to: maker.make(
                 "2.0.0", sequence: 2,
                 [
@@ -154,9 +154,9 @@ import Testing
                     .cache("thumbs", Self.cache),
                 ]))
         try store.reset("thumbs")
-        try store.rollback(reason: "test")
+        try store.rollbackBlocking(reason: "test")
         let connection = try store.connect()
-        #expect(try connection.rows("SELECT name FROM food.food") == [["egg"]])
+        #expect(try connection.texts("SELECT name FROM food.food") == [["egg"]])
         try connection.close()
     }
 
@@ -171,7 +171,7 @@ import Testing
             let connection = try store.open(name, recovering: policy)
             let recovered = try #require(connection.recovered)
             #expect((recovered.setAside == nil) == (broken == .missing))
-            #expect(try connection.rows("SELECT count(*) FROM \(name == "user" ? "note" : "thumb")") == [["0"]])
+            #expect(try connection.texts("SELECT count(*) FROM \(name == "user" ? "note" : "thumb")") == [["0"]])
             try connection.close()
             let again = try store.open(name, recovering: policy)
             #expect(again.recovered == nil)
@@ -184,7 +184,7 @@ import Testing
         let before = try Tree(root)
         let error = #expect(throws: MoultError.self) { try store.open("user", recovering: .cachesOnly) }
         #expect(error?.why == "it has 27 bytes")
-        #expect(error?.now == "To set it aside and begin anew: moult reset user --set-user-data-aside")
+        #expect(error?.now == #"To set it aside and begin anew: Store.reset("user", settingUserDataAside: true)"#)
         #expect(try Tree(root) == before)
     }
 
@@ -221,7 +221,7 @@ import Testing
         let before = try Tree(root)
         let connection = try store.open("user", recovering: .setUserDataAside)
         #expect(connection.recovered == nil)
-        #expect(try connection.rows("SELECT count(*) FROM note") == [["300"]])
+        #expect(try connection.texts("SELECT count(*) FROM note") == [["300"]])
         try connection.close()
         let food = try store.open("food", recovering: .setUserDataAside)
         #expect(try food.rows("SELECT name FROM food") == [["egg"]])
@@ -246,7 +246,7 @@ import Testing
         #expect(try Files.facts("\(user)-journal") != nil)
         let connection = try store.open("user", recovering: .setUserDataAside)
         #expect(connection.recovered == nil)
-        #expect(try connection.rows("SELECT count(*), min(text) FROM note") == [["300", "note 1"]])
+        #expect(try connection.texts("SELECT count(*), min(text) FROM note") == [["300", "note 1"]])
         try connection.close()
     }
 }

@@ -14,7 +14,7 @@ import Testing
     init() throws {
         scratch = try Scratch()
         store = Store(at: scratch.path("store"))
-        try store.update(
+        try store.updateBlocking(
             to: ReleaseMaker(in: scratch.path("releases")).make(
                 "1.0.0", sequence: 1, [.user("user", "CREATE TABLE note(id INTEGER PRIMARY KEY, text TEXT NOT NULL);")])
         )

@@ -17,7 +17,7 @@ import Testing
         maker = try ReleaseMaker(in: scratch.path("releases"))
         store = Store(at: scratch.path("store"))
         first = try Self.release(1, maker)
-        try store.update(to: first)
+        try store.updateBlocking(to: first)
         try Shell.must(["sqlite3", pantry, "INSERT INTO food SELECT id + 100, 'mine', 1 FROM food"])
     }
 
@@ -51,7 +51,7 @@ import Testing
         // It is the installed release still, so there is nothing to do; and the next one comes in as ever.
         #expect(try store.isCurrent(first))
         try Shell.must(["sqlite3", pantry, "INSERT INTO food VALUES(900, 'new mine', 1)"])
-        try store.update(to: Self.release(2, maker))
+        try store.updateBlocking(to: Self.release(2, maker))
         #expect(try rows() == "1|new mine\n50|shipped 2\n2.0.0\n")
     }
 
@@ -68,7 +68,7 @@ import Testing
     @Test func `an update leaves it alone`() throws {
         try Broken.damagedSchema.make("pantry.db", in: store.directory)
         let before = try Files.facts(pantry)
-        let error = #expect(throws: MoultError.self) { try store.update(to: Self.release(2, maker)) }
+        let error = #expect(throws: MoultError.self) { try store.updateBlocking(to: Self.release(2, maker)) }
         #expect(error?.outcome == .refused)
         #expect(error?.what == "the shared database \(pantry) cannot be read")
         #expect(try Files.facts(pantry) == before)

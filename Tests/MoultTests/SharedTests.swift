@@ -45,38 +45,39 @@ import Testing
 
     @Test(arguments: ["exchange", "live"], ["delete", "wal"])
     func `new content comes in and preserved rows stay`(way: String, mode: String) throws {
-        try store.update(to: release("1.0.0", 1, Self.schema + "INSERT INTO food VALUES(1,'egg',0),(2,'milk',0);"))
+        try store.updateBlocking(
+            to: release("1.0.0", 1, Self.schema + "INSERT INTO food VALUES(1,'egg',0),(2,'milk',0);"))
         _ = try sqlite(
             "PRAGMA journal_mode=\(mode); INSERT INTO food VALUES(100,'mine',1); UPDATE food SET name='hacked' WHERE id=1"
         )
         let two = try release("2.0.0", 2, Self.schema + "INSERT INTO food VALUES(1,'egg',0),(3,'rice',0);", way: way)
         #expect(try store.isCurrent(two) == false)
-        try store.update(to: two)
+        try store.updateBlocking(to: two)
         #expect(try sqlite("SELECT id, name FROM food ORDER BY id") == "1|egg\n3|rice\n100|mine\n")
         #expect(try sqlite("SELECT release FROM moult_release") == "2.0.0\n")
         #expect(try sqlite("PRAGMA journal_mode") == "\(mode)\n")
         #expect(try sqlite("PRAGMA integrity_check") == "ok\n")
         #expect(try store.isCurrent(two))
         // Back: the kept pristine content, and again the user's rows.
-        try store.rollback(reason: "test")
+        try store.rollbackBlocking(reason: "test")
         #expect(try sqlite("SELECT id, name FROM food ORDER BY id") == "1|egg\n2|milk\n100|mine\n")
     }
 
     @Test(arguments: [("keep-user", "7|mine\n"), ("keep-new", "7|shipped\n")])
     func `conflicts go as the release says`(policy: String, rows: String) throws {
-        try store.update(to: release("1.0.0", 1, Self.schema))
+        try store.updateBlocking(to: release("1.0.0", 1, Self.schema))
         _ = try sqlite("INSERT INTO food VALUES(7,'mine',1)")
-        try store.update(
+        try store.updateBlocking(
             to: release("2.0.0", 2, Self.schema + "INSERT INTO food VALUES(7,'shipped',0);", conflict: policy))
         #expect(try sqlite("SELECT id, name FROM food") == rows)
     }
 
     @Test func `a conflict that must not be refuses the update`() throws {
-        try store.update(to: release("1.0.0", 1, Self.schema))
+        try store.updateBlocking(to: release("1.0.0", 1, Self.schema))
         _ = try sqlite("INSERT INTO food VALUES(7,'mine',1)")
         let before = try Tree(scratch.path("store"), skipping: [".moult/history.jsonl", ".moult/transactions"])
         let two = try release("2.0.0", 2, Self.schema + "INSERT INTO food VALUES(7,'shipped',0);", conflict: "fail")
-        let error = #expect(throws: MoultError.self) { try store.update(to: two) }
+        let error = #expect(throws: MoultError.self) { try store.updateBlocking(to: two) }
         #expect(error?.outcome == .refused)
         #expect(
             error?.why
@@ -90,14 +91,14 @@ import Testing
     }
 
     @Test func `a row that no longer fits blocks or is kept aside`() throws {
-        try store.update(to: release("1.0.0", 1, Self.schema))
+        try store.updateBlocking(to: release("1.0.0", 1, Self.schema))
         _ = try sqlite("INSERT INTO food VALUES(7,'x',1),(8,'long enough',1)")
         let strict =
             "CREATE TABLE food(id INTEGER PRIMARY KEY, name TEXT CHECK(length(name) > 3), editable INTEGER, unit TEXT DEFAULT 'g');"
-        let error = #expect(throws: MoultError.self) { try store.update(to: release("2.0.0", 2, strict)) }
+        let error = #expect(throws: MoultError.self) { try store.updateBlocking(to: release("2.0.0", 2, strict)) }
         #expect(
             error?.why == "a row of table food does not fit: CHECK constraint failed: length(name) > 3")
-        try store.update(to: release("2.0.1", 3, strict, more: [.init("onReject", "table")]))
+        try store.updateBlocking(to: release("2.0.1", 3, strict, more: [.init("onReject", "table")]))
         #expect(try sqlite("SELECT id, name, unit FROM food") == "8|long enough|g\n")
         #expect(
             try sqlite("SELECT \"table\", row FROM moult_rejected") == "food|{\"id\":7,\"name\":\"x\",\"editable\":1}\n"
@@ -105,7 +106,8 @@ import Testing
     }
 
     @Test func `somebody who has it open gets it live and sees no error`() throws {
-        try store.update(to: release("1.0.0", 1, Self.schema + "INSERT INTO food VALUES(1,'one',0),(2,'one',0);"))
+        try store.updateBlocking(
+            to: release("1.0.0", 1, Self.schema + "INSERT INTO food VALUES(1,'one',0),(2,'one',0);"))
         _ = try sqlite("PRAGMA journal_mode=wal")
         let stop = scratch.path("stop")
         let ready = scratch.path("ready")
@@ -134,7 +136,7 @@ import Testing
                     false
                 }
             })
-        try store.update(to: two)
+        try store.updateBlocking(to: two)
         try Files.remove(ready)
         try reader.wait { try Files.facts(ready) != nil }
         try Files.writeNew([], to: stop)
@@ -142,7 +144,7 @@ import Testing
     }
 
     @Test func `an idle connection keeps an exchange from happening`() throws {
-        try store.update(to: release("1.0.0", 1, Self.schema + "INSERT INTO food VALUES(1,'one',0);"))
+        try store.updateBlocking(to: release("1.0.0", 1, Self.schema + "INSERT INTO food VALUES(1,'one',0);"))
         let ready = scratch.path("ready")
         let stop = scratch.path("stop")
         let idler = try Background([
@@ -157,13 +159,13 @@ import Testing
         ])
         try idler.wait { try Files.facts(ready) != nil }
         let two = try release("2.0.0", 2, Self.schema + "INSERT INTO food VALUES(1,'two',0);", way: "exchange")
-        let error = #expect(throws: MoultError.self) { try store.update(to: two) }
+        let error = #expect(throws: MoultError.self) { try store.updateBlocking(to: two) }
         #expect(error?.outcome == .busy)
         #expect(error?.why?.contains("pid \(idler.pid) (") == true)
         #expect(try sqlite("SELECT name FROM food") == "one\n")
         try Files.writeNew([], to: stop)
         _ = try idler.end()
-        try store.update(to: two)
+        try store.updateBlocking(to: two)
         #expect(try sqlite("SELECT name FROM food") == "two\n")
     }
 }

@@ -28,9 +28,9 @@ import Testing
     func `installs from every format`(_ format: ReleaseMaker.Format) throws {
         let manifest = try maker.make("1.0.0", sequence: 1, [food(7), user], format: format)
         let store = Store(at: scratch.path("store"))
-        try store.update(to: manifest)
+        try store.updateBlocking(to: manifest)
         let connection = try store.connect()
-        #expect(try connection.rows("SELECT count(*) FROM food.food") == [["7"]])
+        #expect(try connection.texts("SELECT count(*) FROM food.food") == [["7"]])
         try connection.execute("INSERT INTO note VALUES('mine')")
         try connection.close()
         #expect(try store.isCurrent(manifest))
@@ -38,27 +38,27 @@ import Testing
 
     @Test func `a reader of the old release finishes undisturbed`() throws {
         let store = Store(at: scratch.path("store"))
-        try store.update(to: maker.make("1.0.0", sequence: 1, [food(5), user]))
+        try store.updateBlocking(to: maker.make("1.0.0", sequence: 1, [food(5), user]))
         let reader = try store.connect()
-        #expect(try reader.rows("SELECT count(*) FROM food.food") == [["5"]])
-        try store.update(to: maker.make("2.0.0", sequence: 2, [food(9), user]))
-        #expect(try reader.rows("SELECT count(*) FROM food.food") == [["5"]])
+        #expect(try reader.texts("SELECT count(*) FROM food.food") == [["5"]])
+        try store.updateBlocking(to: maker.make("2.0.0", sequence: 2, [food(9), user]))
+        #expect(try reader.texts("SELECT count(*) FROM food.food") == [["5"]])
         #expect(try reader.lease.isOutdated())
         let next = try store.connect()
-        #expect(try next.rows("SELECT count(*) FROM food.food") == [["9"]])
+        #expect(try next.texts("SELECT count(*) FROM food.food") == [["9"]])
         try next.close()
         try reader.close()
     }
 
     @Test func `what the user wrote stays`() throws {
         let store = Store(at: scratch.path("store"))
-        try store.update(to: maker.make("1.0.0", sequence: 1, [food(5), user]))
+        try store.updateBlocking(to: maker.make("1.0.0", sequence: 1, [food(5), user]))
         let connection = try store.connect()
         try connection.execute("INSERT INTO note VALUES('mine')")
         try connection.close()
         let newTemplate = ReleaseMaker.Source.user(
             "user", "CREATE TABLE note(text); INSERT INTO note VALUES('shipped');")
-        try store.update(to: maker.make("2.0.0", sequence: 2, [food(9), newTemplate]))
+        try store.updateBlocking(to: maker.make("2.0.0", sequence: 2, [food(9), newTemplate]))
         let after = try store.connect()
         #expect(try after.rows("SELECT text FROM note") == [["mine"]])
         try after.close()
@@ -69,28 +69,30 @@ import Testing
         let store = Store(at: scratch.path("store"))
         let one = try maker.make("1.0.0", sequence: 1, [food(5)])
         let two = try maker.make("2.0.0", sequence: 2, [food(9)])
-        try store.update(to: two)
-        let error = #expect(throws: MoultError.self) { try store.update(to: one, follow: .newer) }
+        try store.updateBlocking(to: two)
+        let error = #expect(throws: MoultError.self) { try store.updateBlocking(to: one, follow: .newer) }
         #expect(error?.outcome == .refused)
         #expect(error?.what == "release 1.0.0 is older than the installed 2.0.0")
-        try store.update(to: one, follow: .match)
+        try store.updateBlocking(to: one, follow: .match)
         let connection = try store.connect()
-        #expect(try connection.rows("SELECT count(*) FROM food.food") == [["5"]])
+        #expect(try connection.texts("SELECT count(*) FROM food.food") == [["5"]])
         try connection.close()
     }
 
     @Test func `rollback holds the bad release`() throws {
         let store = Store(at: scratch.path("store"))
-        try store.update(to: maker.make("1.0.0", sequence: 1, [food(5)]))
+        try store.updateBlocking(to: maker.make("1.0.0", sequence: 1, [food(5)]))
         let two = try maker.make("2.0.0", sequence: 2, [food(9)])
-        try store.update(to: two)
-        try store.rollback(reason: "it is wrong")
+        try store.updateBlocking(to: two)
+        try store.rollbackBlocking(reason: "it is wrong")
         let connection = try store.connect()
-        #expect(try connection.rows("SELECT count(*) FROM food.food") == [["5"]])
+        #expect(try connection.texts("SELECT count(*) FROM food.food") == [["5"]])
         try connection.close()
-        let error = #expect(throws: MoultError.self) { try store.update(to: two) }
+        let error = #expect(throws: MoultError.self) { try store.updateBlocking(to: two) }
         #expect(error?.outcome == .refused)
-        #expect(error?.description == "release 2.0.0 is on hold: it is wrong. Remove the hold with: moult unhold 2.0.0")
+        #expect(
+            error?.description == "release 2.0.0 is on hold: it is wrong. Remove the hold with: Store.unhold(\"2.0.0\")"
+        )
     }
 
     @Test func `a plain file of before is adopted and can come back`() throws {
@@ -110,10 +112,10 @@ import Testing
             """, old,
         ])
         #expect(try Files.facts("\(old)-wal") != nil)
-        try store.update(to: maker.make("1.0.0", sequence: 1, [food(5)]))
+        try store.updateBlocking(to: maker.make("1.0.0", sequence: 1, [food(5)]))
         #expect(try Shell.must(["sqlite3", old, "select count(*) from food"]) == "5\n")
         #expect(try Files.facts("\(old)-wal") == nil)
-        try store.rollback(to: "0+adopted", reason: "the old data")
+        try store.rollbackBlocking(to: "0+adopted", reason: "the old data")
         #expect(try Shell.must(["sqlite3", "file:\(old)?immutable=1", "select count(*) from food"]) == "500\n")
     }
 
@@ -127,15 +129,15 @@ import Testing
     @Test func `a damaged file is repaired by applying again`() throws {
         let store = Store(at: scratch.path("store"))
         let manifest = try maker.make("1.0.0", sequence: 1, [food(5)])
-        try store.update(to: manifest)
+        try store.updateBlocking(to: manifest)
         let file = try store.lease().path(of: "food")
         try Shell.must(["chmod", "u+w", Files.directory(of: file), file])
         try Shell.must(["sqlite3", file, "delete from food"])
         #expect(try store.isCurrent(manifest) == false)
-        try store.update(to: manifest)
+        try store.updateBlocking(to: manifest)
         #expect(try store.isCurrent(manifest))
         let connection = try store.connect()
-        #expect(try connection.rows("SELECT count(*) FROM food.food") == [["5"]])
+        #expect(try connection.texts("SELECT count(*) FROM food.food") == [["5"]])
         try connection.close()
     }
 }

@@ -62,7 +62,7 @@ import Testing
 
     @Test(arguments: ["delete", "wal"], [ReleaseMaker.Format.zst, .zip])
     func `runs what is pending in order`(mode: String, format: ReleaseMaker.Format) throws {
-        try store.update(to: release("1.0.0", 1, Self.one))
+        try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         _ = try sqlite("PRAGMA journal_mode=\(mode); INSERT INTO note(text) VALUES('mine'),('yours')")
         let next = try release(
             "3.0.0", 3, Self.three,
@@ -70,25 +70,26 @@ import Testing
             format: format)
         let plan = try store.plan(next)
         #expect(plan.effects.map(\.text).contains("user.db: 2 migrations, user_version 1 -> 3"))
-        try store.update(to: next)
+        try store.updateBlocking(to: next)
         #expect(try sqlite("PRAGMA user_version; SELECT id, text, done, tag FROM note") == "3\n1|mine|0|\n2|yours|0|\n")
         #expect(try sqlite("PRAGMA journal_mode; PRAGMA integrity_check") == "\(mode)\nok\n")
         #expect(try store.isCurrent(next))
     }
 
     @Test func `runs only what is pending`() throws {
-        try store.update(to: release("1.0.0", 1, Self.one))
+        try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         _ = try sqlite("INSERT INTO note(text) VALUES('mine')")
-        try store.update(to: release("2.0.0", 2, Self.two, ["m/0002.sql": Self.toTwo]))
+        try store.updateBlocking(to: release("2.0.0", 2, Self.two, ["m/0002.sql": Self.toTwo]))
         #expect(try sqlite("PRAGMA user_version") == "2\n")
         let next = try release("3.0.0", 3, Self.three, ["m/0002.sql": Self.toTwo, "m/0003.sql": Self.toThree])
         #expect(try store.plan(next).effects.map(\.text).contains("user.db: 1 migration, user_version 2 -> 3"))
-        try store.update(to: next)
+        try store.updateBlocking(to: next)
         #expect(try sqlite("PRAGMA user_version; SELECT text FROM note") == "3\nmine\n")
     }
 
     @Test func `a new database comes from the template alone`() throws {
-        try store.update(to: release("3.0.0", 3, Self.three, ["m/0002.sql": Self.toTwo, "m/0003.sql": Self.toThree]))
+        try store.updateBlocking(
+            to: release("3.0.0", 3, Self.three, ["m/0002.sql": Self.toTwo, "m/0003.sql": Self.toThree]))
         #expect(try sqlite("PRAGMA user_version") == "3\n")
     }
 
@@ -133,11 +134,11 @@ import Testing
     @Test(arguments: bad, ["delete", "wal"])
     func `a migration that fails touches nothing`(_ bad: (name: String, sql: String, why: String), mode: String) throws
     {
-        try store.update(to: release("1.0.0", 1, Self.one))
+        try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         _ = try sqlite("PRAGMA journal_mode=\(mode); INSERT INTO note(text) VALUES('mine'),('yours')")
         let before = try tree()
         let next = try release("2.0.0", 2, Self.two, ["migrations/0002.sql": bad.sql])
-        let error = #expect(throws: MoultError.self) { try store.update(to: next) }
+        let error = #expect(throws: MoultError.self) { try store.updateBlocking(to: next) }
         #expect(error?.outcome == .refused)
         let text = error?.description ?? ""
         #expect(text.contains(bad.why), "\(text)")
@@ -146,7 +147,7 @@ import Testing
 
     /// The same, while another process has the database open in WAL mode with rows that no checkpoint has copied yet.
     @Test func `a migration that fails touches nothing of an open database`() throws {
-        try store.update(to: release("1.0.0", 1, Self.one))
+        try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         let app = try Background([
             "python3", "-c",
             """
@@ -161,26 +162,26 @@ import Testing
         try app.wait { try Files.facts(scratch.path("ready")) != nil }
         let before = try tree()
         let next = try release("2.0.0", 2, Self.two, ["m/0002.sql": Self.bad[0].sql])
-        #expect(throws: MoultError.self) { try store.update(to: next) }
+        #expect(throws: MoultError.self) { try store.updateBlocking(to: next) }
         #expect(try tree() == before)
         app.signal(SIGKILL)
     }
 
     @Test func `a table may be renamed`() throws {
-        try store.update(to: release("1.0.0", 1, Self.one))
+        try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         _ = try sqlite("INSERT INTO note(text) VALUES('mine')")
         let renamed = "CREATE TABLE memo(id INTEGER PRIMARY KEY, text TEXT NOT NULL); PRAGMA user_version = 2;"
-        try store.update(
+        try store.updateBlocking(
             to: release(
                 "2.0.0", 2, renamed, ["m/2.sql": "ALTER TABLE note RENAME TO memo; PRAGMA user_version = 2;"]))
         #expect(try sqlite("SELECT text FROM memo") == "mine\n")
     }
 
     @Test func `the budget lets rows go`() throws {
-        try store.update(to: release("1.0.0", 1, Self.one))
+        try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         _ = try sqlite("INSERT INTO note(text) VALUES('mine'),('yours')")
         let delete = Self.toTwo + "DELETE FROM note WHERE id = 1;"
-        try store.update(
+        try store.updateBlocking(
             to: release(
                 "2.0.0", 2, Self.two, ["m/2.sql": delete],
                 top: [.init("budget", ["user.note": ["shrink": "50%"]])]))
@@ -189,19 +190,19 @@ import Testing
 
     /// Rows that dangled before are the user's, and tables that the app made stay.
     @Test func `what is the users own is no reason to refuse`() throws {
-        try store.update(to: release("1.0.0", 1, Self.one))
+        try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         _ = try sqlite(
             "CREATE TABLE own(x REFERENCES note(id)); INSERT INTO own VALUES(99); CREATE INDEX own_x ON own(x)")
-        try store.update(to: release("2.0.0", 2, Self.two, ["m/2.sql": Self.toTwo]))
+        try store.updateBlocking(to: release("2.0.0", 2, Self.two, ["m/2.sql": Self.toTwo]))
         #expect(try sqlite("PRAGMA user_version; SELECT x FROM own") == "2\n99\n")
     }
 
     @Test func `a newer database is refused and not touched`() throws {
-        try store.update(to: release("1.0.0", 1, Self.one))
+        try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         _ = try sqlite("PRAGMA user_version = 5")
         let before = try tree()
         let next = try release("2.0.0", 2, Self.two, ["m/2.sql": Self.toTwo])
-        let error = #expect(throws: MoultError.self) { try store.update(to: next) }
+        let error = #expect(throws: MoultError.self) { try store.updateBlocking(to: next) }
         #expect(error?.outcome == .refused)
         #expect(error?.what == "\(path) is newer than release 2.0.0 knows")
         #expect(error?.why == "its user_version is 5, and that release knows 2")
@@ -209,23 +210,23 @@ import Testing
     }
 
     @Test func `a broken database is never replaced`() throws {
-        try store.update(to: release("1.0.0", 1, Self.one))
+        try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         try Files.replace(path, with: Array("this is no database, but it is the user's".utf8))
         let before = try tree()
         let error = #expect(throws: MoultError.self) {
-            try store.update(to: release("2.0.0", 2, Self.two, ["m/2.sql": Self.toTwo]))
+            try store.updateBlocking(to: release("2.0.0", 2, Self.two, ["m/2.sql": Self.toTwo]))
         }
         #expect(error?.outcome == .refused)
-        #expect(error?.now?.hasSuffix("moult reset user --set-user-data-aside") == true)
+        #expect(error?.now?.hasSuffix("Store.reset(\"user\", settingUserDataAside: true)") == true)
         #expect(try tree() == before)
     }
 
     /// What the older release cannot read keeps the store from going back to it.
     @Test func `no rollback behind the users database`() throws {
         let one = JSON.Member("identity", ["userVersion": 1])
-        try store.update(to: maker.make("1.0.0", sequence: 1, [.user("user", Self.one, more: [one])]))
-        try store.update(to: release("2.0.0", 2, Self.two, ["m/2.sql": Self.toTwo]))
-        let error = #expect(throws: MoultError.self) { try store.rollback(reason: "test") }
+        try store.updateBlocking(to: maker.make("1.0.0", sequence: 1, [.user("user", Self.one, more: [one])]))
+        try store.updateBlocking(to: release("2.0.0", 2, Self.two, ["m/2.sql": Self.toTwo]))
+        let error = #expect(throws: MoultError.self) { try store.rollbackBlocking(reason: "test") }
         #expect(error?.outcome == .refused)
         #expect(error?.what == "\(path) is too new for release 1.0.0")
         #expect(try sqlite("PRAGMA user_version") == "2\n")
@@ -233,7 +234,7 @@ import Testing
 
     /// A transaction that an app does not end keeps the update out, and nothing is changed.
     @Test(arguments: ["delete", "wal"]) func `a writer in the way is named`(mode: String) throws {
-        try store.update(to: release("1.0.0", 1, Self.one))
+        try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         _ = try sqlite("PRAGMA journal_mode=\(mode)")
         let app = try Background([
             "python3", "-c",
@@ -248,7 +249,7 @@ import Testing
         ])
         try app.wait { try Files.facts(scratch.path("ready")) != nil }
         let error = #expect(throws: MoultError.self) {
-            try store.update(to: release("2.0.0", 2, Self.two, ["m/2.sql": Self.toTwo]))
+            try store.updateBlocking(to: release("2.0.0", 2, Self.two, ["m/2.sql": Self.toTwo]))
         }
         #expect(error?.outcome == .busy)
         let why = error?.why ?? ""
@@ -258,7 +259,7 @@ import Testing
 
     /// An app was killed in the middle of a transaction: its journal is rolled back, not reported for ever.
     @Test func `a hot journal is no obstacle`() throws {
-        try store.update(to: release("1.0.0", 1, Self.one))
+        try store.updateBlocking(to: release("1.0.0", 1, Self.one))
         _ = try sqlite("INSERT INTO note(text) VALUES('mine')")
         try Shell.must([
             "python3", "-c",
@@ -273,7 +274,7 @@ import Testing
             """, path,
         ])
         #expect(try Files.facts("\(path)-journal") != nil)
-        try store.update(to: release("2.0.0", 2, Self.two, ["m/2.sql": Self.toTwo]))
+        try store.updateBlocking(to: release("2.0.0", 2, Self.two, ["m/2.sql": Self.toTwo]))
         #expect(try sqlite("PRAGMA user_version; SELECT text FROM note") == "2\nmine\n")
     }
 }

@@ -51,7 +51,7 @@ import Testing
             for number in stride(from: 1, to: .max, by: 3) {
                 let scratch = try Scratch()
                 let store = scratch.path("store")
-                try Store(at: store).update(to: first)
+                try Store(at: store).updateBlocking(to: first)
                 try Shell.must([
                     "sqlite3", "\(store)/pantry.db",
                     "PRAGMA journal_mode = \(mode); INSERT INTO food VALUES(100, 'mine', 1)",

@@ -95,7 +95,7 @@ import Testing
         let fired = try sweep(["apply", manifests[1]]) {
             scratch = try Scratch()
             let store = scratch.path("store")
-            try Store(at: store).update(to: manifests[0])
+            try Store(at: store).updateBlocking(to: manifests[0])
             try Shell.must(["sqlite3", "\(store)/pantry.db", "INSERT INTO food VALUES(100, 'mine', 1)"])
             return store
         } inspect: { store, note in

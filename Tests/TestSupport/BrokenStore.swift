@@ -17,7 +17,7 @@ package struct BrokenStore {
         scratch = try Scratch()
         root = scratch.path("store")
         store = Store(at: root)
-        try store.update(to: manifest)
+        try store.updateBlocking(to: manifest)
         try Shell.must([
             "sqlite3", "\(root)/user.db",
             """

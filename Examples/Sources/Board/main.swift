@@ -40,7 +40,7 @@ actor Board: DatabaseConsumer {
         guard let connection else { return }
         print("prices \(connection.lease.version)")
         for row in try connection.rows("SELECT item, cents FROM prices.price ORDER BY item LIMIT 2") {
-            print("  \(row[0] ?? ""): \(row[1] ?? "")")
+            print("  \(row[0]): \(row[1])")
         }
     }
 }

@@ -16,7 +16,7 @@ let store = Store(at: CommandLine.arguments[2])
 do {
     // 1. Make the installed data match what came with this version of the app, older or newer. If it does already,
     //    this costs a few system calls; if anything goes wrong, the data is what it was before.
-    let update = try store.update(to: shipped, follow: .match)
+    let update = try await store.update(to: shipped)
     for sentence in update.settled { print(sentence) }
     print(update.isInstalled ? "installed \(update.generation ?? "")" : "nothing new")
 
@@ -24,14 +24,14 @@ do {
     let connection = try store.connect()
     print("phrases \(connection.lease.version):")
     for row in try connection.rows("SELECT danish, english FROM phrases.phrase ORDER BY danish LIMIT 3") {
-        print("  \(row[0] ?? "") - \(row[1] ?? "")")
+        print("  \(row[0]) - \(row[1])")
     }
 
     // 3. The user's rows stay, whatever release comes.
     if CommandLine.arguments.count == 4 {
-        try connection.execute("INSERT INTO note (text) VALUES (?)", [CommandLine.arguments[3]])
+        try connection.execute("INSERT INTO note (text) VALUES (?)", [.text(CommandLine.arguments[3])])
     }
-    for row in try connection.rows("SELECT text FROM note ORDER BY id") { print("note: \(row[0] ?? "")") }
+    for row in try connection.rows("SELECT text FROM note ORDER BY id") { print("note: \(row[0])") }
     try connection.close()
 } catch {
     print("cannot open the phrases: \(error)")

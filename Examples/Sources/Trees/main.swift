@@ -13,11 +13,11 @@ guard CommandLine.arguments.count == 2, let resources = Bundle.module.resourcePa
 }
 do {
     let store = Store(at: CommandLine.arguments[1])
-    let update = try store.update(to: "\(resources)/Database/release.json", follow: .match)
+    let update = try await store.update(to: "\(resources)/Database/release.json")
     print(update.isInstalled ? "installed \(update.generation ?? "")" : "nothing new")
     let connection = try store.connect()
     for row in try connection.rows("SELECT name, metres FROM trees.tree ORDER BY metres DESC LIMIT 3") {
-        print("\(row[0] ?? "") \(row[1] ?? "") m")
+        print("\(row[0]) \(row[1]) m")
     }
     try connection.close()
 } catch {

@@ -7,11 +7,6 @@ internal import MoultTransport
 internal import MoultTrust
 package import StepKit
 
-extension MoultError.Code {
-    /// The store follows no feed.
-    package static let noFeed = Self(262)
-}
-
 /// Asks for the present feed, and believes it only if all of this holds: signed, of this product, not older than one
 /// seen before, not past its time. Writes nothing.
 struct FeedReader {

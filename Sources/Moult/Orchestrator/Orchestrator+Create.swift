@@ -2,7 +2,8 @@ internal import MoultBasics
 internal import MoultEngine
 internal import MoultFiles
 package import MoultStore
-package import StepKit
+package import MoultTrust
+internal import StepKit
 
 extension Orchestrator {
     /// Makes a store, in a directory that may be there already with files in it. If a store is there, its settings stay, and
@@ -40,10 +41,12 @@ extension Orchestrator {
         return true
     }
 
-    /// Makes the store that a release needs if there is none yet: what an app does at its first start.
-    package func createIfMissing(for manifest: String, follow: Policy.Follow) throws {
-        guard try Files.facts(layout.settings) == nil else { return }
-        try Self.create(at: layout.root, Settings(product: Self.product(of: manifest), follow: follow))
+    /// Makes the store that a release needs if there is none yet: what an app does at its first start. False if there is a store.
+    package func createIfMissing(for manifest: String, trusting keys: TrustedKeys?) throws -> Bool {
+        guard try Files.facts(layout.settings) == nil else { return false }
+        var settings = Settings(product: try Self.product(of: manifest), follow: .match)
+        settings.keys = keys
+        return try Self.create(at: layout.root, settings)
     }
 
     /// The product of the release with this manifest.

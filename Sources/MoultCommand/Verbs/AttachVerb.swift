@@ -21,7 +21,7 @@ enum AttachVerb {
         run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
-        let lease = try Store(at: call.store()).lease()
+        let lease = try Store(at: call.store()).heldLease()
         let items = try lease.databases().map { database, schema, path in
             AttachReport.Item(
                 name: database.name, schema: schema, kind: database.kind, path: path,

@@ -34,7 +34,7 @@ enum SQLVerb {
         let mayWrite = call.has(write)
         let showsHeader = !call.has(noHeader) && !call.output.isQuiet
         if call.has(csv), call.output.format == .json { throw call.wrongUsage("--csv and --json are two forms") }
-        let store = try Store(at: call.store()).connect()
+        let store = try Store(at: call.store()).openConnection()
         let connection = store.connection
         if !mayWrite { try connection.execute("PRAGMA query_only = 1") }
         var count = 0

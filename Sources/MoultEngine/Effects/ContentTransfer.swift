@@ -1,4 +1,4 @@
-package import MoultBasics
+internal import MoultBasics
 internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
@@ -137,9 +137,4 @@ struct ContentTransfer {
                 cause: error)
         }
     }
-}
-
-extension MoultError.Code {
-    /// A writable database is in use.
-    package static let inUse = Self(631)
 }

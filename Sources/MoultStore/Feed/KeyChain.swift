@@ -3,11 +3,6 @@ internal import MoultFiles
 package import MoultTrust
 internal import StepKit
 
-extension MoultError.Code {
-    /// A feed that must not be believed: of another product, older than one seen before, or past its time; or key lists that are missing.
-    package static let distrusted = Self(261)
-}
-
 /// The keys that count now: those pinned in the settings, or those of the newest key list that they lead to. Each list is
 /// signed by keys of the one before.
 ///

@@ -7,10 +7,6 @@ extension MoultError.Code {
     package static let minisignComment = Self(253)
     /// A key file's password is missing or wrong.
     package static let password = Self(254)
-    /// No trusted key made this signature.
-    package static let unknownKey = Self(255)
-    /// The signature does not fit the bytes, or its trusted comment was changed.
-    package static let badSignature = Self(256)
     /// A signature of the old form, made over the whole file instead of its digest.
     package static let legacySignature = Self(257)
 }

@@ -1,8 +1,6 @@
 package import MoultBasics
 
 extension MoultError.Code {
-    /// There is no signature, or there are too few.
-    package static let unsigned = Self(258)
     /// A key's signatures count no more.
     package static let expiredKey = Self(259)
 }

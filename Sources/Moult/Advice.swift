@@ -1,0 +1,38 @@
+internal import MoultBasics
+
+/// Advice in errors, for apps: who calls a function has no shell.
+enum Advice {
+    /// Runs the body; where an error advises a command, the function of this library takes its place.
+    static func forApps<R>(_ body: () throws -> R) throws -> R {
+        do { return try body() } catch var error as MoultError {
+            error.now = error.now.map(translated)
+            throw error
+        }
+    }
+
+    /// What a command is called here. Errors come from rooms that know neither, so a command is found by how advice is
+    /// written: behind a colon, up to a comma, a full stop or the end.
+    private static let functions = [
+        "apply": "Store.update(to:)", "plan": "Store.plan(_:)", "rollback": "Store.rollback(to:reason:)",
+        "recover": "Store.recover()", "reset": "Store.reset(NAME)", "hold": "Store.hold(_:reason:)",
+        "unhold": "Store.unhold(NAME)", "status": "Store.status()", "verify": "Store.verify(deep:)",
+        "history": "Store.history(_:)", "clean": "Store.clean(keep:)", "quarantine": "Store.quarantine()",
+        "check": "Store.newest(app:)",
+    ]
+
+    static func translated(_ advice: String) -> String {
+        let parts = advice.split(separator: ": moult ", omittingEmptySubsequences: false)
+        let calls = parts.dropFirst().map { part -> String in
+            let verb = String(part.prefix { $0 != " " && $0 != "." && $0 != "," })
+            guard let function = functions[verb] else { return "moult \(part)" }
+            let end = [", ", ". "].compactMap { part.firstRange(of: $0)?.lowerBound }.min()
+            let words = (end.map { part[..<$0] } ?? part).split(separator: " ").dropFirst()
+            var arguments = words.first { !$0.hasPrefix("-") }.map { "\"\($0)\"" } ?? "_:"
+            if words.contains("--set-user-data-aside") { arguments += ", settingUserDataAside: true" }
+            return function.replacing("NAME", with: arguments) + (end.map { String(part[$0...]) } ?? "")
+        }
+        return ([String(parts[0])] + calls).joined(separator: ": ")
+            .replacing("let moult wait for it: --wait SECONDS", with: "wait longer: waiting:")
+            .replacing("with --allow-downgrade", with: "with follow: .match")
+    }
+}
