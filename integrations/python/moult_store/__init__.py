@@ -1,0 +1,35 @@
+"""SQLite databases that moult keeps up to date.
+
+    with Store("/var/lib/app") as store:
+        store.connection.execute("SELECT count(*) FROM food.food")
+"""
+
+from .command import Command
+from .connection import Connection
+from .errors import CommandNotFound, MoultError, MoultTimeout
+from .files import replace, undo_replace
+from .lease import Database, Lease
+from .results import Check, DatabaseStatus, Effect, Plan, Replacement, Status, Update, Verification
+from .store import Attachments, Store
+
+__all__ = [
+    "Attachments",
+    "Check",
+    "Command",
+    "CommandNotFound",
+    "Connection",
+    "Database",
+    "DatabaseStatus",
+    "Effect",
+    "Lease",
+    "MoultError",
+    "MoultTimeout",
+    "Plan",
+    "Replacement",
+    "Status",
+    "Store",
+    "Update",
+    "Verification",
+    "replace",
+    "undo_replace",
+]

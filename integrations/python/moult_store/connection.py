@@ -1,0 +1,130 @@
+"""One SQLite connection with all databases of the installed release."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import sqlite3
+import warnings
+from typing import Optional
+
+from .errors import MoultError
+from .lease import Database, Lease
+
+
+class Connection(sqlite3.Connection):
+    """A connection to one release. It holds a lease on it until it is closed."""
+
+    lease: Lease
+    closed = False
+
+    @property
+    def generation(self) -> str:
+        """The generation that its read-only databases belong to."""
+        return self.lease.generation
+
+    @property
+    def release(self) -> str:
+        """The version of that release."""
+        return self.lease.version
+
+    @property
+    def in_use(self) -> bool:
+        """Whether a transaction is open, or a cursor has rows left that were not fetched."""
+        if self.in_transaction:
+            return True
+        try:
+            self._define()
+        except sqlite3.OperationalError:
+            return True
+        return False
+
+    def _define(self) -> None:
+        # SQLite refuses to define a function again while a statement is running. The module has no other way to ask.
+        self.create_function("moult_in_use", 0, int)
+
+    def close(self) -> None:
+        super().close()
+        self.closed = True
+        if hasattr(self, "lease"):
+            self.lease.close()
+
+    def __del__(self) -> None:
+        # Cursors reference their connection, so no cursor can need it any more.
+        with contextlib.suppress(sqlite3.Error):
+            if not self.closed and self.in_transaction:
+                warnings.warn(f"uncommitted changes of {self!r} were rolled back", ResourceWarning, source=self)
+            self.close()
+
+
+def open_release(
+    lease: Lease,
+    *,
+    read_only: bool,
+    timeout: float,
+    isolation_level: Optional[str],
+    detect_types: int,
+    check_same_thread: bool,
+    cached_statements: int,
+) -> Connection:
+    """Opens the databases of a leased release. The connection owns the lease from then on."""
+    databases = lease.databases
+    main = next((database for database in databases if database.schema == "main"), None)
+
+    connection: Optional[Connection] = None
+    opening = main
+    try:
+        connection = sqlite3.connect(
+            main.uri(read_only) if main else ":memory:",
+            uri=True,
+            factory=Connection,
+            timeout=timeout,
+            isolation_level=isolation_level,  # type: ignore[arg-type]
+            detect_types=detect_types,
+            check_same_thread=check_same_thread,
+            cached_statements=cached_statements,
+        )
+        connection.lease = lease
+        connection._define()
+        if main is None and databases:
+            opening = databases[0]
+            # All databases of a connection have one text encoding.
+            connection.execute(f"PRAGMA encoding = '{_encoding(opening.uri(read_only))}'")
+        # SQLite reads a file when it is used for the first time.
+        connection.execute("PRAGMA schema_version").fetchone()
+        for opening in databases:
+            if opening is not main:
+                schema = opening.schema.replace('"', '""')
+                connection.execute(f'ATTACH ? AS "{schema}"', [opening.uri(read_only)])
+    except BaseException as error:
+        if connection is not None:
+            connection.close()
+        lease.close()
+        explained = _explain(error, opening, lease) if opening and isinstance(error, sqlite3.Error) else None
+        if explained:
+            raise explained from error
+        raise
+    return connection
+
+
+def _encoding(uri: str) -> str:
+    # Read by SQLite: closing a file that this process has open elsewhere would drop SQLite's locks on it.
+    with contextlib.closing(sqlite3.connect(uri, uri=True)) as database:
+        encoding: str = database.execute("PRAGMA encoding").fetchone()[0]
+    return encoding
+
+
+def _explain(error: sqlite3.Error, database: Database, lease: Lease) -> Optional[MoultError]:
+    """The cause, if the file shows it. Other errors, such as a lock, stay those of sqlite3."""
+    what = f"cannot open database {database.name} at {database.path}"
+    verify = f"Find out what is wrong: moult verify --store {shlex.quote(lease.directory)}"
+    if not os.path.exists(database.path):
+        return MoultError(what, "the file is missing", verify, code="E521")
+    if not os.access(database.path, os.R_OK):
+        now = f"Run the program as a user who may, or change the mode: ls -l {shlex.quote(database.path)}"
+        return MoultError(what, "this user may not read the file", now, code="E401")
+    # sqlite3 raises this very class for a damaged file, and subclasses for everything else.
+    if type(error) is sqlite3.DatabaseError:
+        return MoultError(what, str(error), verify, code="E403")
+    return None

@@ -1,0 +1,159 @@
+"""The results of the command. Each has the most used fields; `json` is the whole object, as in docs/json.md."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, List, Mapping, Optional, Tuple
+
+Object = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One line of a plan."""
+
+    mark: str
+    text: str
+    step: str
+    database: Optional[str]
+    json: Object = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What an update would do."""
+
+    #: False if everything is installed already.
+    changes: bool
+    #: The release that would be installed; None if the feed has nothing newer.
+    version: Optional[str]
+    installed: Optional[str]
+    effects: Tuple[Effect, ...]
+    warnings: Tuple[str, ...]
+    json: Object = field(repr=False)
+
+    @staticmethod
+    def read(answer: Object) -> Plan:
+        if "to" not in answer:
+            # The feed has nothing newer, and the command printed what it knows of the feed.
+            return Plan(False, None, answer.get("installed"), (), (), answer)
+        effects = [
+            Effect(effect["mark"], effect["text"], effect["step"], effect.get("database"), effect)
+            for effect in answer["effects"]
+        ]
+        return Plan(
+            answer["changes"],
+            answer["to"]["version"],
+            answer["from"]["version"] if "from" in answer else None,
+            tuple(effects),
+            tuple(answer["warnings"]),
+            answer,
+        )
+
+
+@dataclass(frozen=True)
+class Update:
+    """The result of `apply` or `rollback`."""
+
+    #: False if there was nothing to do.
+    changed: bool
+    version: str
+    generation: str
+    #: The version before.
+    previous: Optional[str]
+    warnings: Tuple[str, ...]
+    json: Object = field(repr=False)
+
+    @staticmethod
+    def read(events: List[Any]) -> Update:
+        result = events[-1]
+        return Update(
+            result["changed"],
+            result["version"],
+            result["generation"],
+            result["from"]["version"] if "from" in result else None,
+            tuple(event["message"] for event in events if event.get("event") == "warning"),
+            result,
+        )
+
+
+@dataclass(frozen=True)
+class DatabaseStatus:
+    name: str
+    kind: str
+    path: str
+    #: `sound`, `living`, `missing`, `changed`, `damaged` or `unverified`.
+    state: str
+    note: Optional[str]
+    remedy: Optional[str]
+
+
+@dataclass(frozen=True)
+class Status:
+    """What is installed."""
+
+    product: str
+    #: None if nothing is installed.
+    version: Optional[str]
+    generation: Optional[str]
+    databases: Tuple[DatabaseStatus, ...]
+    #: Updates that a crash interrupted; `moult recover` finishes or undoes them, as does the next update.
+    unfinished: Tuple[str, ...]
+    json: Object = field(repr=False)
+
+    @staticmethod
+    def read(answer: Object) -> Status:
+        databases = [
+            DatabaseStatus(each["name"], each["kind"], each["path"], each["state"], each.get("note"), each.get("remedy"))
+            for each in answer["databases"]
+        ]
+        return Status(
+            answer["product"],
+            answer.get("version"),
+            answer.get("generation"),
+            tuple(databases),
+            tuple(answer["unfinished"]),
+            answer,
+        )
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check of one database."""
+
+    subject: str
+    method: str
+    #: None if nothing could be checked.
+    sound: Optional[bool]
+    finding: Optional[str]
+    remedy: Optional[str]
+
+
+@dataclass(frozen=True)
+class Verification:
+    sound: bool
+    checks: Tuple[Check, ...]
+    json: Object = field(repr=False)
+
+    @staticmethod
+    def read(answer: Object) -> Verification:
+        checks = [
+            Check(each["subject"], each["method"], each.get("sound"), each.get("finding"), each.get("remedy"))
+            for each in answer["checks"]
+        ]
+        return Verification(answer["sound"], tuple(checks), answer)
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """The result of `replace` or `undo_replace`."""
+
+    file: str
+    #: The directory with the old copies.
+    store: str
+    copies: int
+    json: Object = field(repr=False)
+
+    @staticmethod
+    def read(answer: Object) -> Replacement:
+        return Replacement(answer["file"], answer["store"], answer["copies"], answer)

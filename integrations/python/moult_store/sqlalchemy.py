@@ -1,0 +1,33 @@
+"""A SQLAlchemy engine on a store: each checkout from its pool gives a connection to the newest release."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy
+from sqlalchemy import event, exc, pool
+
+from .connection import Connection
+from .store import Store
+
+
+def create_engine(store: Store, **options: Any) -> sqlalchemy.Engine:
+    """An engine whose pool replaces connections to an earlier release when they are checked out.
+
+    A connection that is checked out keeps its release until it is returned, and so does its transaction.
+    """
+    options.setdefault("poolclass", pool.QueuePool)
+    # The pool hands a connection from thread to thread, but to one at a time.
+    engine = sqlalchemy.create_engine("sqlite://", creator=lambda: store.connect(check_same_thread=False), **options)
+
+    @event.listens_for(engine, "connect")
+    def opened(connection: Connection, record: pool.ConnectionPoolEntry) -> None:
+        record.info["moult_new"] = True
+
+    @event.listens_for(engine, "checkout")
+    def follow(connection: Connection, record: pool.ConnectionPoolEntry, proxy: pool.PoolProxiedConnection) -> None:
+        # The pool makes only two attempts, so a connection that this checkout opened counts as the newest.
+        if not record.info.pop("moult_new", False) and connection.generation != store.generation:
+            raise exc.DisconnectionError("another release is installed")
+
+    return engine

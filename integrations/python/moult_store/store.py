@@ -1,0 +1,278 @@
+"""A moult store: its databases, and the command that updates them."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from types import TracebackType
+from typing import Any, Callable, Iterable, List, Optional, Tuple, Type, Union
+
+from .command import Command, Words, option, repeated
+from .connection import Connection, open_release
+from .lease import Lease, installed
+from .results import Plan, Status, Update, Verification
+
+Path = Union[str, "os.PathLike[str]"]
+
+
+class Attachments(Tuple[Tuple[str, str], ...]):
+    """Pairs of schema name and URI. The files stay in place until `close()`, as long as this object is referenced."""
+
+    lease: Lease
+
+    def close(self) -> None:
+        self.lease.close()
+
+    def __enter__(self) -> Attachments:
+        return self
+
+    def __exit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        self.close()
+
+
+class _Connections(threading.local):
+    """The connections of one thread."""
+
+    def __init__(self) -> None:
+        self.process = os.getpid()
+        self.newest: Optional[Connection] = None
+        #: Connections to earlier releases. Only cursors and variables of the program keep them open.
+        self.earlier: List[weakref.ref[Connection]] = []
+
+
+# A child process must not close connections of its parent, so they are kept for its lifetime.
+_of_parent: List[Connection] = []
+
+
+class Store:
+    """The store at `path`. One object serves all threads; nothing is read or started before it is needed.
+
+    `command` is the path of `moult`. Without it, the environment variable MOULT names it; otherwise the command in this
+    package is used, or the one in PATH. Only the methods that run the command need it.
+
+    `timeout` is how many seconds connections wait for a lock. `configure` is called with each new connection, for
+    instance to set its `row_factory`.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        command: Optional[Path] = None,
+        *,
+        timeout: float = 5.0,
+        configure: Optional[Callable[[Connection], object]] = None,
+    ) -> None:
+        self.path = os.path.realpath(path)
+        self._timeout, self._configure = timeout, configure
+        self._command = Command(command)
+        self._connections = _Connections()
+
+    def __repr__(self) -> str:
+        return f"Store({self.path!r})"
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the connection of this thread. The next use of `connection` opens another one."""
+        newest, self._connections.newest = self._connections.newest, None
+        if newest is not None:
+            newest.close()
+
+    @property
+    def generation(self) -> str:
+        """The name of the installed generation. It changes with each release, and costs one system call."""
+        return installed(self.path)
+
+    @property
+    def release(self) -> str:
+        """The version of the installed release."""
+        with self.lease() as lease:
+            return lease.version
+
+    def lease(self) -> Lease:
+        """A lease on the installed release, for programs that open its files themselves."""
+        return Lease(self.path)
+
+    def attachments(self, read_only: bool = False) -> Attachments:
+        """The schema names and URIs of all databases, with a lease. The user's database is `main`."""
+        lease = self.lease()
+        pairs = Attachments((database.schema, database.uri(read_only)) for database in lease.databases)
+        pairs.lease = lease
+        return pairs
+
+    def connect(
+        self,
+        *,
+        read_only: bool = False,
+        timeout: Optional[float] = None,
+        isolation_level: Optional[str] = "",
+        detect_types: int = 0,
+        check_same_thread: bool = True,
+        cached_statements: int = 128,
+    ) -> Connection:
+        """Opens all databases of the installed release on one connection, which keeps this release until it is closed.
+
+        `timeout` is by default the store's; the other arguments are those of `sqlite3.connect`.
+        """
+        connection = open_release(
+            self.lease(),
+            read_only=read_only,
+            timeout=self._timeout if timeout is None else timeout,
+            isolation_level=isolation_level,
+            detect_types=detect_types,
+            check_same_thread=check_same_thread,
+            cached_statements=cached_statements,
+        )
+        if self._configure is not None:
+            self._configure(connection)
+        return connection
+
+    @property
+    def connection(self) -> Connection:
+        """This thread's connection to the newest release.
+
+        It stays the same while a transaction is open or a cursor has rows left to fetch, and moves on to a new release
+        between them. The connection before is not closed: its cursors go on to read the release they were made for,
+        and it ends when neither they nor the program reference it.
+        """
+        mine = self._connections
+        if mine.process != os.getpid():
+            self._leave_to_parent()
+        newest = mine.newest
+        if newest is not None and not newest.closed and newest.generation == self.generation and not mine.earlier:
+            return newest
+        alive = [earlier for earlier in (reference() for reference in mine.earlier) if earlier and not earlier.closed]
+        for earlier in alive:
+            # A cursor from before the move has begun a transaction, and commit() must reach it.
+            if earlier.in_transaction:
+                return earlier
+        if newest is None or newest.closed:
+            mine.newest = self.connect()
+        elif newest.generation != self.generation and not newest.in_use:
+            mine.newest = self.connect()
+            alive.append(newest)
+        mine.earlier = [weakref.ref(earlier) for earlier in alive]
+        assert mine.newest is not None
+        return mine.newest
+
+    def _leave_to_parent(self) -> None:
+        mine = self._connections
+        references = [mine.newest, *(reference() for reference in mine.earlier)]
+        _of_parent.extend(connection for connection in references if connection is not None)
+        mine.process, mine.newest, mine.earlier = os.getpid(), None, []
+
+    def plan(
+        self,
+        manifest: Optional[Path] = None,
+        *,
+        follow: Optional[str] = None,
+        allow_downgrade: bool = False,
+        accept_unpreserved: bool = False,
+        take_over: Iterable[str] = (),
+        app: Optional[str] = None,
+        save: Optional[Path] = None,
+        timeout: Optional[float] = None,
+    ) -> Plan:
+        """What `apply` would do. `save` writes the plan to a file, for `apply(plan=...)`."""
+        words = _release(manifest, follow, allow_downgrade, accept_unpreserved, take_over, app)
+        return Plan.read(self._run("plan", [*option("--out", _absolute(save)), *words], timeout)[-1])
+
+    def apply(
+        self,
+        manifest: Optional[Path] = None,
+        *,
+        create: bool = False,
+        keys: Iterable[str] = (),
+        follow: Optional[str] = None,
+        allow_downgrade: bool = False,
+        accept_unpreserved: bool = False,
+        take_over: Iterable[str] = (),
+        app: Optional[str] = None,
+        plan: Optional[Path] = None,
+        wait: int = 0,
+        retry: int = 0,
+        wait_for_readers: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> Update:
+        """Installs a release: that of the manifest, that of a saved plan, or the newest one of the store's feed.
+
+        `wait`, `retry` and `wait_for_readers` are seconds, as for the command. After `timeout` seconds the command is
+        asked to stop. It then undoes its work, or finishes if that is no longer possible.
+        """
+        words = [
+            *option("--create", create),
+            *repeated("--key", keys),
+            *option("--plan", _absolute(plan)),
+            *option("--wait", wait),
+            *option("--retry", retry),
+            *option("--wait-for-readers", wait_for_readers),
+            *_release(manifest, follow, allow_downgrade, accept_unpreserved, take_over, app),
+        ]
+        return Update.read(self._run("apply", words, timeout))
+
+    def rollback(
+        self,
+        to: Optional[str] = None,
+        *,
+        reason: Optional[str] = None,
+        force: bool = False,
+        take_over: Iterable[str] = (),
+        wait: int = 0,
+        wait_for_readers: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> Update:
+        """Goes back to an earlier release, and puts the present one on hold."""
+        words = [
+            *option("--to", to),
+            *option("--reason", reason),
+            *option("--force", force),
+            *repeated("--take-over", take_over),
+            *option("--wait", wait),
+            *option("--wait-for-readers", wait_for_readers),
+        ]
+        return Update.read(self._run("rollback", words, timeout))
+
+    def status(self, *, timeout: Optional[float] = None) -> Status:
+        """What is installed, and the state of each database."""
+        return Status.read(self._run("status", [], timeout)[-1])
+
+    def verify(self, *names: str, deep: bool = False, timeout: Optional[float] = None) -> Verification:
+        """Checks these databases, or all of them. A fault is a result and not an exception: see `sound`."""
+        return Verification.read(self._run("verify", [*option("--deep", deep), *names], timeout)[-1])
+
+    def _run(self, verb: str, words: Words, timeout: Optional[float]) -> List[Any]:
+        return self._command.run([verb, "--json", "--store", self.path, *words], timeout)
+
+
+def _absolute(path: Optional[Path]) -> Optional[str]:
+    # Such a path never looks like an option.
+    return None if path is None else os.path.abspath(path)
+
+
+def _release(
+    manifest: Optional[Path],
+    follow: Optional[str],
+    allow_downgrade: bool,
+    accept_unpreserved: bool,
+    take_over: Iterable[str],
+    app: Optional[str],
+) -> Words:
+    """The arguments that `plan` and `apply` share."""
+    named = _absolute(manifest)
+    return [
+        *option("--follow", follow),
+        *option("--allow-downgrade", allow_downgrade),
+        *option("--accept-unpreserved", accept_unpreserved),
+        *repeated("--take-over", take_over),
+        *option("--app", app),
+        *([named] if named else []),
+    ]
