@@ -6,7 +6,9 @@ import contextlib
 import os
 import shlex
 import sqlite3
+import sys
 import warnings
+import weakref
 from typing import Optional
 
 from .errors import MoultError
@@ -18,6 +20,7 @@ class Connection(sqlite3.Connection):
 
     lease: Lease
     closed = False
+    _own_references = 0
 
     @property
     def generation(self) -> str:
@@ -53,9 +56,31 @@ class Connection(sqlite3.Connection):
     def __del__(self) -> None:
         # Cursors reference their connection, so no cursor can need it any more.
         with contextlib.suppress(sqlite3.Error):
-            if not self.closed and self.in_transaction:
-                warnings.warn(f"uncommitted changes of {self!r} were rolled back", ResourceWarning, source=self)
-            self.close()
+            self._abandon()
+
+    def _abandon(self) -> None:
+        if not self.closed and self.in_transaction:
+            warnings.warn(f"uncommitted changes of {self!r} were rolled back", ResourceWarning, source=self)
+        self.close()
+
+
+def close_if_unused(reference: weakref.ref[Connection]) -> bool:
+    """Closes a connection that neither a cursor nor the program references; whether it is closed or gone.
+
+    A connection references itself in its cache of statements, so that it would otherwise stay open until the garbage
+    collector runs. Where references are not counted (PyPy), it does.
+    """
+    count = _count(reference)
+    connection = reference()
+    if connection is not None and 0 < count <= connection._own_references:
+        connection._abandon()
+    return connection is None or connection.closed
+
+
+def _count(reference: weakref.ref[Connection]) -> int:
+    """How many references there are to a connection, its own included; 0 if they are not counted."""
+    # The connection must not be in a variable here, because that would count.
+    return sys.getrefcount(reference()) if hasattr(sys, "getrefcount") else 0
 
 
 def open_release(
@@ -97,6 +122,8 @@ def open_release(
             if opening is not main:
                 schema = opening.schema.replace('"', '""')
                 connection.execute(f'ATTACH ? AS "{schema}"', [opening.uri(read_only)])
+        # One reference is the variable here.
+        connection._own_references = _count(weakref.ref(connection)) - 1
     except BaseException as error:
         if connection is not None:
             connection.close()

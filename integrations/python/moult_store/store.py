@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Callable, Iterable, List, Optional, Tuple, Type, Union
 
 from .command import Command, Words, option, repeated
-from .connection import Connection, open_release
+from .connection import Connection, close_if_unused, open_release
 from .lease import Lease, installed
 from .results import Plan, Status, Update, Verification
 
@@ -141,28 +141,26 @@ class Store:
         """This thread's connection to the newest release.
 
         It stays the same while a transaction is open or a cursor has rows left to fetch, and moves on to a new release
-        between them. The connection before is not closed: its cursors go on to read the release they were made for,
-        and it ends when neither they nor the program reference it.
+        between them. The connection before stays open for its cursors, which go on to read their release; it is closed
+        when neither they nor the program reference it.
         """
         mine = self._connections
         if mine.process != os.getpid():
             self._leave_to_parent()
+        if mine.earlier:
+            # A cursor from before a move may have begun a transaction, and commit() must reach it.
+            for connection in (reference() for reference in mine.earlier):
+                if connection is not None and not connection.closed and connection.in_transaction:
+                    return connection
         newest = mine.newest
-        if newest is not None and not newest.closed and newest.generation == self.generation and not mine.earlier:
-            return newest
-        alive = [earlier for earlier in (reference() for reference in mine.earlier) if earlier and not earlier.closed]
-        for earlier in alive:
-            # A cursor from before the move has begun a transaction, and commit() must reach it.
-            if earlier.in_transaction:
-                return earlier
         if newest is None or newest.closed:
-            mine.newest = self.connect()
+            newest = mine.newest = self.connect()
         elif newest.generation != self.generation and not newest.in_use:
-            mine.newest = self.connect()
-            alive.append(newest)
-        mine.earlier = [weakref.ref(earlier) for earlier in alive]
-        assert mine.newest is not None
-        return mine.newest
+            mine.earlier.append(weakref.ref(newest))
+            newest = mine.newest = self.connect()
+        connection = None
+        mine.earlier = [reference for reference in mine.earlier if not close_if_unused(reference)]
+        return newest
 
     def _leave_to_parent(self) -> None:
         mine = self._connections

@@ -1,0 +1,172 @@
+"""The command behind a store: results, errors, timeouts, and how it is found."""
+
+import os
+import pickle
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+import time
+
+import pytest
+
+import moult_store
+from moult_store import CommandNotFound, MoultError, MoultTimeout, Store, replace, undo_replace
+
+
+def test_plan_apply_and_rollback(store, releases):
+    plan = store.plan(releases[2])
+    assert (plan.changes, plan.installed, plan.version) == (True, "1.0.0", "2.0.0")
+    assert {effect.database for effect in plan.effects} >= {"food", "prices"}
+    assert store.release == "1.0.0"
+
+    update = store.apply(releases[2])
+    assert (update.changed, update.previous, update.version) == (True, "1.0.0", "2.0.0")
+    assert update.generation == store.generation
+    assert not store.apply(releases[2]).changed
+    assert not store.plan(releases[2]).changes
+
+    back = store.rollback(reason="too many prices")
+    assert (back.previous, back.version) == ("2.0.0", "1.0.0")
+    assert store.status().json["holds"][0]["reason"] == "too many prices"
+    with pytest.raises(MoultError) as raised:
+        store.apply(releases[2])
+    assert (raised.value.code, raised.value.exit_status) == ("E500", 3)
+
+
+def test_a_saved_plan_is_applied_once(store, releases, place):
+    store.plan(releases[2], save=place / "approved.plan")
+    assert store.apply(plan=place / "approved.plan").version == "2.0.0"
+    with pytest.raises(MoultError) as raised:
+        store.apply(plan=place / "approved.plan")
+    assert (raised.value.code, raised.value.exit_status) == ("E502", 4)
+
+
+def test_status_and_verify(store):
+    status = store.status()
+    assert (status.version, status.product, status.unfinished) == ("1.0.0", "org.example.shop", ())
+    assert {each.name: each.kind for each in status.databases}["prices"] == "shared"
+    assert store.verify(deep=True).sound
+    os.rename(f"{store.path}/prices.db", f"{store.path}/gone")
+    fault = next(check for check in store.verify().checks if check.sound is False)
+    assert fault.subject == "prices" and fault.finding
+    assert [check.subject for check in store.verify("food").checks][0] == "food"
+
+
+def test_a_release_that_is_not_there(store, place):
+    with pytest.raises(MoultError) as raised:
+        store.apply(place / "none.json")
+    error = raised.value
+    assert (error.code, error.exit_status) == ("E200", 1)
+    assert str(place / "none.json") in error.what and error.why and error.now
+    assert str(error) == f"{error.what}: {error.why}\n{error.now}"
+    again = pickle.loads(pickle.dumps(error))
+    assert (again.code, again.now, str(again)) == (error.code, error.now, str(error))
+
+
+def test_a_store_that_is_busy(store, releases, program):
+    holder = sqlite3.connect(f"{store.path}/prices.db", isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    with pytest.raises(MoultError) as raised:
+        store.apply(releases[2])
+    assert raised.value.exit_status == 75
+    holder.execute("COMMIT")
+    assert store.apply(releases[2]).version == "2.0.0"
+
+
+def test_replace_and_undo(place):
+    for name in ["old", "new"]:
+        with sqlite3.connect(place / f"{name}.db") as database:
+            database.execute("CREATE TABLE t (x)")
+            database.execute("INSERT INTO t VALUES (?)", (name,))
+        database.close()
+
+    def content():
+        return sqlite3.connect(place / "old.db").execute("SELECT x FROM t").fetchone()[0]
+
+    with pytest.raises(MoultError) as raised:
+        replace(place / "old.db", place / "new.db", checks=["SELECT count(*) FROM t>=2"])
+    assert raised.value.exit_status == 3
+    assert replace(place / "old.db", place / "new.db", checks="SELECT count(*) FROM t>=1").copies == 1
+    assert content() == "new"
+    undo_replace(place / "old.db")
+    assert content() == "old"
+
+
+def test_a_timeout_stops_the_command(store, releases):
+    holder = sqlite3.connect(f"{store.path}/prices.db", isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    began = time.monotonic()
+    with pytest.raises(MoultTimeout) as raised:
+        store.apply(releases[2], retry=600, timeout=2)
+    assert time.monotonic() - began < 30
+    assert "took longer than 2 s" in raised.value.what
+    assert store.status().json["workers"] == []
+    assert store.release == "1.0.0"
+    holder.execute("COMMIT")
+    assert store.apply(releases[2]).version == "2.0.0"
+
+
+def test_an_interruption_stops_the_command(store, releases, moult):
+    holder = sqlite3.connect(f"{store.path}/prices.db", isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    program = f"from moult_store import Store; Store({store.path!r}).apply({releases[2]!r}, retry=600)"
+    process = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True)
+    while not store.status().json["workers"]:
+        assert process.poll() is None, process.communicate()[1]
+    process.send_signal(signal.SIGINT)
+    assert "KeyboardInterrupt" in process.communicate(timeout=30)[1]
+    assert process.returncode == -signal.SIGINT
+    assert store.status().json["workers"] == []
+    holder.execute("COMMIT")
+
+
+def test_a_killed_command(place):
+    stub = place / "moult"
+    stub.write_text("#!/bin/sh\nkill -KILL $$\n")
+    stub.chmod(0o755)
+    with pytest.raises(MoultError, match="signal 9") as raised:
+        Store(place, command=stub).status()
+    assert raised.value.exit_status == -9
+
+
+def test_another_program_of_that_name(place):
+    with pytest.raises(MoultError, match="printed no JSON"):
+        Store(place, command="/bin/echo").status()
+
+
+def executable(path, text):
+    path.write_text(text)
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+def test_where_the_command_is_found(store, place, moult, monkeypatch):
+    # Explicit, then MOULT, then bundled, then PATH.
+    answer = '#!/bin/sh\necho \'{"error": {"code": "E1", "exit": 1, "what": "%s"}}\'\n'
+    explicit, named = executable(place / "explicit", answer % "explicit"), executable(place / "named", answer % "named")
+    (place / "bin").mkdir()
+    executable(place / "bin" / "moult", answer % "path")
+    bundled = executable(place / "bundled", answer % "bundled")
+
+    def used(command=None):
+        with pytest.raises(MoultError) as raised:
+            Store(store.path, command=command).status()
+        return raised.value.what
+
+    monkeypatch.setenv("MOULT", str(named))
+    monkeypatch.setenv("PATH", str(place / "bin"), prepend=os.pathsep)
+    monkeypatch.setattr(moult_store.command, "BUNDLED", str(bundled))
+    assert used(explicit) == "explicit"
+    assert used() == "named"
+    monkeypatch.delenv("MOULT")
+    assert used() == "bundled"
+    bundled.unlink()
+    assert used() == "path"
+    monkeypatch.setenv("PATH", str(place))
+    with pytest.raises(CommandNotFound, match="not in PATH") as raised:
+        Store(store.path).status()
+    assert "MOULT=" in raised.value.now
+    with pytest.raises(CommandNotFound, match="No such file"):
+        Store(store.path, command=place / "none").status()

@@ -1,0 +1,58 @@
+"""Stores whose databases are not all in the store, or not in UTF-8."""
+
+import json
+import sqlite3
+import subprocess
+
+import pytest
+from conftest import pack
+
+from moult_store import MoultError, Store
+
+
+def test_databases_without_one_of_the_user_in_another_encoding(place, moult):
+    scripts = {"a.sql": "PRAGMA encoding = 'UTF-16le'; CREATE TABLE word (text); INSERT INTO word VALUES ('smørrebrød');"}
+    draft = {"manifest": 1, "product": "org.example.words", "version": "1.0.0", "sequence": 1}
+    draft["databases"] = {"a": {"kind": "reference", "build": {"script": "a.sql"}}}
+    manifest = pack(moult, place / "draft", {**scripts, "draft.json": draft}, place / "out")
+    store = Store(place / "store")
+    store.apply(manifest, create=True)
+    assert store.connection.execute("SELECT text FROM a.word").fetchone() == ("smørrebrød",)
+
+
+def test_databases_in_place_and_a_cache_elsewhere(place, moult):
+    """The settings have comments and trailing commas, and strings that look like them."""
+    scripts = {name: "CREATE TABLE t (x); INSERT INTO t VALUES (1);" for name in ["maps.sql", "thumbs.sql"]}
+    draft = {"manifest": 1, "product": "org.example.maps", "version": "1.0.0", "sequence": 1}
+    draft["databases"] = {
+        "main": {"kind": "reference", "place": "in-place", "build": {"script": "maps.sql"}, "attach": {"as": "maps"}},
+        "thumbs": {"kind": "cache", "build": {"script": "thumbs.sql"}, "path": "small.db"},
+    }
+    manifest = pack(moult, place / "draft", {**scripts, "draft.json": draft}, place / "out")
+    store = Store(place / "store")
+    subprocess.run([moult, "init", "-q", store.path, "--product", "org.example.maps"], check=True)
+    caches = place / "caches, /* here */ and,]"
+    caches.mkdir(parents=True)
+    with open(f"{store.path}/moult.json", "w") as file:
+        file.write('{ // settings\n "moult": 1, /* of ] */ "product": "org.example.maps",\n "keep": 3,\n')
+        file.write(f' "cacheRoot": {json.dumps(str(caches))}, // last,\n}}\n')
+    store.apply(manifest)
+    assert store.connection.execute("SELECT count(*) FROM maps.t, thumbs.t").fetchone() == (1,)
+    assert [database.path for database in store.lease().databases][1] == str(caches / "small.db")
+    assert (caches / "small.db").exists()
+    store.close()
+
+    # A database in place is the app's own file, which may have moved.
+    (place / "out" / "main.db").rename(place / "out" / "moved.db")
+    with pytest.raises(MoultError, match="the file is missing"):
+        store.connection
+
+
+def test_databases_in_wal_mode(store, releases):
+    for name in ["notes.db", "prices.db"]:
+        sqlite3.connect(f"{store.path}/{name}").execute("PRAGMA journal_mode = WAL")
+    with store.connection as connection:
+        connection.execute("INSERT INTO note (writer, number) VALUES ('a', 1)")
+    store.apply(releases[2], follow="match")
+    assert store.connection.execute("SELECT count(*) FROM note").fetchone() == (1,)
+    assert store.connection.execute("SELECT DISTINCT cents FROM price WHERE own = 0").fetchall() == [(2,)]

@@ -1,0 +1,68 @@
+"""Readers and writers in other processes, while releases are installed."""
+
+import json
+import os
+import sqlite3
+
+import pytest
+from conftest import FOODS, MIGRATED
+
+from moult_store import MoultError, Store
+
+
+def update(action):
+    """A release waits for a lock on a shared database for a limited time; under load an operator tries again."""
+    for _ in range(20):
+        try:
+            return action()
+        except MoultError as error:
+            if error.exit_status != 75:
+                raise
+            busy.append(error)
+    raise AssertionError(f"busy 20 times: {busy[-1]}")
+
+
+busy = []
+
+
+def rows(store, writers):
+    """How many rows of each writer are in the databases, and whether they are all different."""
+    connection = store.connect()
+    for writer in writers:
+        name, written = writer["name"], writer["rows"]
+        found = connection.execute("SELECT count(*), count(DISTINCT number) FROM note WHERE writer = ?", [name]).fetchone()
+        # The program may have ended between its two inserts: it does not, because it only looks at its input after both.
+        assert found == (written, written), (name, found)
+        found = connection.execute("SELECT count(*), max(cents) FROM price WHERE own = 1 AND item LIKE ?", [f"{name} %"])
+        assert found.fetchone() == (written, written), name
+
+
+def test_no_row_is_lost_and_no_release_is_mixed(store, releases, program, record_property, capsys):
+    readers = [program("reader", store.path, FOODS).ready() for _ in range(2)]
+    if os.geteuid() == 0:
+        # A user who may only read.
+        readers.append(program("reader", store.path, FOODS, user=65534).ready())
+    writers = [program("writer", store.path, name, name.split()[0]).ready() for name in ["connection", "connect"]]
+    ways, flips, rollbacks = set(), 0, 0
+    for turn in range(20):
+        flips += 1
+        result = update(lambda: store.apply(releases[2 - turn % 2], follow="match", retry=20))
+        assert result.version == f"{2 - turn % 2}.0.0"
+    # Each rollback leaves a hold on the release, which an operator removes.
+    for _ in range(5):
+        update(lambda: store.apply(releases[2], follow="match", retry=20))
+        update(lambda: store.rollback("1.0.0", wait=20))
+        store._command.run(["unhold", "--json", "--store", store.path, "2.0.0"])
+        flips, rollbacks = flips + 2, rollbacks + 1
+    # Both releases change the schema of the user's database, the first by a migration.
+    for number in [MIGRATED, 4]:
+        assert update(lambda: store.apply(releases[number], retry=20)).version == f"{number}.0.0"
+        flips += 1
+    assert store.connection.execute("PRAGMA main.user_version").fetchone() == (1,)
+    written, read = [each.finish() for each in writers], [each.finish() for each in readers]
+    rows(store, written)
+    assert store.verify(deep=True).sound
+    assert all(each["rows"] > 50 and each["releases"] >= 2 for each in written), written
+    assert all(each["queries"] > 50 and each["switches"] >= 2 for each in read), read
+    with capsys.disabled():
+        print(f"\n{flips} installs ({rollbacks} rollbacks, {len(busy)} busy)\nwriters: {written}\nreaders: {read}")
