@@ -6,7 +6,8 @@ import json
 import os
 import shutil
 import subprocess
-from typing import Any, Iterable, List, Optional, Tuple, Union
+import threading
+from typing import Any, Iterable, List, Optional, Union
 
 from .errors import CommandNotFound, MoultError, MoultTimeout
 
@@ -56,39 +57,68 @@ class Command:
     def run(self, words: Words, timeout: Optional[float] = None) -> List[Any]:
         """All objects that the command prints. Raises the error if it prints one."""
         path = self.find()
-        try:
-            process = subprocess.Popen(
-                [path, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-            )
-        except OSError as error:
+        child = _Child([path, *words])
+        in_time = child.wait(timeout)
+        if isinstance(child.error, OSError):
             now = "Install moult there, or correct the path in MOULT or in Store(path, command=...)."
-            raise CommandNotFound(f"cannot run {path}", error.strerror, now) from error
-        stopped = False
-        try:
-            try:
-                output, errors = process.communicate(timeout=timeout)
-            except subprocess.TimeoutExpired:
-                stopped = True
-                output, errors = _stop(process)
-        except BaseException:
-            # Ctrl-C, or an exception of a signal handler: the command must not go on without its caller.
-            _stop(process)
-            raise
+            raise CommandNotFound(f"cannot run {path}", child.error.strerror, now) from child.error
         said = " ".join([os.path.basename(path), words[0]])
-        return _answer(output, errors, process.returncode, said, timeout if stopped else None)
+        return _answer(child.output, child.errors, child.status, said, None if in_time else timeout)
 
 
-def _stop(process: subprocess.Popen[bytes]) -> Tuple[bytes, bytes]:
-    """Asks the command to stop, which undoes its work, and waits for it."""
-    if process.poll() is None:
-        process.terminate()
-    try:
-        return process.communicate(timeout=_GRACE)
-    finally:
-        # After an answer it has ended already; after another interruption or the grace period it has not.
-        if process.poll() is None:
-            process.kill()
-            process.wait()
+class _Child:
+    """A command that runs as long as its caller waits for it.
+
+    A thread starts it and reads its output: an exception of a signal handler, which only the main thread sees, could
+    otherwise come between the start of the process and the first moment at which its number is known.
+    """
+
+    def __init__(self, words: Words) -> None:
+        self.output, self.errors, self.status = b"", b"", 0
+        self.error: Optional[BaseException] = None
+        self._words = words
+        self._process: Optional[subprocess.Popen[bytes]] = None
+        self._starting, self._is_cancelled, self._ended = threading.Lock(), False, threading.Event()
+
+    def wait(self, timeout: Optional[float]) -> bool:
+        """Runs it, and tells whether it ended in time. It has ended in any case, also if this is interrupted."""
+        try:
+            threading.Thread(target=self._run, name="moult", daemon=True).start()
+            if self._ended.wait(timeout):
+                return True
+            self._stop()
+            return False
+        except BaseException:
+            self._stop()
+            raise
+
+    def _run(self) -> None:
+        pipe = subprocess.PIPE
+        try:
+            with self._starting:
+                if self._is_cancelled:
+                    return
+                self._process = subprocess.Popen(self._words, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe)
+            self.output, self.errors = self._process.communicate()
+            self.status = self._process.returncode
+        except BaseException as error:
+            self.error = error
+        finally:
+            self._ended.set()
+
+    def _stop(self) -> None:
+        """Asks the command to stop, which undoes its work, and waits for it. A second interruption kills it."""
+        with self._starting:
+            self._is_cancelled = True
+        if self._process is None:
+            return
+        try:
+            self._process.terminate()
+            self._ended.wait(_GRACE)
+        finally:
+            if not self._ended.is_set():
+                self._process.kill()
+                self._ended.wait()
 
 
 def _answer(output: bytes, errors: bytes, status: int, said: str, timeout: Optional[float]) -> List[Any]:

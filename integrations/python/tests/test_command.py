@@ -1,13 +1,15 @@
 """The command behind a store: results, errors, timeouts, and how it is found."""
 
+import contextlib
+import fcntl
 import os
+import pathlib
 import pickle
 import signal
 import sqlite3
 import stat
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -65,13 +67,19 @@ def test_a_release_that_is_not_there(store, place):
     assert (again.code, again.now, str(again)) == (error.code, error.now, str(error))
 
 
-def test_a_store_that_is_busy(store, releases, program):
-    holder = sqlite3.connect(f"{store.path}/prices.db", isolation_level=None)
-    holder.execute("BEGIN IMMEDIATE")
+@pytest.fixture
+def busy(store):
+    """Holds the store's lock, as an update does."""
+    with open(f"{store.path}/.moult/lock", "r+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield lock
+
+
+def test_a_store_that_is_busy(store, releases, busy):
     with pytest.raises(MoultError) as raised:
         store.apply(releases[2])
-    assert raised.value.exit_status == 75
-    holder.execute("COMMIT")
+    assert (raised.value.code, raised.value.exit_status) == ("E802", 75)
+    fcntl.flock(busy, fcntl.LOCK_UN)
     assert store.apply(releases[2]).version == "2.0.0"
 
 
@@ -94,32 +102,38 @@ def test_replace_and_undo(place):
     assert content() == "old"
 
 
-def test_a_timeout_stops_the_command(store, releases):
-    holder = sqlite3.connect(f"{store.path}/prices.db", isolation_level=None)
-    holder.execute("BEGIN IMMEDIATE")
-    began = time.monotonic()
+def children(process):
+    """The commands that the threads of a process have started."""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        for task in pathlib.Path(f"/proc/{process}/task").iterdir():
+            for child in (task / "children").read_text().split():
+                yield int(child), pathlib.Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
+
+
+def test_a_timeout_stops_the_command(store, releases, busy):
     with pytest.raises(MoultTimeout) as raised:
-        store.apply(releases[2], retry=600, timeout=2)
-    assert time.monotonic() - began < 30
-    assert "took longer than 2 s" in raised.value.what
-    assert store.status().json["workers"] == []
+        store.apply(releases[2], wait=60, timeout=1)
+    assert "took longer than 1 s" in raised.value.what
+    assert list(children(os.getpid())) == []
+    fcntl.flock(busy, fcntl.LOCK_UN)
     assert store.release == "1.0.0"
-    holder.execute("COMMIT")
-    assert store.apply(releases[2]).version == "2.0.0"
+    assert store.apply(releases[2], timeout=60).version == "2.0.0"
 
 
-def test_an_interruption_stops_the_command(store, releases, moult):
-    holder = sqlite3.connect(f"{store.path}/prices.db", isolation_level=None)
-    holder.execute("BEGIN IMMEDIATE")
-    program = f"from moult_store import Store; Store({store.path!r}).apply({releases[2]!r}, retry=600)"
+@pytest.mark.parametrize("attempt", range(5))
+def test_an_interruption_stops_the_command(store, releases, busy, attempt):
+    """Also at the moment at which the command starts."""
+    program = f"from moult_store import Store; Store({store.path!r}).apply({releases[2]!r}, wait=60)"
     process = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True)
-    while not store.status().json["workers"]:
+    started = []
+    while not started:
         assert process.poll() is None, process.communicate()[1]
+        started = [child for child, words in children(process.pid) if b"apply" in words]
     process.send_signal(signal.SIGINT)
-    assert "KeyboardInterrupt" in process.communicate(timeout=30)[1]
+    assert "KeyboardInterrupt" in process.communicate(timeout=60)[1]
     assert process.returncode == -signal.SIGINT
-    assert store.status().json["workers"] == []
-    holder.execute("COMMIT")
+    # Its caller has waited for it, so it is gone, and not even a zombie.
+    assert not os.path.exists(f"/proc/{started[0]}")
 
 
 def test_a_killed_command(place):
