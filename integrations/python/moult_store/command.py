@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import subprocess
 import threading
+import time
 from typing import Any, Iterable, List, Optional, Union
 
 from .errors import CommandNotFound, MoultError, MoultTimeout
@@ -18,6 +20,9 @@ BUNDLED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "moult
 
 #: How long a command may take to undo its work after it was asked to stop. Then it is killed, and the next one recovers.
 _GRACE = 30.0
+
+#: The longest that an interruption may go unnoticed.
+_SLICE = 0.5
 
 
 def option(name: str, value: Union[None, bool, int, str]) -> Words:
@@ -84,10 +89,13 @@ class _Child:
         """Runs it, and tells whether it ended in time. It has ended in any case, also if this is interrupted."""
         try:
             threading.Thread(target=self._run, name="moult", daemon=True).start()
-            if self._ended.wait(timeout):
-                return True
-            self._stop()
-            return False
+            deadline = math.inf if timeout is None else time.monotonic() + timeout
+            # A signal that comes just before the wait does not end it: Python sees it at the end of a slice.
+            while not self._ended.wait(max(0, min(_SLICE, deadline - time.monotonic()))):
+                if time.monotonic() >= deadline:
+                    self._stop()
+                    return False
+            return True
         except BaseException:
             self._stop()
             raise
