@@ -1,5 +1,5 @@
 # The commands of this project. `make demo` shows it at work, `make test` proves it; each installs what it needs.
-.PHONY: demo test test-all broken ledger test-sanitize model faults fuzz docs proof proof-deps load soak limits deps test-deps build release lint install put put-reader reader-test deb deb-test ansible-test bench bench-report bench-deps clean
+.PHONY: demo test test-all broken ledger test-sanitize model faults fuzz docs proof proof-deps load soak limits deps test-deps build release lint install put put-reader reader-test python-test deb deb-test ansible-test bench bench-report bench-deps clean
 
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PREFIX ?= /usr/local
@@ -78,7 +78,7 @@ test-all: test-deps proof-deps release
 	scripts/ledger/run .build/release/moult --stories 100 --save .build/ledger
 	scripts/broken/run .build/release/moult --page docs/proof.md
 	scripts/recipes
-	$(MAKE) --no-print-directory reader-test
+	$(MAKE) --no-print-directory reader-test python-test
 
 # The whole test suite with the address sanitizer and with the thread sanitizer, and two updates under valgrind: more
 # than an hour on two quiet cores, so it is no part of `make test`. Every finding of any process that a test starts is a file, and fails.
@@ -209,6 +209,11 @@ reader-test: release
 	$(call install_missing,gcc g++ libc6-dev libsqlite3-dev sqlite3 python3 pkg-config binutils procps valgrind)
 	integrations/c/tests/run $(MOULT)
 	integrations/grdb/sequence.py $(MOULT)
+
+# The Python package as a wheel, with the libraries of others that it works with, from PyPI into .build.
+python-test: release
+	$(call install_missing,python3 python3-venv)
+	integrations/python/tests/run $(MOULT)
 
 # Debian packages in `build`, with Debian's own tools and a C compiler.
 deb: release
