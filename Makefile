@@ -1,5 +1,5 @@
 # The commands of this project. `make demo` shows it at work, `make test` proves it; each installs what it needs.
-.PHONY: demo test test-all broken ledger test-sanitize model faults fuzz docs proof proof-deps load soak limits deps test-deps build release lint install put put-reader reader-test python-test deb deb-test ansible-test bench bench-report bench-deps clean
+.PHONY: demo test test-all broken ledger test-sanitize model faults fuzz docs proof proof-deps load soak limits deps test-deps build release lint install put put-reader reader-test python-test artifactbundle deb deb-test ansible-test bench bench-report bench-deps clean
 
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PREFIX ?= /usr/local
@@ -79,6 +79,7 @@ test-all: test-deps proof-deps release
 	scripts/broken/run .build/release/moult --page docs/proof.md
 	scripts/recipes
 	$(MAKE) --no-print-directory reader-test python-test
+	scripts/sample-package $(MOULT)
 
 # The whole test suite with the address sanitizer and with the thread sanitizer, and two updates under valgrind: more
 # than an hour on two quiet cores, so it is no part of `make test`. Every finding of any process that a test starts is a file, and fails.
@@ -214,6 +215,10 @@ reader-test: release
 python-test: release
 	$(call install_missing,python3 python3-venv)
 	integrations/python/tests/run $(MOULT)
+
+# A Swift package in .build/moult-plugins with the plugins and the command, so that its users do not compile the command.
+artifactbundle: release
+	scripts/artifact-bundle $(MOULT) .build/moult-plugins
 
 # Debian packages in `build`, with Debian's own tools and a C compiler.
 deb: release

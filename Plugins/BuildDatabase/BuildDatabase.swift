@@ -9,10 +9,10 @@ import PackagePlugin
     func createBuildCommands(context: PluginContext, target: any Target) throws -> [Command] {
         guard let target = target.sourceModule else { return [] }
         let directory = target.directoryURL.appending(path: "Database")
-        let inputs = target.sourceFiles.map(\.url).filter { $0.path().hasPrefix(directory.path() + "/") }
+        let inputs = target.sourceFiles.map(\.url).filter { $0.path(percentEncoded: false).hasPrefix(directory.path(percentEncoded: false) + "/") }
         let draft = directory.appending(path: "draft.json")
         guard inputs.contains(draft) else {
-            Diagnostics.error("\(target.name): there is no \(draft.path()), which says what databases to build")
+            Diagnostics.error("\(target.name): there is no \(draft.path(percentEncoded: false)), which says what databases to build")
             return []
         }
         let result = context.pluginWorkDirectoryURL.appending(path: "Database")
@@ -22,7 +22,7 @@ import PackagePlugin
                 executable: try context.tool(named: "MoultTool").url,
                 // A build is of what is there now, committed or not; a release is packed by moult-pack.
                 arguments: [
-                    "pack", "--quiet", "--allow-dirty", "--name", "release", "--output", result.path(), draft.path(),
+                    "pack", "--quiet", "--allow-dirty", "--name", "release", "--output", result.path(percentEncoded: false), draft.path(percentEncoded: false),
                 ],
                 inputFiles: inputs, outputFiles: [result])
         ]

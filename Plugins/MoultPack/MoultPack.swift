@@ -5,8 +5,8 @@ import PackagePlugin
 /// arguments it is `moult pack` with these arguments, run in the package's directory.
 @main struct MoultPack: CommandPlugin {
     func performCommand(context: PluginContext, arguments: [String]) throws {
-        let tool = try context.tool(named: "MoultTool").url.path()
-        let directory = context.package.directoryURL.path()
+        let tool = try context.tool(named: "MoultTool").url.path(percentEncoded: false)
+        let directory = context.package.directoryURL.path(percentEncoded: false)
         guard chdir(directory) == 0 else { throw Failure(text: "cannot go to \(directory)") }
         if !arguments.isEmpty { return try run(tool, ["pack"] + arguments) }
         let drafts = context.package.targets.compactMap(\.sourceModule).flatMap { target in
@@ -14,7 +14,7 @@ import PackagePlugin
             return target.sourceFiles.map(\.url).filter { $0 == draft }
         }
         if drafts.isEmpty { throw Failure(text: "no target has a Database/draft.json; name a draft") }
-        for draft in drafts { try run(tool, ["pack", "--output", "releases", draft.path()]) }
+        for draft in drafts { try run(tool, ["pack", "--output", "releases", draft.path(percentEncoded: false)]) }
     }
 
     private struct Failure: Error, CustomStringConvertible {

@@ -55,6 +55,33 @@ import Testing
         #expect(uses.first?.generation == first)
     }
 
+    /// A server that opened a path once serves old data, and nobody notices.
+    @Test func `apply names the processes that keep an older release open`() throws {
+        let server = try Program.python(Self.opener, "\(shop.root)/food.db", "SELECT * FROM food")
+        #expect(server.line() == "ready")
+        // One that follows the store has a lease, and one that has the installed file open has nothing old.
+        let lease = try shop.store.lease()
+        let living = try Program.python(Self.opener, "\(shop.root)/user.db", "SELECT * FROM note")
+        #expect(living.line() == "ready")
+        let words = ["--store", shop.root]
+        let next = try Shell.run([BuiltMoult.path(), "apply", shop.release(2)] + words)
+        #expect(next.status == 0)
+        #expect(
+            next.errors.contains("pid \(server.pid) (python3") && next.errors.contains("still has the old food open"),
+            "\(next)")
+        #expect(!next.errors.contains("pid \(living.pid)") && !next.errors.contains("pid \(getpid())"), "\(next)")
+        let again = try Shell.run([BuiltMoult.path(), "apply", "--json", shop.release(3)] + words)
+        let result = try JSON(parsing: Array(#require(again.output.split(separator: "\n").last).utf8), source: "result")
+        let outdated = try #require(result["outdated"]?.array)
+        #expect(outdated.map { $0["pid"]?.integer } == [Int64(server.pid)])
+        #expect(outdated.first?["databases"]?.array?.map(\.string) == ["food"])
+        server.closeInput()
+        #expect(server.wait() == 0)
+        let last = try Shell.run([BuiltMoult.path(), "apply", "--json", shop.release(4)] + words)
+        #expect(!last.output.contains("outdated") && last.status == 0, "\(last)")
+        withExtendedLifetime(lease) {}
+    }
+
     @Test func `a lease and the lock of the store`() throws {
         let flock = """
             import fcntl, os, sys

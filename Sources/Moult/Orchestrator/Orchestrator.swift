@@ -55,6 +55,8 @@ package struct Orchestrator: Sendable {
         package var pending: [Plan.Pending] = []
         /// Who still reads a generation before it.
         package var laggards: [Laggard] = []
+        /// Who has files of an older release open, and does not follow the store.
+        package var outdated: [OutdatedReader] = []
     }
 
     // MARK: looking
@@ -339,6 +341,9 @@ package struct Orchestrator: Sendable {
             let settings = try made.store.settings
             result.laggards = try Laggard.wait(
                 layout, seconds: consumers.waitForReaders ?? settings.waitForReaders, stop: watcher.stopIfAsked)
+            if plan.from != nil {
+                result.outdated = try Holders(of: snapshot()).outdated(besides: plan.to.generation)
+            }
             result.collected = try Collector(layout: layout, settings: settings).collect()
             result.quarantine = try QuarantineShelf(layout: layout, settings: settings).enforceLimit()
             result.kept.removeAll { kept in result.quarantine.removed.contains { $0.id == kept.id } }

@@ -73,6 +73,16 @@ extension KnownFeed {
     }
 }
 
+extension OutdatedReader {
+    /// Who it is, and what it has open.
+    var json: JSON {
+        [
+            "pid": .size(Int(process.pid)), "command": .string(process.command),
+            "databases": .array(databases.map { .string($0) }),
+        ]
+    }
+}
+
 extension Laggard {
     /// Who it is, and what it reads.
     var json: JSON {

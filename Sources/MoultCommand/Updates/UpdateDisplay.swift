@@ -119,12 +119,14 @@ final class UpdateDisplay: Sendable {
                 "from": result.plan?.from?.json, "hold": result.plan?.hold?.json,
                 "removed": .array(result.collected.removed.map { .string($0) }),
                 "laggards": .array(result.laggards.map(\.json)),
+                "outdated": result.outdated.isEmpty ? nil : .array(result.outdated.map(\.json)),
                 "pending": result.pending.isEmpty ? nil : .array(result.pending.map(\.json)),
                 "rows": result.rows.isEmpty ? nil : .array(result.rows.map(\.json)),
                 "kept": result.kept.isEmpty ? nil : .array(result.kept.map(\.json)),
                 "milliseconds": result.plan.map { _ in .size(Int(seconds * 1000)) },
             ])
         for laggard in result.laggards { output.warn(StyledText(laggard.text)) }
+        for reader in result.outdated { output.warn(StyledText(reader.text)) }
         for cache in result.pending { output.warn(StyledText(cache.text)) }
         output.lines { page in
             guard let plan = result.plan else { return page.line(StyledText(nothingToDo(version))) }

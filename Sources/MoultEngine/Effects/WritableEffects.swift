@@ -35,8 +35,9 @@ final class WritableEffects {
 
     // MARK: the stages
 
-    /// Takes hold of every database; before the decision, or when an update is recovered.
-    func hold() throws {
+    /// Takes hold of every database; before the decision, or when an update is recovered. `stop` is asked while others are
+    /// waited for.
+    func hold(stop: () throws -> Void = {}) throws {
         // SQLite leaves a journal beside a file in which a power cut interrupts it, and recovery looks only where a
         // transaction says that something was begun.
         let effects = try effects().filter { try !isDone($0.effect) }
@@ -54,11 +55,11 @@ final class WritableEffects {
         try noteModes(effects)
         // Migrations wait long for the transactions of others, and nothing else may be locked meanwhile.
         for effect in effects where effect.waitsForOthers { try effect.hold() }
-        try acquire(effects)
+        try acquire(effects, stop)
         for effect in effects where !effect.waitsForOthers { try effect.hold() }
     }
 
-    private func acquire(_ effects: [any WritableEffect]) throws {
+    private func acquire(_ effects: [any WritableEffect], _ stop: () throws -> Void) throws {
         let deadline = ContinuousClock.now + .seconds(transaction.patience)
         while true {
             do { return try effects.forEach { try $0.acquire() } } catch let error as MoultError
@@ -66,6 +67,7 @@ final class WritableEffects {
             {
                 // Another process has one of them for a moment: all are released, so that it can end its transaction.
                 for effect in effects.reversed() where effect is LiveReplacement { try effect.release() }
+                try stop()
             }
         }
     }

@@ -55,7 +55,7 @@ package final class Performer: Changes, @unchecked Sendable {
     }
 
     /// What must come directly before the decision, because it keeps other processes out: locks, leases, rows to carry.
-    func hold() throws { try writable.hold() }
+    func hold(stop: () throws -> Void = {}) throws { try writable.hold(stop: stop) }
     func facts() throws -> [String: UInt64] {
         var facts = try writable.facts()
         for effect in plan.effects {

@@ -43,7 +43,7 @@ package struct Pipeline {
             consumers.look(from: made.context.installed, to: release)
             try consumers.release()
             stopwatch.begin(.prepare, "decide")
-            try performer.hold()
+            try performer.hold(stop: watcher.stopIfAsked)
             try decide(performer)
         } catch {
             // Nothing visible has changed, so removing what was staged will undo all of it.

@@ -70,6 +70,28 @@ package struct Holders: Sendable {
         holders.filter { $0.uses.contains { $0.what == .database && databases.contains($0.name) } }.map(\.process)
     }
 
+    /// Who has files of an older release open without a lease, and so does not follow the store: a server that opened a
+    /// stable path and keeps it open reads old data until it opens the path again.
+    package func outdated(besides current: String) -> [OutdatedReader] {
+        holders.compactMap { holder in
+            let leased = Set(holder.uses.filter { $0.how == .leased }.map(\.name))
+            var names: [String] = []
+            for use in holder.uses {
+                switch use.what {
+                case .database:
+                    guard let generation = use.generation, generation != current, !leased.contains(generation),
+                        !names.contains(use.name)
+                    else { continue }
+                    names.append(use.name)
+                case .gone where !use.path.contains("/.moult/") || use.path.contains("/.moult/generations/"):
+                    names.append(use.path.replacing(" (deleted)", with: ""))
+                case .lock, .generation, .gone: continue
+                }
+            }
+            return names.isEmpty ? nil : OutdatedReader(process: holder.process, databases: names)
+        }
+    }
+
     /// A file or directory that can be held, and what it is to the store.
     private struct Subject {
         let what: Use.What
@@ -118,7 +140,9 @@ package struct Holders: Sendable {
     private static func databases(_ store: StoreSnapshot) throws -> [Subject] {
         var subjects: [Subject] = []
         let current = try store.installedName
-        for name in try Generation.names(store.layout) {
+        // A file that two releases share counts as that of the installed one.
+        let names = try Generation.names(store.layout)
+        for name in names.filter({ $0 == current }) + names.filter({ $0 != current }) {
             // What cannot be loaded is told by `doctor` and `verify`.
             guard let generation = try? store.generation(name) else { continue }
             for database in generation.manifest.databases {
@@ -174,5 +198,16 @@ package struct Holders: Sendable {
     /// SQLite's own temporary and lock files have no name either, but lie elsewhere.
     private static func isGone(_ path: String, _ layout: StoreLayout) -> Bool {
         path.hasPrefix("\(layout.databases)/") && path.hasSuffix(" (deleted)")
+    }
+}
+
+/// A process that still has files of an older release open.
+package struct OutdatedReader: Sendable, Equatable {
+    package let process: ProcessFacts
+    /// The databases, by name; a file that has no name any more by its path.
+    package let databases: [String]
+
+    package var text: String {
+        "\(process.description) still has the old \(databases.joined(separator: ", ")) open; restart it, or let it open the file again"
     }
 }
