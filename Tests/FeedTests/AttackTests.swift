@@ -35,7 +35,7 @@ import Testing
         try refused(
             """
             feed.json is not signed: this store takes only what a trusted key signed, and there is no \
-            feed.json.minisig; trusted is \(try bench.id("a"))
+            feed.json.minisig; the trusted key is \(try bench.id("a"))
               Get the signature from the publisher, and put it beside the file.
             """)
     }
@@ -46,7 +46,7 @@ import Testing
         try bench.replaceFeed(by: "b") { $0 }
         try refused(
             """
-            feed.json is not signed by a trusted key: its signature is by key \(try bench.id("b")); trusted is \
+            feed.json is not signed by a trusted key: its signature is by key \(try bench.id("b")); the trusted key is \
             \(try bench.id("a"))
               If that key is the publisher's, add it to the trusted keys.
             """)
@@ -61,7 +61,7 @@ import Testing
         try refused(
             """
             \(feed) is older than a feed seen before: its serial is 2, and 3 was seen
-              Somebody may hold back newer releases. If the publisher began anew, say --allow-downgrade.
+              Someone may be holding back newer releases. If the publisher started over, use --allow-downgrade.
             """)
     }
 
@@ -99,7 +99,7 @@ import Testing
         try refused(
             """
             \(feed) says nothing any more: it was good until 2026-01-01T00:00:00Z
-              Somebody may hold back a newer one: ask the publisher, or name another mirror.
+              Someone may be holding back a newer one: ask the publisher, or name another mirror.
             """)
     }
 

@@ -76,7 +76,7 @@ import Testing
         try refused(
             """
             \(feed) was made under key list 1, which key list 2 has replaced
-              Somebody may hold back a newer one: ask the publisher, or name another mirror.
+              Someone may be holding back a newer one: ask the publisher, or name another mirror.
             """)
     }
 
@@ -94,14 +94,14 @@ import Testing
     @Test func `a revoked key stays revoked when .moult/feed is emptied`() throws {
         try revoke()
         try bench.must("rm -r store/.moult/feed/*")
-        #expect(try bench.refusal("moult check", status: 3).contains("trusted is \(try bench.id("b"))\n"))
+        #expect(try bench.refusal("moult check", status: 3).contains("the trusted key is \(try bench.id("b"))\n"))
         try bench.must("rm -r public; mv new public; moult check")
     }
 
     @Test func `a revoked key stays revoked after a rollback`() throws {
         try revoke()
         try bench.must("moult rollback -q --reason test; rm -r store/.moult/feed/*")
-        #expect(try bench.refusal("moult check", status: 3).contains("trusted is \(try bench.id("b"))\n"))
+        #expect(try bench.refusal("moult check", status: 3).contains("the trusted key is \(try bench.id("b"))\n"))
         try bench.release("3.0.0", sequence: 3)
         try bench.must("moult sign -q -k a.key rel/test-3.0.0.json")
         #expect(try bench.run("moult apply rel/test-3.0.0.json").status == 3)
@@ -123,7 +123,7 @@ import Testing
     @Test func `key lists that an earlier version kept beside the feed count`() throws {
         try revoke()
         try bench.must("mv store/.moult/keys/* store/.moult/feed; rmdir store/.moult/keys")
-        #expect(try bench.refusal("moult check", status: 3).contains("trusted is \(try bench.id("b"))\n"))
+        #expect(try bench.refusal("moult check", status: 3).contains("the trusted key is \(try bench.id("b"))\n"))
         try bench.must("rm -r public; mv new public; rm public/keys-*; moult publish public -q -k b.key; moult check")
         #expect(try Files.list(bench.path("store/.moult/keys")).contains("keys-1.json"))
     }
@@ -134,6 +134,6 @@ import Testing
         try bench.must("moult publish public -q -k a.key -k b.key --trust b.pub; cp old/feed.json* public")
         #expect(try bench.run("moult check").status == 3)
         try bench.must("rm -r public; mv old public")
-        #expect(try bench.refusal("moult check", status: 3).contains("trusted is \(try bench.id("b"))\n"))
+        #expect(try bench.refusal("moult check", status: 3).contains("the trusted key is \(try bench.id("b"))\n"))
     }
 }

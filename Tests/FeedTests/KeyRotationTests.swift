@@ -60,7 +60,7 @@ import Testing
             moult sign -q -k c.key public/keys-1.json
             """)
         try publish("2.0.0", 2, "-k b.key")
-        #expect(try bench.refusal("moult apply", status: 3).contains("trusted is \(try bench.id("a"))\n"))
+        #expect(try bench.refusal("moult apply", status: 3).contains("the trusted key is \(try bench.id("a"))\n"))
     }
 
     /// Killed at each rename, with the old keys or the new ones in place: who reads then finds a feed that its keys prove.

@@ -39,7 +39,7 @@ import Testing
         let path = bench.path("rel/test-1.0.0.json")
         let message = """
             \(path) is not signed: this store takes only what a trusted key signed, and there is no \(path).minisig; \
-            trusted is \(try bench.id("a"))
+            the trusted key is \(try bench.id("a"))
               Get the signature from the publisher, and put it beside the file.
             """
         try refused("moult plan rel/test-1.0.0.json", message)
@@ -53,7 +53,7 @@ import Testing
             "moult apply rel/test-1.0.0.json",
             """
             \(bench.path("rel/test-1.0.0.json")) is not signed by a trusted key: its signature is by key \
-            \(try bench.id("b")); trusted is \(try bench.id("a"))
+            \(try bench.id("b")); the trusted key is \(try bench.id("a"))
               If that key is the publisher's, add it to the trusted keys.
             """)
     }
@@ -97,7 +97,7 @@ import Testing
             "moult apply rel/test-1.0.0.json",
             """
             \(bench.path("rel/test-1.0.0.json")) has too few signatures: this store wants 2, and found \(ids[1]); \
-            trusted are \(ids.joined(separator: ", "))
+            the trusted keys are \(ids.joined(separator: ", "))
               Get the signature from the publisher, and put it beside the file.
             """)
         // The same signature twice is one.

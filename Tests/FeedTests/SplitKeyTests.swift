@@ -59,7 +59,7 @@ import Testing
         try refused(
             "moult apply",
             """
-            test-2.0.0.json is not signed by a trusted key: its signature is by key \(try bench.id("online")); trusted is \
+            test-2.0.0.json is not signed by a trusted key: its signature is by key \(try bench.id("online")); the trusted key is \
             \(try bench.id("release"))
               Ask the publisher for a file that its present keys signed; they are in \(list).
             """)
@@ -68,7 +68,7 @@ import Testing
             "moult apply",
             """
             test-2.0.0.json is not signed: this store takes only what a trusted key signed, and there is no \
-            test-2.0.0.json.minisig; trusted is \(try bench.id("release"))
+            test-2.0.0.json.minisig; the trusted key is \(try bench.id("release"))
               Get the signature from the publisher, and put it beside the file.
             """)
         #expect(try bench.installed() == "1.0.0")
@@ -110,7 +110,7 @@ import Testing
         try refused(
             "moult apply",
             """
-            feed.json is not signed by a trusted key: its signature is by key \(try bench.id(key)); trusted is \
+            feed.json is not signed by a trusted key: its signature is by key \(try bench.id(key)); the trusted key is \
             \(try bench.id("online"))
               Ask the publisher for a file that its present keys signed; they are in \(list).
             """)
@@ -124,7 +124,7 @@ import Testing
         try refused(
             "moult apply rel/test-2.0.0.json",
             """
-            \(path) is not signed by a trusted key: its signature is by key \(try bench.id(key)); trusted is \
+            \(path) is not signed by a trusted key: its signature is by key \(try bench.id(key)); the trusted key is \
             \(try bench.id("release"))
               Ask the publisher for a file that its present keys signed; they are in \(list).
             """)
@@ -262,7 +262,7 @@ import Testing
         try bench.must("moult publish public rel/test-2.0.0.json -q -k release.key -k online.key; moult apply -q")
         #expect(try bench.installed() == "2.0.0")
         try bench.replaceFeed(by: "new") { $0.setting("serial", to: 9) }
-        #expect(try bench.refusal("moult check", status: 3).contains("trusted is \(try bench.id("online"))\n"))
+        #expect(try bench.refusal("moult check", status: 3).contains("the trusted key is \(try bench.id("online"))\n"))
     }
 
     @Test func `an offline set has what proves it`() throws {

@@ -50,7 +50,8 @@ import Testing
         let error = try #require(throws: MoultError.self) { try verify(lines, by: [other]) }
         #expect(error.code == .unknownKey)
         #expect(
-            "\(error)" == "f is not signed by a trusted key: its signature is by key \(key.publicKey.id); trusted is "
+            "\(error)"
+                == "f is not signed by a trusted key: its signature is by key \(key.publicKey.id); the trusted key is "
                 + "\(other.id). If that key is the publisher's, add it to the trusted keys.")
         #expect(throws: MoultError.self) { try verify(lines, by: []) }
         #expect(try verify(lines, by: [other, key.publicKey]).key == key.publicKey)

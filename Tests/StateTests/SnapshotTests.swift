@@ -16,7 +16,7 @@ import Testing
     func `each record is read once`(_ command: [String]) throws {
         let (scratch, releases) = (try Scratch(), try CopiedStore.Releases())
         let store = try CopiedStore.make(.idle, at: scratch.path("store"), releases)
-        let arguments = command.map { $0 == "MANIFEST" ? releases.manifest(2) : $0 }
+        let arguments = command.map { $0 == "RELEASE" ? releases.manifest(2) : $0 }
         // What is remembered of the databases is written by the first command, and read by the second.
         try store.must("apply", releases.manifest(2))
         let log = scratch.path("calls")

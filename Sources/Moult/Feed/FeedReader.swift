@@ -156,7 +156,7 @@ struct FeedReader {
         if let made = feed.keyList, made < list {
             throw distrust(
                 "\(place) was made under key list \(made), which key list \(list) has replaced", nil,
-                "Somebody may hold back a newer one: ask the publisher, or name another mirror.")
+                "Someone may be holding back a newer one: ask the publisher, or name another mirror.")
         }
         // A newer key list lets serials begin again: a stolen key cannot use them up for ever.
         var seen = seen
@@ -165,7 +165,7 @@ struct FeedReader {
             throw distrust(
                 "\(place) is older than a feed seen before",
                 "its serial is \(feed.serial), and \(seen.serial) was seen",
-                "Somebody may hold back newer releases. If the publisher began anew, say --allow-downgrade.")
+                "Someone may be holding back newer releases. If the publisher started over, use --allow-downgrade.")
         }
         if feed.serial == seen.serial, let digest = seen.sha256, try SHA256.digest(of: bytes).hex != digest, !allowOlder
         {
@@ -184,7 +184,7 @@ struct FeedReader {
         guard now <= feed.expires else {
             throw distrust(
                 "\(place) says nothing any more", "it was good until \(feed.expires)",
-                "Somebody may hold back a newer one: ask the publisher, or name another mirror.")
+                "Someone may be holding back a newer one: ask the publisher, or name another mirror.")
         }
         return feed
     }
@@ -196,7 +196,7 @@ struct FeedReader {
     func unsigned(_ place: Location) -> MoultError {
         MoultError(
             .distrusted, .refused, what: "\(place) cannot be proven", why: "the store \(layout.root) trusts no key",
-            now: "Put the publisher's key into \"keys\" of \(layout.settings), or say --allow-unsigned this time.")
+            now: "Put the publisher's key into \"keys\" of \(layout.settings), or use --allow-unsigned this time.")
     }
 }
 

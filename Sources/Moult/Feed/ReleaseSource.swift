@@ -37,19 +37,20 @@ package enum ReleaseSource: Sendable {
     }
 
     private static func local(_ path: String) throws -> ReleaseSource {
-        var file = path
-        if try Files.factsThroughLinks(path)?.kind == .directory {
-            file = "\(path)/\(Feed.fileName)"
-            guard try Files.factsThroughLinks(file) != nil else {
-                throw MoultError(
-                    .manifest, what: "\(path) is a directory without a feed", why: "there is no \(file)",
-                    now: "Name the sealed manifest of a release in it.")
-            }
-        }
-        // Whatever keeps it from being read is told where it is read as a manifest.
-        guard let bytes = try? Files.read(file, limit: Feed.largest) else { return .manifest(path: file) }
-        let content = Content(address: Address(try Files.absolute(file)), bytes: bytes)
-        return content.isFeed ? .feed(content) : .manifest(path: file)
+        // Whatever keeps a file from being read is told where it is read as a manifest.
+        if let feed = try feed(at: path) { return .feed(feed) }
+        guard (try? Files.factsThroughLinks(path))?.kind == .directory else { return .manifest(path: path) }
+        let file = "\(path)/\(Feed.fileName)"
+        if let feed = try feed(at: file) { return .feed(feed) }
+        throw MoultError(
+            .manifest, what: "\(path) is a directory without a feed", why: "there is no \(file)",
+            now: "Name the sealed manifest of a release in it.")
+    }
+
+    private static func feed(at path: String) throws -> Content? {
+        guard let bytes = try? Files.read(path, limit: Feed.largest) else { return nil }
+        let content = Content(address: Address(try Files.absolute(path)), bytes: bytes)
+        return content.isFeed ? content : nil
     }
 
     /// What its store must be for.

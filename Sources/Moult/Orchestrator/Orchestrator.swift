@@ -428,7 +428,7 @@ package struct Orchestrator: Sendable {
         MoultError(
             .stuck, .stuck, what: "the update failed, but the next command may finish it",
             why: "\(reason); and then: \(second)",
-            now: "Nothing has changed yet. Mend that, then finish it: moult recover, or drop it: moult recover --undo",
+            now: "Nothing has changed yet. Fix that, then finish it: moult recover, or drop it: moult recover --undo",
             cause: reason)
     }
 
@@ -440,8 +440,8 @@ package struct Orchestrator: Sendable {
                 .consumer, .stuck, what: "\(plan.to.version) is installed, but \(consumer) did not reload",
                 why: failure.reason,
                 now: plan.from == nil
-                    ? "There is nothing to go back to. Mend that program and start it."
-                    : "Mend that program and start it, or go on: moult apply RELEASE")
+                    ? "There is nothing to go back to. Fix that program and start it."
+                    : "Fix that program and start it, or go on: moult apply RELEASE")
         }
         do {
             let reason = "\(consumer) did not reload: \(failure.reason)"

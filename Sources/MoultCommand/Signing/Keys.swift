@@ -10,6 +10,11 @@ enum Keys {
     /// A secret key file of ours or minisign's; asks for its password if it has one.
     fileprivate static func secret(_ path: String, _ bar: ProgressBar) throws -> SecretKey {
         guard let bytes = try Files.read(path, limit: limit) else { throw missing("secret key", path) }
+        if (try? PublicKey(file: bytes, named: path)) != nil {
+            throw MoultError(
+                .minisignForm, what: "\(path) is a public key", why: "only the secret key can sign",
+                now: "Name the file of the secret key, which ends in .key.")
+        }
         defer { bar.end() }
         return try SecretKey(file: bytes, named: path) {
             let password = try Password.ask("Password of \(path): ")

@@ -27,7 +27,7 @@ enum Password {
         guard !password.isEmpty else {
             throw MoultError(
                 .password, .usage, what: "the password is empty", why: "it protects the secret key",
-                now: "Give one, or say --no-password.")
+                now: "Give one, or use --no-password.")
         }
         if StandardInput.isTerminal, try ask("The same again: ") != password {
             throw MoultError(

@@ -70,7 +70,7 @@ struct StatusReport: Report {
     private func unfinished(_ page: inout Page) {
         for sentence in status.unfinished.sentences { page.wrapped("\(sentence, .warning)") }
         if !status.unfinished.isEmpty, status.unfinished.workers.isEmpty {
-            page.line("settle it with: \(command("recover"), .heading)")
+            page.line("finish it with: \(command("recover"), .heading)")
         }
     }
 

@@ -74,7 +74,7 @@ private struct KeyReport: Report {
         }
         page.line("\("+", .added) \(secret)  secret: sign releases with it")
         page.line("\("+", .added) \(open)  to give away: key \(key.id.description)")
-        page.line("trust it in a store with: \("moult init --key \(key.base64)", .heading)")
+        page.line("trust it in a store with: \("moult init --product NAME --key \(key.base64)", .heading)")
     }
 
     var json: JSON {

@@ -124,7 +124,9 @@ extension Call {
         guard isDatabase.contains(true) else {
             let forDatabases = [PackVerb.product, PackVerb.version, PackVerb.kind, PackVerb.writeDraft]
             if let option = forDatabases.first(where: has) {
-                throw wrongUsage("--\(option.name) is for database files", why: "\(first) is a draft, which says it")
+                throw wrongUsage(
+                    "--\(option.name) is for database files",
+                    why: "\(first) is not a database, and a draft has these in it")
             }
             if files.count > 1 { throw wrongUsage("several drafts cannot be packed at once", why: "name one") }
             return try body(first)

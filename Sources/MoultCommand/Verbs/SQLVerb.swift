@@ -60,7 +60,7 @@ enum SQLVerb {
     private static func refused(_ sql: String) -> MoultError {
         MoultError(
             .guarded, .refused, what: "moult sql only reads", why: "this statement writes: \(sql.trimmed)",
-            now: "Say --write if you mean it.")
+            now: "Use --write if you mean it.")
     }
 
     /// What SQLite said, without the names of what it was said to: here the statement is the user's own.

@@ -106,13 +106,13 @@ package struct Applier {
     static func halfway(_ plan: Plan, _ reason: any Error) -> MoultError {
         MoultError(
             .stuck, .stuck, what: "the \(plan.title) is not finished, and cannot be taken back any more",
-            why: "\(reason)", now: "Mend that, then run: moult recover", cause: reason)
+            why: "\(reason)", now: "Fix that, then run: moult recover", cause: reason)
     }
 
     static func stuck(_ plan: Plan, undoing reason: any Error, failed: any Error) -> MoultError {
         MoultError(
             .stuck, .stuck, what: "the \(plan.title) failed and could not be undone", why: "\(failed)",
-            now: "Mend that, then run: moult recover", cause: reason)
+            now: "Fix that, then run: moult recover", cause: reason)
     }
 }
 

@@ -277,6 +277,6 @@ package struct CrashRecovery {
         MoultError(
             .stuck, .stuck, what: "the unfinished \(plan.title) in \(layout.root) cannot be settled",
             why: "\(error)",
-            now: "Mend that and run: moult recover, or go back with: moult recover --undo", cause: error)
+            now: "Fix that, then run: moult recover, or go back with: moult recover --undo", cause: error)
     }
 }

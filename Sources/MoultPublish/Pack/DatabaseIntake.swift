@@ -27,7 +27,7 @@ struct DatabaseIntake {
                 throw MoultError(
                     .packing, .refused, what: "files differ from what is committed (\(revision.describe))",
                     why: "\(script) takes its version from the repository",
-                    now: "Commit or stash them, or say --allow-dirty.")
+                    now: "Commit or stash them, or use --allow-dirty.")
             }
         }
     }

@@ -48,8 +48,8 @@ package struct Packer {
     private func read(_ path: String, _ substitution: Substitution) throws -> Manifest {
         guard let bytes = try Files.read(path, limit: Manifest.largest) else {
             throw MoultError(
-                .packing, what: "there is no draft at \(path)", why: "no such file", now: "Name the draft of a release."
-            )
+                .packing, what: "cannot pack \(path)", why: "there is no such file",
+                now: "Name a database file, or the draft of a release.")
         }
         guard let draft = String(validating: bytes, as: UTF8.self) else {
             throw MoultError(
@@ -115,7 +115,7 @@ package struct Packer {
         throw MoultError(
             .packing, .refused, what: "files differ from what is committed (\(revision.describe))",
             why: "a release of them could not be made again from the repository",
-            now: "Commit or stash them, or say --allow-dirty.")
+            now: "Commit or stash them, or use --allow-dirty.")
     }
 
     private func write(_ sealed: Manifest, _ work: WorkDirectory) throws -> PackReport {

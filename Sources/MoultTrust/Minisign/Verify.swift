@@ -39,8 +39,9 @@ extension Signature {
     private func verify(message: [UInt8], _ name: String, _ keys: [PublicKey]) throws -> Verified {
         let candidates = keys.filter { $0.id == keyID }
         guard !candidates.isEmpty else {
+            let ids = keys.map(\.id.description).joined(separator: ", ")
             let trusted =
-                keys.isEmpty ? "no key is trusted" : "trusted is \(keys.map(\.id.description).joined(separator: ", "))"
+                keys.isEmpty ? "no key is trusted" : "the trusted key\(keys.count == 1 ? " is" : "s are") \(ids)"
             throw MoultError(
                 .unknownKey, .refused, what: "\(name) is not signed by a trusted key",
                 why: "its signature is by key \(keyID); \(trusted)",

@@ -50,7 +50,7 @@ extension TrustedKeys {
 
     private func unsigned(_ name: String, _ signers: [KeyID]) -> MoultError {
         let trusted =
-            "trusted \(entries.count == 1 ? "is" : "are") \(entries.map(\.key.id.description).joined(separator: ", "))"
+            "the trusted key\(entries.count == 1 ? " is" : "s are") \(entries.map(\.key.id.description).joined(separator: ", "))"
         return MoultError(
             .unsigned, .refused,
             what: signers.isEmpty ? "\(name) is not signed" : "\(name) has too few signatures",

@@ -84,7 +84,7 @@ import Testing
                 3, "",
                 """
                 moult: error: moult sql only reads: this statement writes: INSERT INTO note VALUES ('x')
-                  Say --write if you mean it.
+                  Use --write if you mean it.
 
                 """
             ))

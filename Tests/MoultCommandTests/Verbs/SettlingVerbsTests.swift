@@ -41,7 +41,7 @@ import Testing
         let tree = try Tree(world.scratch.path("crashed"))
         let status = try world.must("moult status --store crashed")
         #expect(
-            status.contains("\nan update to 2.0.0 is unfinished\nsettle it with: moult recover --store crashed\n"))
+            status.contains("\nan update to 2.0.0 is unfinished\nfinish it with: moult recover --store crashed\n"))
         let json = try #require(try world.json("moult status --json --store crashed").first)
         #expect(json["unfinished"]?.array == ["an update to 2.0.0"])
         let plan = try world.run("moult plan rel/test-2.0.0.json --store crashed")
