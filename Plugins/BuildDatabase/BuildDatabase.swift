@@ -9,10 +9,13 @@ import PackagePlugin
     func createBuildCommands(context: PluginContext, target: any Target) throws -> [Command] {
         guard let target = target.sourceModule else { return [] }
         let directory = target.directoryURL.appending(path: "Database")
-        let inputs = target.sourceFiles.map(\.url).filter { $0.path(percentEncoded: false).hasPrefix(directory.path(percentEncoded: false) + "/") }
+        let inputs = target.sourceFiles.map(\.url).filter {
+            $0.path(percentEncoded: false).hasPrefix(directory.path(percentEncoded: false) + "/")
+        }
         let draft = directory.appending(path: "draft.json")
         guard inputs.contains(draft) else {
-            Diagnostics.error("\(target.name): there is no \(draft.path(percentEncoded: false)), which says what databases to build")
+            Diagnostics.error(
+                "\(target.name): there is no \(draft.path(percentEncoded: false)), which says what databases to build")
             return []
         }
         let result = context.pluginWorkDirectoryURL.appending(path: "Database")
@@ -22,7 +25,8 @@ import PackagePlugin
                 executable: try context.tool(named: "MoultTool").url,
                 // A build is of what is there now, committed or not; a release is packed by moult-pack.
                 arguments: [
-                    "pack", "--quiet", "--allow-dirty", "--name", "release", "--output", result.path(percentEncoded: false), draft.path(percentEncoded: false),
+                    "pack", "--quiet", "--allow-dirty", "--name", "release", "--output",
+                    result.path(percentEncoded: false), draft.path(percentEncoded: false),
                 ],
                 inputFiles: inputs, outputFiles: [result])
         ]

@@ -350,4 +350,31 @@ import Testing
             #expect(text.contains(advice), "\(text)")
         }
     }
+
+    @Test func `it can be ended while it waits for a program's transaction`() throws {
+        let holder = try Program.python(
+            """
+            import sqlite3, sys
+            db = sqlite3.connect(sys.argv[1], isolation_level=None); db.execute("BEGIN IMMEDIATE")
+            print("ready"); sys.stdin.read()
+            """, scratch.path("app.db"))
+        #expect(holder.line() == "ready")
+        let replacement = try Program([BuiltMoult.path(), "replace", scratch.path("app.db"), scratch.path("new1.db")])
+        // From its journal on, it only waits.
+        let transactions = scratch.path(".app.db.moult/.moult/transactions")
+        func waits() throws -> Bool {
+            try Files.list(transactions).contains { try Files.facts("\(transactions)/\($0)/journal.jsonl") != nil }
+        }
+        while try replacement.isRunning && !waits() { usleep(1000) }
+        let start = ContinuousClock.now
+        replacement.signal(SIGTERM)
+        #expect(replacement.wait() == 1)
+        // A turn is a second, and the time that programs get is ten.
+        #expect(ContinuousClock.now - start < .seconds(6))
+        holder.closeInput()
+        #expect(holder.wait() == 0)
+        #expect(try content() == "old\n")
+        try scratch.must("moult replace app.db new1.db")
+        #expect(try content() == "new1\n")
+    }
 }
