@@ -106,12 +106,20 @@ final class UpdateDisplay: Sendable {
         }
     }
 
+    private func warn(of result: Orchestrator.Result) {
+        for laggard in result.laggards { output.warn(StyledText(laggard.text)) }
+        for reader in result.outdated { output.warn(StyledText(reader.text)) }
+        for cache in result.pending { output.warn(StyledText(cache.text)) }
+    }
+
     /// How it came out, with what the user may want to do next.
     func finish(_ result: Orchestrator.Result, storeWords: [String]) {
         bar.end()
         let seconds = monotonicSeconds() - state.withLock { $0.start }
         let generation = result.generation ?? ""
         let version = Generation.version(of: generation)
+        // Who reads JSON takes the last line for the result.
+        if output.format == .json { warn(of: result) }
         output.event(
             "result",
             [
@@ -125,9 +133,7 @@ final class UpdateDisplay: Sendable {
                 "kept": result.kept.isEmpty ? nil : .array(result.kept.map(\.json)),
                 "milliseconds": result.plan.map { _ in .size(Int(seconds * 1000)) },
             ])
-        for laggard in result.laggards { output.warn(StyledText(laggard.text)) }
-        for reader in result.outdated { output.warn(StyledText(reader.text)) }
-        for cache in result.pending { output.warn(StyledText(cache.text)) }
+        if output.format == .text { warn(of: result) }
         output.lines { page in
             guard let plan = result.plan else { return page.line(StyledText(nothingToDo(version))) }
             page.line()
