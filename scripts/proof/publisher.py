@@ -3,7 +3,7 @@
 Before, between any two calls, after the strike and after the command was given again, stores that trust the publisher's key
 follow the feed: one that has seen nothing, and one that has installed the older release.
 """
-import hashlib, json, os, re, shutil, subprocess, tempfile
+import hashlib, json, os, re, shutil, sqlite3, subprocess, sys, tempfile
 from dataclasses import dataclass
 from typing import Callable
 
@@ -34,6 +34,8 @@ class Flow:
     # The exit status of the command, given again at its end.
     again: int = 0
     between: tuple = ()
+    # Whether it changes a database by way of a store of its own.
+    of_store: bool = False
 
 
 class Place:
@@ -77,9 +79,11 @@ class Place:
         return hashlib.sha256(repr(found).encode()).digest()
 
     def names(self, directory):
-        """Every name below the output; signatures under a digest have another name each time."""
+        """Every name below the output; signatures under a digest have another name each time, and the store of a replaced file
+        has more with each replacement."""
         found = []
         for above, below, plain in os.walk(self.path(directory)):
+            below[:] = [name for name in below if not name.endswith(".db.moult")]
             found += [os.path.relpath(os.path.join(above, name), self.path(directory)) for name in below + plain]
         return sorted({DIGEST.sub("feed.json.DIGEST.", name) for name in found})
 
@@ -253,7 +257,72 @@ def whole_keys(place, directory, is_over):
         raise Wrong("the keys are not a pair")
 
 
+# A database file with a row of the app's, and the one that shall take its place.
+OLD_FILE = "CREATE TABLE price(item PRIMARY KEY, cents); INSERT INTO price VALUES('bread', 320);" \
+    "CREATE TABLE note(id INTEGER PRIMARY KEY, text); INSERT INTO note VALUES(7, 'mine');"
+NEW_FILE = "CREATE TABLE price(item PRIMARY KEY, cents); INSERT INTO price VALUES('bread', 350), ('milk', 150);" \
+    "CREATE TABLE note(id INTEGER PRIMARY KEY, text);"
+
+
+def two_files(place):
+    """The newest row of the old file is in its -wal only, as an app leaves it that was killed."""
+    os.mkdir(place.path("files"))
+    for name, sql in (("app.db", "PRAGMA journal_mode = WAL;" + OLD_FILE), ("new.db", NEW_FILE)):
+        code = "import os, signal, sqlite3, sys; sqlite3.connect(sys.argv[1]).executescript(sys.argv[2]); os.kill(os.getpid(), signal.SIGKILL)"
+        subprocess.run([sys.executable, "-c", code, place.path("files", name), sql])
+
+
+def replaced(place):
+    two_files(place)
+    place.must("replace", "-q", "files/app.db", "files/new.db", "--preserve", "note")
+
+
+def rows_of(place, directory):
+    """The rows of the file as an app would find them, read from a copy; None if there is no file."""
+    if not os.path.exists(place.path(directory, "app.db")):
+        return None
+    with tempfile.TemporaryDirectory(dir=place.tools.scratch) as copy:
+        for end in ("", "-wal", "-shm", "-journal"):
+            if os.path.exists(place.path(directory, "app.db" + end)):
+                shutil.copy(place.path(directory, "app.db" + end), copy)
+        app = sqlite3.connect(os.path.join(copy, "app.db"))
+        try:
+            if app.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
+                raise Wrong("the file is damaged")
+            return app.execute("SELECT item, cents FROM price").fetchall(), app.execute("SELECT id, text FROM note").fetchall()
+        finally:
+            app.close()
+
+
+PRICES = {"old": [("bread", 320)], "new": [("bread", 350), ("milk", 150)]}
+
+
+def one_file(end):
+    """The whole old or the whole new file, always with the app's row; at the end the one that the flow brings, and undone the other."""
+    def read(place, directory, is_over):
+        allowed = [end] if is_over else list(PRICES)
+        found = rows_of(place, directory)
+        if found not in [(PRICES[name], [(7, "mine")]) for name in allowed]:
+            raise Wrong(f"the file has {found}")
+        if is_over and end == "new":
+            copy = tempfile.mkdtemp(dir=place.directory, prefix="undo-")
+            shutil.copytree(place.path(directory), os.path.join(copy, "files"), symlinks=True)
+            below = os.path.relpath(os.path.join(copy, "files"), place.directory)
+            for _ in range(2):
+                place.must("replace", "-q", "--undo", os.path.join(below, "app.db"))
+                if rows_of(place, below) == (PRICES["old"], [(7, "mine")]):
+                    break
+            else:
+                raise Wrong(f"undone, the file has {rows_of(place, below)}")
+            places.remove(copy)
+    return read
+
+
 FLOWS = [
+    Flow("replace a file", two_files, ["replace", "-q", "files/app.db", "files/new.db", "--preserve", "note"], "files", rows_of,
+         one_file("new"), of_store=True),
+    Flow("undo the replacement of a file", replaced, ["replace", "-q", "--undo", "files/app.db"], "files", rows_of,
+         one_file("old"), again=3, of_store=True),
     Flow("first publish", publishing(), ["publish", "-q", "public", manifest("1.0.0"), "-k", "a.key"], "public", serial,
          following("1.0.0")),
     Flow("publish the next release", publishing("1.0.0"), ["publish", "-q", "public", manifest("2.0.0"), "-k", "a.key"],
@@ -364,9 +433,11 @@ def strike(flow, baseline, fault, number, tools, place, attempt=0):
             flow.read(world, flow.output, False)
             baseline.known.add(content)
         if ending != KILLED:
-            if ending not in NEW | OLD:
+            # A file's store decides as every store does: 5 has undone it, and 6 leaves either to the next command.
+            changed = {0: [baseline.after], 5: [baseline.before], 6: [baseline.before, baseline.after]} if flow.of_store else {}
+            if ending not in NEW | OLD | set(changed):
                 raise Wrong(f"it ended with {ending}")
-            fits = [baseline.after] if ending in NEW else [baseline.before]
+            fits = changed.get(ending) or ([baseline.after] if ending in NEW else [baseline.before])
             if flow.name.startswith("pack") and ending == 6:
                 fits = [baseline.after, None]
             if public not in fits:
