@@ -377,4 +377,19 @@ import Testing
         try scratch.must("moult replace app.db new1.db")
         #expect(try content() == "new1\n")
     }
+
+    /// Struck where it has decided and the file is still the new one: the next one finishes it, and goes back no further.
+    @Test func `an undo that was interrupted is finished, and not done twice`() throws {
+        for number in 1...2 { try scratch.must("moult replace app.db new\(number).db") }
+        let ended: Shell.Ended = try scratch.run(
+            "strace -f -qq -o log -e trace=renameat2 -e inject=renameat2:signal=KILL:when=1+ moult replace --undo app.db"
+        )
+        #expect(ended.status != 0)
+        #expect(try content() == "new2\n")
+        let again = try scratch.must("moult replace --undo app.db")
+        #expect(again.contains("it was finished\n✓ app.db is as it was at 20"), "\(again)")
+        #expect(try content() == "new1\n")
+        try scratch.must("moult replace --undo app.db")
+        #expect(try content() == "old\n")
+    }
 }

@@ -325,7 +325,7 @@ FLOWS = [
     Flow("replace a file", two_files, ["replace", "-q", "files/app.db", "files/new.db", "--preserve", "note"], "files", rows_of,
          one_file("new"), of_store=True, varies=True),
     Flow("undo the replacement of a file", replaced, ["replace", "-q", "--undo", "files/app.db"], "files", rows_of,
-         one_file("old"), again=3, of_store=True),
+         one_file("old"), again=3, of_store=True, varies=True),
     Flow("first publish", publishing(), ["publish", "-q", "public", manifest("1.0.0"), "-k", "a.key"], "public", serial,
          following("1.0.0")),
     Flow("publish the next release", publishing("1.0.0"), ["publish", "-q", "public", manifest("2.0.0"), "-k", "a.key"],
