@@ -2,21 +2,25 @@
 import PackageDescription
 
 // The plugins of moult with the command as it was built: who uses them compiles nothing of moult for them. It is a package
-// of its own, because SwiftPM resolves no package whose binary is missing.
+// of its own, because SwiftPM resolves no package whose binary is missing; names are others than in moult itself, because an app
+// may have both.
 let package = Package(
     name: "moult-plugins",
     products: [
-        .plugin(name: "BuildDatabase", targets: ["BuildDatabase"]),
-        .plugin(name: "MoultPack", targets: ["MoultPack"]),
+        .plugin(name: "PrebuiltBuildDatabase", targets: ["PrebuiltBuildDatabase"]),
+        .plugin(name: "PrebuiltMoultPack", targets: ["PrebuiltMoultPack"]),
     ],
     targets: [
-        .binaryTarget(name: "MoultTool", path: "moult.artifactbundle"),
-        .plugin(name: "BuildDatabase", capability: .buildTool(), dependencies: ["MoultTool"]),
+        // Its artifact is `MoultTool`, as the plugins call the command.
+        .binaryTarget(name: "MoultBinary", path: "moult.artifactbundle"),
         .plugin(
-            name: "MoultPack",
+            name: "PrebuiltBuildDatabase", capability: .buildTool(), dependencies: ["MoultBinary"],
+            path: "Plugins/BuildDatabase"),
+        .plugin(
+            name: "PrebuiltMoultPack",
             capability: .command(
                 intent: .custom(verb: "moult-pack", description: "Pack releases of the databases of this package"),
                 permissions: [.writeToPackageDirectory(reason: "It writes manifests and bundles to releases/.")]),
-            dependencies: ["MoultTool"]),
+            dependencies: ["MoultBinary"], path: "Plugins/MoultPack"),
     ]
 )
