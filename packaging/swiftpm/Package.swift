@@ -1,4 +1,4 @@
-// swift-tools-version: 6.0
+// swift-tools-version: 6.2
 import PackageDescription
 
 // The plugins of moult with the command as it was built: who uses them compiles nothing of moult for them. It is a package
