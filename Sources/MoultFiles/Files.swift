@@ -52,9 +52,11 @@ package enum Files {
                 .system, what: "cannot read \(path)", why: "it is not a regular file", now: moveAway(path))
         }
         var bytes: [UInt8] = []
+        // The kernel's tables have no size, and are consistent as far as one call reads.
+        let least = facts.size == 0 ? 1 << 16 : 512
         // A file that grows while it is read is stopped by the limit, too.
         while bytes.count <= limit {
-            let chunk = max(512, min(facts.size - bytes.count + 1, limit + 1 - bytes.count))
+            let chunk = max(least, min(facts.size - bytes.count + 1, limit + 1 - bytes.count))
             let more = try [UInt8](unsafeUninitializedCapacity: chunk) { buffer, count in
                 count = try file.read(into: UnsafeMutableRawBufferPointer(buffer))
             }

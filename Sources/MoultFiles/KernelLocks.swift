@@ -2,7 +2,7 @@ internal import Glibc
 
 /// The locks that processes hold on files, from the kernel's table `/proc/locks`. Everybody may read it.
 package struct KernelLocks: Sendable {
-    package struct Lock: Sendable, Equatable {
+    package struct Lock: Sendable, Hashable {
         package enum Kind: String, Sendable {
             /// On an open file or directory as a whole (`flock`).
             case flock = "FLOCK"
@@ -20,15 +20,34 @@ package struct KernelLocks: Sendable {
         fileprivate let file: Substring
     }
 
-    private let locks: [Lock]
+    private(set) var all: [Lock]
 
     package static func read() throws -> KernelLocks {
-        KernelLocks(table: String(decoding: try Files.read("/proc/locks", limit: 1 << 24) ?? [], as: UTF8.self))
+        try KernelLocks { String(decoding: try Files.read("/proc/locks", limit: 1 << 24) ?? [], as: UTF8.self) }
     }
+
+    /// The kernel hands out a page at a time, and less where less is asked for, and finds the next one by counting: if a lock is released between two pages,
+    /// another one that is held all the time is skipped. So a table that may be longer than a page is read until two
+    /// readings agree. Where locks come and go too fast for that, whatever was in one of the readings counts.
+    init(readings: () throws -> String) rethrows {
+        let table = try readings()
+        self.init(table: table)
+        guard table.utf8.count > Self.surelyOnePage else { return }
+        for _ in 0..<Self.patience {
+            let next = try KernelLocks(table: readings()).all
+            let isSettled = Set(next).isSuperset(of: all)
+            all += Set(next).subtracting(all)
+            if isSettled { return }
+        }
+    }
+
+    /// In bytes. A page that had no room for the next line is longer than this.
+    private static let surelyOnePage = 3072
+    private static let patience = 8
 
     /// Lines as `1: FLOCK  ADVISORY  WRITE 1234 fe:00:2621459 0 EOF`; one who waits has `->` before the kind.
     init(table: String) {
-        locks = table.split(separator: "\n").compactMap { line in
+        all = table.split(separator: "\n").compactMap { line in
             let words = line.split(separator: " ")
             guard words.count >= 8, let kind = Lock.Kind(rawValue: String(words[1])), let pid = Int32(words[4]),
                 let first = Int(words[6])
@@ -47,7 +66,7 @@ package struct KernelLocks: Sendable {
     /// file open.
     package func held(on facts: FileFacts, at path: String) throws -> [Lock] {
         let suffix = ":\(facts.inode)"
-        let sameNumber = locks.filter { $0.file.hasSuffix(suffix) }
+        let sameNumber = all.filter { $0.file.hasSuffix(suffix) }
         let own = Self.name(facts.device >> 8 & 0xfff, facts.device & 0xff | facts.device >> 12 & 0xfff00) + suffix
         if sameNumber.allSatisfy({ $0.file == own }) { return sameNumber }
         let mount = try MountedFileSystem.of(path).map { Self.name($0.major, $0.minor) + suffix }

@@ -1,0 +1,57 @@
+import Glibc
+import TestSupport
+import Testing
+
+@testable import MoultFiles
+
+/// The kernel gives out its table a page at a time, and a lock can be missing from a reading although it is held.
+struct KernelLocksTests {
+    private func table(_ inodes: some Sequence<Int>) -> String {
+        inodes.map { "1: FLOCK  ADVISORY  READ  \($0) fe:00:\($0) 0 EOF\n" }.joined()
+    }
+
+    private func pids(_ tables: [String]) throws -> (found: Set<Int32>, readings: Int) {
+        var readings = 0
+        let locks = KernelLocks {
+            defer { readings += 1 }
+            return tables[min(readings, tables.count - 1)]
+        }
+        return (Set(locks.all.map(\.pid)), readings)
+    }
+
+    @Test func `a lock that one reading skips is found`() throws {
+        let whole = table(1...200)
+        let found = try pids([table((1...200).filter { $0 != 150 }), whole])
+        #expect(found.found == Set(1...200))
+        #expect(try pids([whole, table((1...200).filter { $0 != 150 }), whole]).found == Set(1...200))
+    }
+
+    @Test func `a table of one page is read once, and a longer one until it is the same`() throws {
+        #expect(try pids([table(1...20)]).readings == 1)
+        #expect(try pids([table(1...200)]).readings == 2)
+        // Locks that come and go in each reading end the attempts after a while.
+        #expect(try pids((0..<50).map { table($0 * 200 + 1...$0 * 200 + 200) }).readings == 9)
+    }
+
+    @Test func `a lock that is held is found while others come and go`() throws {
+        let scratch = try Scratch()
+        let held = scratch.path("held")
+        try Files.writeNew([], to: held)
+        let lock = try #require(try FileLock.take(held, .shared))
+        let others = try Program.python(
+            """
+            import fcntl, os, random, sys
+            files = [os.open(f"{sys.argv[1]}/{i}", os.O_RDWR | os.O_CREAT) for i in range(300)]
+            print("ready")
+            while True:
+                some = random.sample(files, random.randrange(50, 300))
+                for f in some: fcntl.flock(f, fcntl.LOCK_SH)
+                for f in some: fcntl.flock(f, fcntl.LOCK_UN)
+            """, scratch.path(""))
+        #expect(others.line() == "ready")
+        for _ in 0..<250 { #expect(try LockHolders.of(held).map(\.pid) == [ProcessFacts.ownNumber]) }
+        others.signal(SIGKILL)
+        _ = others.wait()
+        withExtendedLifetime(lock) {}
+    }
+}
