@@ -13,8 +13,8 @@ enum Advice {
     /// What a command is called here. Errors come from rooms that know neither, so a command is found by how advice is
     /// written: behind a colon, up to a comma, a full stop or the end.
     private static let functions = [
-        "apply": "Store.update(to:)", "plan": "Store.plan(_:)", "rollback": "Store.rollback(to:reason:)",
-        "recover": "Store.recover()", "reset": "Store.reset(NAME)", "hold": "Store.hold(_:reason:)",
+        "apply": "Store.update(to:follow:)", "plan": "Store.plan(_:)", "rollback": "Store.rollback(to:reason:)",
+        "recover": "Store.recover(undo:)", "reset": "Store.reset(NAME)", "hold": "Store.hold(_:reason:)",
         "unhold": "Store.unhold(NAME)", "status": "Store.status()", "verify": "Store.verify(deep:)",
         "history": "Store.history(_:)", "clean": "Store.clean(keep:)", "quarantine": "Store.quarantine()",
         "check": "Store.newest(app:)",
@@ -24,12 +24,15 @@ enum Advice {
         let parts = advice.split(separator: ": moult ", omittingEmptySubsequences: false)
         let calls = parts.dropFirst().map { part -> String in
             let verb = String(part.prefix { $0 != " " && $0 != "." && $0 != "," })
-            guard let function = functions[verb] else { return "moult \(part)" }
+            guard var function = functions[verb] else { return "moult \(part)" }
             let end = [", ", ". "].compactMap { part.firstRange(of: $0)?.lowerBound }.min()
             let words = (end.map { part[..<$0] } ?? part).split(separator: " ").dropFirst()
-            var arguments = words.first { !$0.hasPrefix("-") }.map { "\"\($0)\"" } ?? "_:"
-            if words.contains("--set-user-data-aside") { arguments += ", settingUserDataAside: true" }
-            return function.replacing("NAME", with: arguments) + (end.map { String(part[$0...]) } ?? "")
+            var name = words.first { !$0.hasPrefix("-") }.map { "\"\($0)\"" } ?? "_:"
+            if words.contains("--set-user-data-aside") { name += ", settingUserDataAside: true" }
+            function.replace("NAME", with: name)
+            if words.contains("--undo") { function.replace("undo:", with: "undo: true") }
+            if words.contains("--allow-downgrade") { function.replace("follow:", with: "follow: .match") }
+            return function + (end.map { String(part[$0...]) } ?? "")
         }
         return ([String(parts[0])] + calls).joined(separator: ": ")
             .replacing("let moult wait for it: --wait SECONDS", with: "wait longer: waiting:")

@@ -218,16 +218,6 @@ package struct FileReplacement {
         return sentences
     }
 
-    /// Finishes an undo that was interrupted after its decision; nil if there is none. The command that is given again must
-    /// not go back one copy more.
-    package func finishUndo(_ orchestrator: Orchestrator, wait seconds: Int) throws -> Orchestrator.Result? {
-        guard try orchestrator.isUnfinished() else { return nil }
-        let settled = try orchestrator.recover(wait: seconds)
-        let undone = settled.compactMap { $0.ending == .finished ? $0.to?.generation : nil }
-            .last { Generation.adoptedNumber(of: $0) != nil }
-        return undone.map { Orchestrator.Result(settled: settled, generation: $0) }
-    }
-
     /// Throws if nothing was replaced yet.
     package func proveUndoable() throws {
         if try Files.facts(layout.settings) != nil { return }

@@ -65,11 +65,12 @@ extension Store {
     }
 
     /// Finishes or takes back what a crash left unfinished, and repairs the store's own records. Gives what was done, in
-    /// words. `connect`, `update` and every other change do this on their own.
+    /// words. `connect`, `update` and every other change do this on their own. With `undo` it goes back to what was installed
+    /// before, for an update that cannot be finished.
     @discardableResult
-    public func recover() async throws -> [String] {
+    public func recover(undo: Bool = false) async throws -> [String] {
         try await Self.onThread { stop in
-            try Advice.forApps { try orchestrator(stop: stop).recover(wait: 10).map(\.text) }
+            try Advice.forApps { try orchestrator(stop: stop).recover(back: undo, wait: 10).map(\.text) }
         }
     }
 }

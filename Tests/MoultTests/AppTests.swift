@@ -39,6 +39,9 @@ import Testing
         #expect(throws: MoultError.self) { try store.plan(first) }
         let error = await #expect(throws: MoultError.self) { try await store.update(to: first) }
         #expect(error?.outcome == .refused)
+        #expect(
+            error?.now
+                == "If you mean it: Store.update(to:follow: .match), or go back with: Store.rollback(to:reason:)")
         #expect(try store.plan(first, follow: .match).changesStore)
         #expect(try await store.update(to: first, follow: .match).isInstalled)
     }

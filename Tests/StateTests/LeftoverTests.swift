@@ -25,6 +25,29 @@ import Testing
         #expect(ended.status == 3 && ended.errors.contains("sequence"), "\(ended.output)\(ended.errors)")
     }
 
+    /// Whoever does not see that the first one had decided gives the command again.
+    @Test func `a rollback that was interrupted is finished, and not done twice`() throws {
+        var finished = 0
+        for call in ["rename", "renameat2", "fsync"] {
+            for number in 1...12 {
+                let store = try CopiedStore.make(.idle, at: scratch.path("\(call)-\(number)"), releases)
+                for release in 2...3 { try store.must("apply", releases.manifest(release)) }
+                guard try store.kill(at: (call, number), "rollback") else { break }
+                let again = try store.moult(["rollback"])
+                #expect(again.status == 0, "\(again)")
+                let current = try Files.target(ofLink: "\(store.path)/.moult/current") ?? ""
+                guard again.output.contains("it was finished") else { continue }
+                finished += 1
+                #expect(current.hasPrefix("generations/2.0.0"), "\(call) \(number): \(current)")
+                // Only a further one goes further, and a named one goes where it says.
+                try store.must("rollback")
+                #expect(
+                    try Files.target(ofLink: "\(store.path)/.moult/current")?.hasPrefix("generations/1.0.0") == true)
+            }
+        }
+        #expect(finished > 2)
+    }
+
     @Test func `a clean-up that is killed leaves nothing behind after the next command`() throws {
         var killed = 0
         for call in ["unlinkat", "rename", "renameat2", "write", "fsync"] {

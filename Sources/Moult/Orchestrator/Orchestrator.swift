@@ -128,7 +128,11 @@ package struct Orchestrator: Sendable {
         announce: (Plan) throws -> Void = { _ in }
     ) throws -> Result {
         try locked(wait) { store, settled in
-            try execute(in: store, settled: settled, announce) {
+            // A rollback that was interrupted, and is given again, must not go back one release more.
+            if wanted == nil, settled.contains(where: \.isFinishedRollback) {
+                return Result(settled: settled, generation: try store.installedName)
+            }
+            return try execute(in: store, settled: settled, announce) {
                 try planner($0).locked($0).rollback(to: wanted, reason: reason, force: force, consent: consent)
             }
         }

@@ -131,10 +131,8 @@ enum ReplaceVerb {
         }
         let bar = call.progressBar()
         defer { bar.end() }
-        let orchestrator = try call.orchestrator(of: replacement, bar)
-        let result =
-            try replacement.finishUndo(orchestrator, wait: call.wait)
-            ?? orchestrator.rollback(to: nil, reason: "", force: true, wait: call.wait)
+        let result = try call.orchestrator(of: replacement, bar).rollback(
+            to: nil, reason: "", force: true, wait: call.wait)
         bar.end()
         call.output.print(
             ReplaceReport(

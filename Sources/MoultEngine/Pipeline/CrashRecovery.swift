@@ -43,6 +43,8 @@ package struct CrashRecovery {
         package let update: String
         package let from: Generation.Reference?
         package let to: Generation.Reference?
+        /// Whether it was a rollback that is finished now.
+        package let isFinishedRollback: Bool
 
         package var text: String {
             switch ending {
@@ -86,7 +88,8 @@ package struct CrashRecovery {
         func ended(_ ending: Result.Ending) throws -> Result {
             let result = Result(
                 transaction: transaction.id, ending: ending, update: state.plan?.words ?? "an update",
-                from: state.plan?.from, to: state.plan?.to)
+                from: state.plan?.from, to: state.plan?.to,
+                isFinishedRollback: ending == .finished && state.plan?.purpose == .rollback)
             if let plan = state.plan {
                 try JournalModeRestore.restore(plan, layout, wal: state.wal, isInstalled: ending == .finished)
                 try Displacement.settle(transaction, plan, isInstalled: ending == .finished)
