@@ -116,7 +116,8 @@ enum ConsumerRegistry {
 
     static func remove(_ number: Int) { entries.withLock { $0.all.removeAll { $0.number == number } } }
 
-    /// The directory without links, if it is there: a store may be reached by several paths.
+    /// The directory without links, if it is there: a store may be reached by several paths. A path about which nothing can
+    /// be asked is its own name.
     private static func place(_ directory: String) -> String {
         (try? Files.resolved(directory)) ?? (try? Files.absolute(directory)) ?? directory
     }

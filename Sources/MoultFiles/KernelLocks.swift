@@ -22,6 +22,8 @@ package struct KernelLocks: Sendable {
 
     private(set) var all: [Lock]
 
+    package static let none = KernelLocks(table: "")
+
     package static func read() throws -> KernelLocks {
         try KernelLocks { String(decoding: try Files.read("/proc/locks", limit: 1 << 24) ?? [], as: UTF8.self) }
     }

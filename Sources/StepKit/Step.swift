@@ -176,11 +176,15 @@ public struct Policy: Sendable, Equatable {
         case newer
         /// Whatever differs from what is installed.
         case match
+
+        package func takesOlder(_ allowDowngrade: Bool) -> Bool { self == .match || allowDowngrade }
     }
     /// Which releases are let in.
     public var follow: Follow
     /// Whether an older release is let in, too.
     public var allowDowngrade: Bool
+    /// Whether an older release is let in, for either reason.
+    public var takesOlder: Bool { follow.takesOlder(allowDowngrade) }
     /// The version of the app, if it is known.
     public var appVersion: Version?
     /// The version of moult.

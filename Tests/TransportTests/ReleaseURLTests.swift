@@ -61,6 +61,25 @@ import Testing
         try refused("moult apply -s store \(release)", 3, "--allow-downgrade")
     }
 
+    @Test func `a store that knows only the old key asks the server for newer key lists`() throws {
+        try scratch.must(
+            """
+            moult sign -q \(first) -k other.key
+            moult publish -q public/feed \(first) -k k.key -k other.key --trust other.pub
+            """)
+        let release = server.url("feed/test-1.0.0.json")
+        // Without the list nobody vouches for the other key.
+        try scratch.must("mkdir aside && mv public/feed/keys-1.json* aside")
+        try refused("moult apply --create --key k.pub -s store \(release)", 3, "is not signed by a trusted key")
+        try scratch.must("mv aside/* public/feed && moult apply -q --create --key k.pub -s store \(release)")
+        #expect(try version() == "1.0.0")
+        // What it has learned it keeps.
+        try scratch.must("rm public/feed/keys-1.json*; moult sign -q \(second()) -k other.key")
+        try scratch.must("moult apply -q -s store \(server.url("test-2.0.0.json"))")
+        try scratch.must("rm \(first).minisig && moult sign -q \(first) -k k.key")
+        try refused("moult apply -s store --allow-downgrade \(self.release)", 3, "is not signed by a trusted key")
+    }
+
     @Test func `a plan for a URL is done as it was saved`() throws {
         try scratch.must("moult sign -q \(first) -k k.key && moult init -q --product org.example.test --key k.pub")
         #expect(try scratch.run("moult plan -o p \(release)").status == 2)

@@ -36,9 +36,8 @@ package struct FeedChoice: Sendable {
     func choose() throws -> Result {
         var result = Result()
         result.withdrawn = installed.flatMap { feed.release($0)?.withdrawn }
-        let takesAny = policy.follow == .match || policy.allowDowngrade
         let wanted = feed.releases.filter { release in
-            isOurs(release) && (takesAny || installed.map { $0.precedes(release.version) } ?? true)
+            isOurs(release) && (policy.takesOlder || installed.map { $0.precedes(release.version) } ?? true)
         }
         for release in wanted.sorted(by: { $1.version.precedes($0.version) }) {
             let (why, note) = try obstacle(to: release)
@@ -81,13 +80,11 @@ package struct FeedChoice: Sendable {
         }
         // What these rules keep out would be refused each time.
         if let installed, let sequence = installedSequence, installed.precedes(release.version),
-            release.sequence <= sequence, policy.follow == .newer, !policy.allowDowngrade
+            release.sequence <= sequence, !policy.takesOlder
         {
             return ("its sequence is \(release.sequence), and that of \(installed) is \(sequence)", nil)
         }
-        if let why = seen.refusal(
-            of: release.sequence, after: installedSequence, policy.follow, allowDowngrade: policy.allowDowngrade)
-        {
+        if let why = seen.refusal(of: release.sequence, after: installedSequence, policy) {
             return ("it has sequence \(release.sequence), and \(why)", nil)
         }
         if try !isThere(release) { return ("it is not beside the feed", nil) }

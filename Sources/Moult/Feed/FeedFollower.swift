@@ -155,13 +155,7 @@ struct FeedFollower {
         _ bytes: [UInt8], at place: Location, _ current: FeedReader.Current
     ) throws -> Provenance {
         guard let keys = current.keys, keys.roles.isSplit else { return current.provenance }
-        return .signed(
-            try keys.prove(bytes, named: place.name, by: keys.roles.release) { name in
-                switch try transport.read(place.beside(name), limit: Provenance.largestSignature) {
-                case .bytes(let bytes, _): bytes
-                case .nothing, .unchanged: nil
-                }
-            })
+        return try reader.provenance(ofManifest: bytes, at: place, by: keys)
     }
 
     /// The release that a saved plan names, by its digest.

@@ -104,7 +104,7 @@ struct FeedReader {
         return bytes
     }
 
-    func fetch(_ name: String, _ limit: Int, beside place: Location) throws -> [UInt8]? {
+    private func fetch(_ name: String, _ limit: Int, beside place: Location) throws -> [UInt8]? {
         switch try transport.read(place.beside(name), limit: limit) {
         case .bytes(let bytes, _): bytes
         case .nothing, .unchanged: nil
@@ -112,6 +112,29 @@ struct FeedReader {
     }
 
     // MARK: proof
+
+    /// Who stands for a manifest at the place itself, with no feed in between; `keep` gets new key lists.
+    func provenance(
+        ofManifest bytes: [UInt8], at place: Location, keep: (KeyChain) throws -> Void
+    ) throws -> Provenance {
+        guard let pinned = settings.keys else {
+            if place.isWeb, !allowUnsigned { throw unsigned(place) }
+            return .unsigned
+        }
+        var chain = try KeyChain(pinned: pinned, product: settings.product, in: layout)
+        try chain.advance(now: now) { try fetch($0, $1, beside: place) }
+        try keep(chain)
+        try chain.proveCurrent(at: now)
+        return try provenance(ofManifest: bytes, at: place, by: chain)
+    }
+
+    /// The manifest's own signatures, which are beside it.
+    func provenance(ofManifest bytes: [UInt8], at place: Location, by keys: KeyChain) throws -> Provenance {
+        .signed(
+            try keys.prove(bytes, named: place.name, by: keys.roles.release, at: now) {
+                try fetch($0, Provenance.largestSignature, beside: place)
+            })
+    }
 
     private func prove(
         _ bytes: [UInt8], at place: Location, _ keys: KeyChain?, keep: (String, [UInt8]) -> Void
@@ -193,7 +216,7 @@ struct FeedReader {
         MoultError(.distrusted, .refused, what: what, why: why, now: now)
     }
 
-    func unsigned(_ place: Location) -> MoultError {
+    private func unsigned(_ place: Location) -> MoultError {
         MoultError(
             .distrusted, .refused, what: "\(place) cannot be proven", why: "the store \(layout.root) trusts no key",
             now: "Put the publisher's key into \"keys\" of \(layout.settings), or use --allow-unsigned this time.")

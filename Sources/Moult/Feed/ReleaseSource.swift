@@ -37,8 +37,8 @@ package enum ReleaseSource: Sendable {
     }
 
     private static func local(_ path: String) throws -> ReleaseSource {
-        // Whatever keeps a file from being read is told where it is read as a manifest.
         if let feed = try feed(at: path) { return .feed(feed) }
+        // What cannot be asked about is told where it is read as a manifest.
         guard (try? Files.factsThroughLinks(path))?.kind == .directory else { return .manifest(path: path) }
         let file = "\(path)/\(Feed.fileName)"
         if let feed = try feed(at: file) { return .feed(feed) }
@@ -48,6 +48,7 @@ package enum ReleaseSource: Sendable {
     }
 
     private static func feed(at path: String) throws -> Content? {
+        // Whatever keeps a file from being read is told where it is read as a manifest.
         guard let bytes = try? Files.read(path, limit: Feed.largest) else { return nil }
         let content = Content(address: Address(try Files.absolute(path)), bytes: bytes)
         return content.isFeed ? content : nil
@@ -69,29 +70,10 @@ package enum ReleaseSource: Sendable {
 extension ReleaseSource.Content {
     /// A feed has its format under this name, and a manifest has no such field.
     fileprivate var isFeed: Bool {
+        // What is no JSON at all is refused where it is read as a manifest.
         guard bytes.contains(Array("\"feed\"".utf8)), let json = try? JSON(parsing: bytes, source: "") else {
             return false
         }
         return json["feed"] != nil
-    }
-}
-
-extension FeedReader {
-    /// Who stands for a manifest at the place itself, with no feed in between; `keep` gets new key lists.
-    func provenance(
-        ofManifest bytes: [UInt8], at place: Location, keep: (KeyChain) throws -> Void
-    ) throws -> Provenance {
-        guard let pinned = settings.keys else {
-            if place.isWeb, !allowUnsigned { throw unsigned(place) }
-            return .unsigned
-        }
-        var chain = try KeyChain(pinned: pinned, product: settings.product, in: layout)
-        try chain.advance(now: now) { try fetch($0, $1, beside: place) }
-        try keep(chain)
-        try chain.proveCurrent(at: now)
-        return .signed(
-            try chain.prove(bytes, named: place.name, by: chain.roles.release, at: now) {
-                try fetch($0, Provenance.largestSignature, beside: place)
-            })
     }
 }

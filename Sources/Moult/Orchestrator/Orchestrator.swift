@@ -346,7 +346,7 @@ package struct Orchestrator: Sendable {
             result.laggards = try Laggard.wait(
                 layout, seconds: consumers.waitForReaders ?? settings.waitForReaders, stop: watcher.stopIfAsked)
             if plan.from != nil {
-                result.outdated = try Holders(of: snapshot()).outdated(besides: plan.to.generation)
+                result.outdated = try Holders.outdated(in: snapshot(), besides: plan.to.generation)
             }
             result.collected = try Collector(layout: layout, settings: settings).collect()
             result.quarantine = try QuarantineShelf(layout: layout, settings: settings).enforceLimit()

@@ -6,9 +6,7 @@ extension ReplayGuard {
     /// older release could come back after a rollback.
     package static func note(_ plan: Plan, _ transaction: Transaction) throws {
         guard plan.purpose == .update, let release = try transaction.release(of: plan) else { return }
-        try note(
-            sequence: release.sequence, anew: plan.request.allowDowngrade || plan.request.follow == .match,
-            transaction.layout)
+        try note(sequence: release.sequence, anew: plan.request.takesOlder, transaction.layout)
     }
 
     /// Notes what was installed; `anew` begins from there, because the operator said so.

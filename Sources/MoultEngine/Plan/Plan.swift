@@ -78,6 +78,7 @@ package struct Plan: Sendable, Equatable {
     package struct Request: Sendable, Equatable {
         package var follow: Policy.Follow
         package var allowDowngrade: Bool
+        package var takesOlder: Bool { follow.takesOlder(allowDowngrade) }
         package var app: Version?
         package var cacheRoot: String?
         package var takeOver: Set<String> = []

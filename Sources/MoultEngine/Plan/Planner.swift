@@ -157,7 +157,7 @@ package struct Planner {
         guard let installed = try store.installed(orAs: bytes, manifest)?.manifest,
             installed.version.precedes(manifest.version),
             let why = try ReplayGuard.read(layout).refusal(
-                of: manifest.sequence, after: installed.sequence, policy.follow, allowDowngrade: policy.allowDowngrade)
+                of: manifest.sequence, after: installed.sequence, policy)
         else { return }
         throw MoultError(
             .refused, .refused, what: "release \(manifest.version) has sequence \(manifest.sequence)", why: why,

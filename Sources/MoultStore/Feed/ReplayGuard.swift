@@ -51,10 +51,8 @@ package struct ReplayGuard: Equatable {
     /// Why a release must not come in as if it were new, although its version is newer than what is installed; nil if it may.
     ///
     /// After a rollback, an older release could pass for news.
-    package func refusal(
-        of sequence: Int, after installed: Int?, _ follow: Policy.Follow, allowDowngrade: Bool
-    ) -> String? {
-        guard follow == .newer, !allowDowngrade, sequence < self.sequence, let installed, installed < sequence else {
+    package func refusal(of sequence: Int, after installed: Int?, _ policy: Policy) -> String? {
+        guard !policy.takesOlder, sequence < self.sequence, let installed, installed < sequence else {
             return nil
         }
         return "a release with sequence \(self.sequence) was installed here already"

@@ -34,10 +34,11 @@ package struct Holders: Sendable {
     /// How many processes could not be looked into; their leases and locks are seen, their open files are not.
     package let unseen: Int
 
-    package init(of store: StoreSnapshot) throws {
+    package init(of store: StoreSnapshot) throws { try self.init(of: store, KernelLocks.read()) }
+
+    private init(of store: StoreSnapshot, _ locks: KernelLocks) throws {
         let layout = store.layout
         var subjects: [Subject] = try Self.databases(store) + Self.leases(layout)
-        let locks = try KernelLocks.read()
         let table = try OpenFileTable.read { path, facts in
             subjects.contains { $0.isSameFile(facts) } || Self.isGone(path, layout)
         }
@@ -71,9 +72,10 @@ package struct Holders: Sendable {
     }
 
     /// Who has files of an older release open without a lease, and so does not follow the store: a server that opened a
-    /// stable path and keeps it open reads old data until it opens the path again.
-    package func outdated(besides current: String) -> [OutdatedReader] {
-        holders.compactMap { holder in
+    /// stable path and keeps it open reads old data until it opens the path again. Only open files are looked at: locks do
+    /// not matter here, and on a large machine there are many.
+    package static func outdated(in store: StoreSnapshot, besides current: String) throws -> [OutdatedReader] {
+        try Holders(of: store, .none).holders.compactMap { holder in
             let leased = Set(holder.uses.filter { $0.how == .leased }.map(\.name))
             var names: [String] = []
             for use in holder.uses {
