@@ -177,7 +177,8 @@ public struct Policy: Sendable, Equatable {
         /// Whatever differs from what is installed.
         case match
 
-        package func takesOlder(_ allowDowngrade: Bool) -> Bool { self == .match || allowDowngrade }
+        /// Whether an older release is let in, where `allowDowngrade` says so or not.
+        public func takesOlder(_ allowDowngrade: Bool) -> Bool { self == .match || allowDowngrade }
     }
     /// Which releases are let in.
     public var follow: Follow
