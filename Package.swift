@@ -218,7 +218,8 @@ let package = Package(
                 "MoultCommand", "Moult", "MoultEngine", "MoultStore", "StepKit", "MoultBasics", "MoultFiles",
                 "TestSupport", "CLinux", "MoultGuard",
             ]),
-        .testTarget(name: "ExampleTests", dependencies: ["MoultBasics", "MoultFiles", "TestSupport", "MoultTool"]),
+        .testTarget(
+            name: "ExampleTests", dependencies: ["Moult", "MoultBasics", "MoultFiles", "TestSupport", "MoultTool"]),
         .testTarget(
             name: "TransportTests",
             dependencies: [

@@ -8,6 +8,18 @@ internal import Synchronization
 /// Before a database that is written to is replaced, everybody who is concerned with it is told to let go, the last one
 /// registered first. After the update everybody is told to open again what they need, the first one registered first.
 /// A synchronous method fits, too. Both run while whoever called `update` waits, so they must not need its thread.
+///
+///     actor Library: DatabaseConsumer {
+///         let store: Store
+///         var connection: StoreConnection?
+///
+///         init(_ store: Store) { self.store = store }
+///         func release(_ change: DatabaseChange) throws {
+///             try connection?.close()
+///             connection = nil
+///         }
+///         func reload(_ change: DatabaseChange) throws { connection = try store.connect() }
+///     }
 public protocol DatabaseConsumer: Sendable {
     /// Closes every connection to these databases and lets go of all that came from one. An error, or taking longer than
     /// the time that was given, keeps the update from being made.
@@ -17,6 +29,10 @@ public protocol DatabaseConsumer: Sendable {
 }
 
 /// What happens to databases, as a consumer is told.
+///
+///     func report(_ change: DatabaseChange) {
+///         for database in change.databases { print(database.name, database.tables ?? ["all tables"]) }
+///     }
 public struct DatabaseChange: Sendable, Equatable {
     /// One database that changes.
     public struct Database: Sendable, Equatable {
@@ -46,6 +62,8 @@ public struct DatabaseChange: Sendable, Equatable {
 }
 
 /// What becomes of a release that a consumer cannot reload.
+///
+///     store.register(consumer, onReloadFailure: .rollBack)
 public enum ReloadFailure: Sendable {
     /// It stays installed, and the failure is told as a warning.
     case report
@@ -74,6 +92,9 @@ extension Store {
 }
 
 /// A consumer's place among the others of a store.
+///
+///     let registration = store.register(consumer, for: ["phrases"])
+///     registration.cancel()
 public struct ConsumerRegistration: Sendable {
     fileprivate let number: Int
 

@@ -76,6 +76,10 @@ extension Store {
 }
 
 /// What is installed in a store.
+///
+///     let status = try store.status()
+///     print(status.product, status.version ?? "nothing installed")
+///     for database in status.databases where database.fault != nil { print(database.name, database.fault ?? "") }
 public struct StoreStatus: Sendable {
     /// A database of the installed release.
     public struct Database: Sendable {
@@ -124,6 +128,10 @@ public struct StoreStatus: Sendable {
 }
 
 /// Something that is wrong with what is installed, or that could not be checked.
+///
+///     for fault in try await store.verify(deep: true) {
+///         print(fault.isChecked ? "damaged:" : "not checked:", fault.subject, fault.text)
+///     }
 public struct StoreFault: Sendable {
     /// The database or record.
     public let subject: String
@@ -141,6 +149,8 @@ public struct StoreFault: Sendable {
 }
 
 /// One thing that happened to a store.
+///
+///     for entry in try store.history(10) { print(entry.time, entry.action, entry.to, entry.isDone ? "done" : "failed") }
 public struct StoreHistoryEntry: Sendable {
     /// When it ended, as in `2026-11-20T10:00:00Z`.
     public let time: String
@@ -160,8 +170,10 @@ public struct StoreHistoryEntry: Sendable {
 }
 
 /// Old content of a database.
+///
+///     for old in try store.quarantine() { print(old.id, old.reason ?? "", old.directory) }
 public struct QuarantinedDatabase: Sendable {
-    /// Its name for `moult quarantine`.
+    /// Its name.
     public let id: String
     /// The database it was; nil if that is not known.
     public let database: String?

@@ -66,6 +66,8 @@ extension Store {
 }
 
 /// What may be done about a database that will not load.
+///
+///     let connection = try store.open("notes", recovering: .setUserDataAside)
 public enum Recovery: Sendable, CaseIterable {
     /// Nothing: the error names the file.
     case never
@@ -76,6 +78,12 @@ public enum Recovery: Sendable, CaseIterable {
 }
 
 /// A database that was begun anew.
+///
+///     let connection = try store.open("notes", recovering: .setUserDataAside)
+///     if let recovered = connection.recovered {
+///         print("started over: \(recovered.why)")
+///         print("the old notes: \(recovered.setAside ?? "none"), readable rows: \(recovered.salvaged ?? "none")")
+///     }
 public struct Recovered: Sendable {
     /// What was wrong with the old one.
     public let why: String
@@ -86,6 +94,11 @@ public struct Recovered: Sendable {
 }
 
 /// Whether a cache has what an app expects in it.
+///
+///     switch try Store.cache(at: path, schema: "CREATE TABLE thumb(id INTEGER PRIMARY KEY, image BLOB)") {
+///     case .ready: break
+///     case .fresh(let why): print("fetch everything again: \(why)")
+///     }
 public enum CacheState: Sendable, Equatable {
     /// It was there, and its schema is the one that the app expects.
     case ready

@@ -7,6 +7,12 @@ internal import StepKit
 /// One connection with all databases of a release: the user's as `main`, the others under their names.
 ///
 /// Used by one thread at a time. Sealed databases are read-only, whatever the SQL says.
+///
+///     let connection = try store.connect()
+///     for row in try connection.rows("SELECT danish, english FROM phrases.phrase WHERE id < ?", [10]) {
+///         print(row[0], row[1])
+///     }
+///     try connection.execute("INSERT INTO note (text) VALUES (?)", ["rye bread"])
 public final class StoreConnection {
     /// What keeps the generation in place while the connection is open.
     public let lease: StoreLease

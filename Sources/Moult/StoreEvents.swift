@@ -2,6 +2,10 @@ internal import MoultFiles
 internal import MoultStore
 
 /// A release that has come into service.
+///
+///     for try await event in store.events where event.databases.contains("phrases") {
+///         print("phrases changed with \(event.version)")
+///     }
 public struct StoreEvent: Sendable, Equatable {
     /// The generation that is installed now.
     public let generation: String
@@ -28,6 +32,9 @@ extension Store {
 }
 
 /// The releases that come into service in a store. Each iteration has a thread of its own, which ends with it or its task.
+///
+///     let lease = try store.lease()
+///     for try await event in store.events(since: lease.generation) { print("now at \(event.version)") }
 public struct StoreEvents: AsyncSequence, Sendable {
     let directory: String
     let since: String?

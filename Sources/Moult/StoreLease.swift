@@ -4,6 +4,9 @@ internal import MoultStore
 package import StepKit
 
 /// Keeps one generation in place while it is alive, and knows where its files are.
+///
+///     let lease = try store.lease()
+///     print(lease.version, try lease.path(of: "phrases"))
 public final class StoreLease: Sendable {
     /// The generation's name: version and digest.
     public let generation: String

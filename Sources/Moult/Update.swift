@@ -3,6 +3,10 @@ internal import MoultEngine
 public import StepKit
 
 /// What an update came to.
+///
+///     let update = try await store.update(to: manifest)
+///     for sentence in update.settled { print(sentence) }
+///     print(update.isInstalled ? "installed \(update.generation ?? "")" : "nothing new")
 public struct Update: Sendable {
     /// Whether something was installed; false if the release was there already.
     public let isInstalled: Bool
@@ -19,6 +23,9 @@ public struct Update: Sendable {
 }
 
 /// What an update would do.
+///
+///     let plan = try store.plan(manifest)
+///     for effect in plan.effects { print(effect) }
 public struct UpdatePlan: Sendable {
     /// Every effect, in the order in which it would be done.
     public let effects: [Effect]
@@ -35,6 +42,12 @@ public struct UpdatePlan: Sendable {
 }
 
 /// How far an update is.
+///
+///     try await store.update(to: manifest) { progress in
+///         if case .working(let what, let done, let total) = progress, total > 0 {
+///             print("\(what): \(100 * done / total) %")
+///         }
+///     }
 public enum UpdateProgress: Sendable {
     /// A long piece of work, in bytes; `total` is 0 where it is not known.
     case working(String, done: Int, total: Int)

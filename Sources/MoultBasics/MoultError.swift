@@ -1,4 +1,8 @@
 /// What went wrong, in three parts that a person can act on: what happened, why, and what to do now.
+///
+///     do { try await store.update(to: manifest) } catch let error as MoultError where error.code == .inUse {
+///         print(error.what, error.why ?? "", error.now ?? "")
+///     }
 public struct MoultError: Error, Sendable {
     /// How the command ends for this error, and so what a script may conclude from it.
     public enum Outcome: Int32, Sendable, CaseIterable {
