@@ -109,7 +109,7 @@ package struct FileReplacement {
         var settings = Settings(product: Self.product)
         // The content of a release is in the file itself; what it replaced is a generation that stays.
         settings.keep = 1
-        try Orchestrator.create(at: layout.root, settings, mode: 0o700)
+        try Orchestrator.create(layout, settings, wanting: ["product"], mode: 0o700)
     }
 
     private static let draftName = "draft.json"

@@ -29,7 +29,7 @@ extension Store {
             guard Hold.isRelease(release) else {
                 throw MoultError(
                     .refused, .usage, what: "\"\(release)\" cannot be put on hold",
-                    why: "it is no version, no range and not *")
+                    why: "it is neither a version, nor a range, nor *")
             }
             _ = try orchestrator().hold([Hold(release: release, reason: reason, since: .now)])
         }

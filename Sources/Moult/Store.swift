@@ -25,8 +25,8 @@ public struct Store: Sendable {
     /// Names a store; nothing is read or made yet.
     ///
     /// `keys` are the lines of public keys as in a `.pub` file. A store that this value makes takes only what they signed, and
-    /// a store that is there must have just these. Without keys, a store that is made here takes releases from files whoever made
-    /// them, and none from the network. `steps` come in beside the built-in ones, as manifests name them.
+    /// a store that is there must have just these. Without keys, a store that is made here accepts unsigned releases from
+    /// files, and none from the network. `steps` come in beside the built-in ones, as manifests name them.
     public init(at directory: String, trusting keys: [String] = [], steps: [any Step] = []) {
         (self.directory, self.keys) = (directory, keys)
         self.steps = StepSet.builtIn.adding(steps)

@@ -10,9 +10,23 @@ extension Orchestrator {
     /// those of these names must be what is wanted; false in this case.
     @discardableResult
     package static func create(
-        at root: String, _ settings: Settings, wanting names: [String] = ["product"], mode: UInt32 = 0o755
+        at root: String, _ settings: Settings, wanting names: [String] = ["product"]
     ) throws -> Bool {
         let layout = try StoreLayout(root: root)
+        if let file = layout.onlyFile {
+            throw MoultError(
+                .store, .refused, what: "cannot create a store at \(layout.root)",
+                why: "a directory of this name is the store of the one file \(file), which moult replace keeps",
+                now: "Choose another name, or replace the file: \(shellLine(["moult", "replace", file])) NEW.db")
+        }
+        return try create(layout, settings, wanting: names, mode: 0o755)
+    }
+
+    /// The same for a store of one file, too.
+    @discardableResult
+    static func create(
+        _ layout: StoreLayout, _ settings: Settings, wanting names: [String], mode: UInt32
+    ) throws -> Bool {
         if try Files.facts(layout.settings) != nil {
             let there = try Settings.written(layout)
             guard let name = names.first(where: { there.written[$0] != settings.written[$0] }) else { return false }

@@ -170,6 +170,12 @@ import Testing
               Change that file, or name another directory.
             """),
         Case(
+            "the store of one file", "moult init .app.db.moult --product org.example.test", 3,
+            """
+            cannot create a store at {dir}/.app.db.moult: a directory of this name is the store of the one file {dir}/app.db, which moult replace keeps
+              Choose another name, or replace the file: moult replace {dir}/app.db NEW.db
+            """),
+        Case(
             "store below a file", "echo x > a; moult init a/b --product org.example.test", 1,
             """
             cannot create the directory {dir}/a/b: Not a directory
