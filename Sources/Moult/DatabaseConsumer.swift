@@ -137,8 +137,8 @@ enum ConsumerRegistry {
 
     static func remove(_ number: Int) { entries.withLock { $0.all.removeAll { $0.number == number } } }
 
-    /// The directory without links, if it is there: a store may be reached by several paths. A path about which nothing can
-    /// be asked is its own name.
+    /// The directory without links, if it is there: a store may be reached by several paths. If the path cannot be
+    /// resolved, it is compared as it was given.
     private static func place(_ directory: String) -> String {
         (try? Files.resolved(directory)) ?? (try? Files.absolute(directory)) ?? directory
     }

@@ -26,7 +26,7 @@ public struct Store: Sendable {
     ///
     /// `keys` are the lines of public keys as in a `.pub` file. A store that this value makes takes only what they signed, and
     /// a store that is there must have just these. Without keys, a store that is made here accepts unsigned releases from
-    /// files, and none from the network. `steps` come in beside the built-in ones, as manifests name them.
+    /// files, and none from the network. `steps` are added to the built-in ones; manifests name them.
     public init(at directory: String, trusting keys: [String] = [], steps: [any Step] = []) {
         (self.directory, self.keys) = (directory, keys)
         self.steps = StepSet.builtIn.adding(steps)

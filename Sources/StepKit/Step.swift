@@ -177,14 +177,14 @@ public struct Policy: Sendable, Equatable {
         /// Whatever differs from what is installed.
         case match
 
-        /// Whether an older release is let in, where `allowDowngrade` says so or not.
+        /// Whether an older release may be installed.
         public func takesOlder(_ allowDowngrade: Bool) -> Bool { self == .match || allowDowngrade }
     }
     /// Which releases are let in.
     public var follow: Follow
     /// Whether an older release is let in, too.
     public var allowDowngrade: Bool
-    /// Whether an older release is let in, for either reason.
+    /// Whether an older release may be installed, because of `follow` or of `allowDowngrade`.
     public var takesOlder: Bool { follow.takesOlder(allowDowngrade) }
     /// The version of the app, if it is known.
     public var appVersion: Version?

@@ -104,6 +104,23 @@ import Testing
         #expect(ended.errors == "")
     }
 
+    /// A lease of an older version is a lock on the directory, which only the kernel's table shows.
+    @Test(arguments: [true, false])
+    func `only who has old files open without a lease is named as outdated`(_ leases: Bool) throws {
+        let reader = try Program.python(
+            """
+            import fcntl, os, sys
+            directory = os.path.realpath(sys.argv[1] + "/.moult/current")
+            held = os.open(directory, os.O_RDONLY)
+            if sys.argv[2] == "true": fcntl.flock(held, fcntl.LOCK_SH)
+            file = open(directory + "/food.db", "rb"); print("ready"); sys.stdin.readline()
+            """, shop.root, "\(leases)")
+        #expect(reader.line() == "ready")
+        let ended = try shop.apply(shop.release(2))
+        #expect(ended.status == 0)
+        #expect(ended.errors.contains("pid \(reader.pid) (") != leases, "\(ended)")
+    }
+
     @Test func `who does not move is named`() throws {
         let reader = try Program.python(Self.leaser, shop.root)
         #expect(reader.line() == "ready")

@@ -68,7 +68,7 @@ import Testing
             moult publish -q public/feed \(first) -k k.key -k other.key --trust other.pub
             """)
         let release = server.url("feed/test-1.0.0.json")
-        // Without the list nobody vouches for the other key.
+        // Without the list, the other key is not trusted.
         try scratch.must("mkdir aside && mv public/feed/keys-1.json* aside")
         try refused("moult apply --create --key k.pub -s store \(release)", 3, "is not signed by a trusted key")
         try scratch.must("mv aside/* public/feed && moult apply -q --create --key k.pub -s store \(release)")

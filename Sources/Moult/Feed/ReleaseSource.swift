@@ -38,7 +38,7 @@ package enum ReleaseSource: Sendable {
 
     private static func local(_ path: String) throws -> ReleaseSource {
         if let feed = try feed(at: path) { return .feed(feed) }
-        // What cannot be asked about is told where it is read as a manifest.
+        // If this cannot be found out, reading it as a manifest reports why.
         guard (try? Files.factsThroughLinks(path))?.kind == .directory else { return .manifest(path: path) }
         let file = "\(path)/\(Feed.fileName)"
         if let feed = try feed(at: file) { return .feed(feed) }
@@ -48,7 +48,7 @@ package enum ReleaseSource: Sendable {
     }
 
     private static func feed(at path: String) throws -> Content? {
-        // Whatever keeps a file from being read is told where it is read as a manifest.
+        // If it cannot be read, reading it as a manifest reports why.
         guard let bytes = try? Files.read(path, limit: Feed.largest) else { return nil }
         let content = Content(address: Address(try Files.absolute(path)), bytes: bytes)
         return content.isFeed ? content : nil
@@ -70,7 +70,7 @@ package enum ReleaseSource: Sendable {
 extension ReleaseSource.Content {
     /// A feed has its format under this name, and a manifest has no such field.
     fileprivate var isFeed: Bool {
-        // What is no JSON at all is refused where it is read as a manifest.
+        // If it is not JSON, reading it as a manifest reports that.
         guard bytes.contains(Array("\"feed\"".utf8)), let json = try? JSON(parsing: bytes, source: "") else {
             return false
         }

@@ -16,7 +16,7 @@ extension Orchestrator {
         if let file = layout.onlyFile {
             throw MoultError(
                 .store, .refused, what: "cannot create a store at \(layout.root)",
-                why: "a directory of this name is the store of the one file \(file), which moult replace keeps",
+                why: "a directory with this name belongs to the file \(file) and is created by moult replace",
                 now: "Choose another name, or replace the file: \(shellLine(["moult", "replace", file])) NEW.db")
         }
         return try create(layout, settings, wanting: names, mode: 0o755)

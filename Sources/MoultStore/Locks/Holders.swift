@@ -72,10 +72,15 @@ package struct Holders: Sendable {
     }
 
     /// Who has files of an older release open without a lease, and so does not follow the store: a server that opened a
-    /// stable path and keeps it open reads old data until it opens the path again. Only open files are looked at: locks do
-    /// not matter here, and on a large machine there are many.
+    /// stable path and keeps it open reads old data until it opens the path again. The kernel's locks, of which a large
+    /// machine has many, are read only if somebody may be outdated: a lease of an older version is such a lock.
     package static func outdated(in store: StoreSnapshot, besides current: String) throws -> [OutdatedReader] {
-        try Holders(of: store, .none).holders.compactMap { holder in
+        if try Holders(of: store, .none).outdated(besides: current).isEmpty { return [] }
+        return try Holders(of: store).outdated(besides: current)
+    }
+
+    private func outdated(besides current: String) -> [OutdatedReader] {
+        holders.compactMap { holder in
             let leased = Set(holder.uses.filter { $0.how == .leased }.map(\.name))
             var names: [String] = []
             for use in holder.uses {

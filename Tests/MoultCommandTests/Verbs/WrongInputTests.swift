@@ -172,7 +172,7 @@ import Testing
         Case(
             "the store of one file", "moult init .app.db.moult --product org.example.test", 3,
             """
-            cannot create a store at {dir}/.app.db.moult: a directory of this name is the store of the one file {dir}/app.db, which moult replace keeps
+            cannot create a store at {dir}/.app.db.moult: a directory with this name belongs to the file {dir}/app.db and is created by moult replace
               Choose another name, or replace the file: moult replace {dir}/app.db NEW.db
             """),
         Case(
