@@ -26,14 +26,15 @@ import Testing
     }
 
     /// Whoever does not see that the first one had decided gives the command again.
-    @Test func `a rollback that was interrupted is finished, and not done twice`() throws {
+    @Test(arguments: [[], ["--to", "2.0.0"]])
+    func `a rollback that was interrupted is finished, and not done twice`(_ target: [String]) throws {
         var finished = 0
         for call in ["rename", "renameat2", "fsync"] {
             for number in 1...12 {
                 let store = try CopiedStore.make(.idle, at: scratch.path("\(call)-\(number)"), releases)
                 for release in 2...3 { try store.must("apply", releases.manifest(release)) }
-                guard try store.kill(at: (call, number), "rollback") else { break }
-                let again = try store.moult(["rollback"])
+                guard try store.kill(at: (call, number), ["rollback"] + target) else { break }
+                let again = try store.moult(["rollback"] + target)
                 #expect(again.status == 0, "\(again)")
                 let current = try Files.target(ofLink: "\(store.path)/.moult/current") ?? ""
                 guard again.output.contains("it was finished") else { continue }

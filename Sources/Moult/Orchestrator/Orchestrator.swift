@@ -128,9 +128,11 @@ package struct Orchestrator: Sendable {
         announce: (Plan) throws -> Void = { _ in }
     ) throws -> Result {
         try locked(wait) { store, settled in
-            // A rollback that was interrupted, and is given again, must not go back one release more.
-            if wanted == nil, settled.contains(where: \.isFinishedRollback) {
-                return Result(settled: settled, generation: try store.installedName)
+            // A rollback that was interrupted, and is given again, is done: it must not go back one release more.
+            if settled.contains(where: \.isFinishedRollback), let installed = try store.installedName,
+                wanted.map({ RollbackTarget.isNamed($0, installed) }) ?? true
+            {
+                return Result(settled: settled, generation: installed)
             }
             return try execute(in: store, settled: settled, announce) {
                 try planner($0).locked($0).rollback(to: wanted, reason: reason, force: force, consent: consent)

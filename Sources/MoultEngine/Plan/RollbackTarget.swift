@@ -3,7 +3,7 @@ internal import MoultStore
 internal import StepKit
 
 /// The kept generation that a rollback goes to: the named one, else the newest older release that is not on hold.
-struct RollbackTarget {
+package struct RollbackTarget {
     let layout: StoreLayout
     let current: Generation
     let holds: Holds
@@ -21,6 +21,11 @@ struct RollbackTarget {
 
     private static func version(of name: String) -> String {
         name.hasPrefix(Generation.adopted) ? "0.0.0" : Generation.version(of: name)
+    }
+
+    /// Whether a generation is what was named: by its whole name or by its version.
+    package static func isNamed(_ wanted: String, _ generation: String) -> Bool {
+        wanted == generation || wanted == version(of: generation)
     }
 
     func choose(_ wanted: String?, force: Bool) throws -> String {
