@@ -4,9 +4,9 @@
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PREFIX ?= /usr/local
 
-# What the build links: Debian's libraries and the linker.
+# Libraries for the build: Debian's libraries and the linker.
 BUILD_DEPS := libsqlite3-dev libarchive-dev libssl-dev libzstd-dev libcurl4-openssl-dev libseccomp-dev nettle-dev liblzma-dev libbz2-dev zlib1g-dev pkg-config lld
-# What the tests run besides: the programs that people use on the same files.
+# Programs for the tests: those that people use on the same files.
 TEST_DEPS := btrfs-progs sqlite3 libarchive-tools zstd xz-utils zip unzip p7zip-full minisign strace python3 procps util-linux systemd nginx openssl gcc libc6-dev git rsync fish zsh groff mandoc
 
 # Installs what is missing, and asks for nothing if nothing is.
@@ -28,7 +28,7 @@ SWIFT_FLAGS := --explicit-target-dependency-import-check error
 RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath -Xswiftc -static-executable -Xswiftc -Xclang-linker -Xswiftc -static-pie \
 	-Xswiftc -use-ld=lld -Xlinker -z -Xlinker pack-relative-relocs -Xlinker --strip-debug $(SWIFT_FLAGS)
 
-# What asks web servers cannot be static, because libcurl has no such form with all that people expect of it.
+# moult-fetch cannot be static, because a static libcurl lacks features that people expect.
 FETCH_FLAGS := -c release --static-swift-stdlib --disable-local-rpath --scratch-path .build/fetch -Xswiftc -use-ld=lld \
 	-Xlinker --strip-debug $(SWIFT_FLAGS)
 
@@ -57,7 +57,7 @@ lint:
 docs: build
 	scripts/docs .build/docs
 
-# What a change must pass, in minutes: every test but the heavy ones, with the checks of a debug build.
+# A change must pass this: every test but the heavy ones, with the checks of a debug build.
 test: test-deps lint
 	swift build --build-tests $(SWIFT_FLAGS)
 	scripts/docs .build/docs
@@ -114,7 +114,7 @@ faults: test-deps
 	swift build --build-tests $(SWIFT_FLAGS)
 	MOULT_FAULTS=all scripts/test --only 'FaultTests' --limit 7200
 
-# Each reader of strangers' bytes for FUZZ_SECONDS under libFuzzer. What ends a reader is left in .build/fuzz/NAME, and
+# Each reader of untrusted bytes for FUZZ_SECONDS under libFuzzer. An input that crashes a reader is kept in .build/fuzz/NAME, and
 # becomes a test.
 FUZZ_SECONDS ?= 60
 READERS := json manifest draft feed signature key versions script archive patch difference

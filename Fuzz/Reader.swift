@@ -8,7 +8,7 @@ import Synchronization
 @testable import MoultArchive
 @testable import MoultPublish
 
-/// What reads bytes of strangers, by name.
+/// The readers of untrusted bytes, by name.
 enum Reader {
     static let all: [String: @Sendable ([UInt8]) throws -> Void] = [
         "json": { bytes in

@@ -1,15 +1,15 @@
 package import MoultBasics
 
 extension MoultError.Code {
-    /// A step of somebody else's did not do what the protocol says.
+    /// An external step broke the protocol.
     package static let step = Self(640)
-    /// A step of somebody else's said that it cannot do what it was asked for.
+    /// An external step said that it cannot do what the message asks.
     package static let stepRefused = Self(641)
     /// The program of a step may not be run.
     package static let stepTrust = Self(642)
 }
 
-/// What a step can do wrong while it is asked for something; each is a failure, and never an answer.
+/// The possible mistakes of a step while it answers; each is a failure, and never an answer.
 package enum Misbehaviour: Equatable, Sendable {
     case strayOutput(String)
     case strayReply(String)
@@ -26,10 +26,10 @@ package enum Misbehaviour: Equatable, Sendable {
     case wrongAnswer(String)
     case outsideThePlan(String)
 
-    /// What was seen, for people.
+    /// The observation, for people.
     package var text: String {
         switch self {
-        case .strayOutput(let line): "it printed what is no JSON object: \(Self.quoted(line))"
+        case .strayOutput(let line): "it printed something that is not a JSON object: \(Self.quoted(line))"
         case .strayReply(let line): "it printed a reply that the protocol does not have: \(Self.quoted(line))"
         case .lineTooLong: "it printed a line of more than 1 MiB"
         case .tooMuchOutput: "it printed more than 16 MiB"

@@ -10,8 +10,8 @@ enum Advice {
         }
     }
 
-    /// What a command is called here. Errors come from rooms that know neither, so a command is found by how advice is
-    /// written: behind a colon, up to a comma, a full stop or the end.
+    /// The name of the command here. The modules that write errors know neither command nor app, so a command is recognized
+    /// by the way advice is written: after a colon, up to a comma, a full stop or the end.
     private static let functions = [
         "apply": "Store.update(to:follow:)", "plan": "Store.plan(_:)", "rollback": "Store.rollback(to:reason:)",
         "recover": "Store.recover(undo:)", "reset": "Store.reset(NAME)", "hold": "Store.hold(_:reason:)",

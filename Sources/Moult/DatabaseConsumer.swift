@@ -3,11 +3,11 @@ internal import MoultFiles
 internal import MoultStore
 internal import Synchronization
 
-/// A part of an app that has databases open, and is told when they change.
+/// A part of an app that has databases open and is notified when they change.
 ///
-/// Before a database that is written to is replaced, everybody who is concerned with it is told to let go, the last one
-/// registered first. After the update everybody is told to open again what they need, the first one registered first.
-/// A synchronous method fits, too. Both run while whoever called `update` waits, so they must not need its thread.
+/// Before a writable database is replaced, every consumer of it is asked to close it, the last one registered first. After
+/// the update all consumers are asked to reopen what they need, the first one registered first. A synchronous method works,
+/// too. Both run while the caller of `update` waits, so they must not need its thread.
 ///
 ///     actor Library: DatabaseConsumer {
 ///         let store: Store
@@ -21,14 +21,14 @@ internal import Synchronization
 ///         func reload(_ change: DatabaseChange) throws { connection = try store.connect() }
 ///     }
 public protocol DatabaseConsumer: Sendable {
-    /// Closes every connection to these databases and lets go of all that came from one. An error, or taking longer than
-    /// the time that was given, keeps the update from being made.
+    /// Closes every connection to these databases and releases everything that came from one. An error, or taking longer than
+    /// the given time, stops the update.
     func release(_ change: DatabaseChange) async throws
     /// Opens again what it needs; for sealed databases this is the only call.
     func reload(_ change: DatabaseChange) async throws
 }
 
-/// What happens to databases, as a consumer is told.
+/// A change to databases, as a consumer sees it.
 ///
 ///     func report(_ change: DatabaseChange) {
 ///         for database in change.databases { print(database.name, database.tables ?? ["all tables"]) }
@@ -46,7 +46,7 @@ public struct DatabaseChange: Sendable, Equatable {
 
     /// The databases that change and that the consumer is concerned with.
     public let databases: [Database]
-    /// The generation that is in service at this moment; nil if there is none.
+    /// The generation in service at this moment; nil if none is installed.
     public let generation: String?
     /// The version of that generation.
     public let version: String?
@@ -61,11 +61,11 @@ public struct DatabaseChange: Sendable, Equatable {
     }
 }
 
-/// What becomes of a release that a consumer cannot reload.
+/// What happens to a release that a consumer cannot reload.
 ///
 ///     store.register(consumer, onReloadFailure: .rollBack)
 public enum ReloadFailure: Sendable {
-    /// It stays installed, and the failure is told as a warning.
+    /// It stays installed, and the failure is reported as a warning.
     case report
     /// It is rolled back and put on hold.
     case rollBack
@@ -118,7 +118,7 @@ enum ConsumerRegistry {
         return entries.withLock(\.all).filter { Self.place($0.directory) == place }.map(\.consumer)
     }
 
-    /// Two of the same name are told apart by a number.
+    /// A number distinguishes two of the same name.
     static func add(_ consumer: Consumer, of directory: String) -> ConsumerRegistration {
         let names = Set(consumers(of: directory).map(\.name))
         var consumer = consumer

@@ -34,10 +34,10 @@ package struct FileReplacement {
         guard let facts = try Files.facts(path) else {
             if let copy = try newestCopy() {
                 throw refusal(
-                    "there is no such file", "To bring its last copy back: \(shellLine(["cp", copy, name]))")
+                    "no such file", "To bring its last copy back: \(shellLine(["cp", copy, name]))")
             }
             throw refusal(
-                "there is no such file", "To put a database there, copy it: \(shellLine(["cp", "NEW.db", name]))")
+                "no such file", "To put a database there, copy it: \(shellLine(["cp", "NEW.db", name]))")
         }
         if let target = try Files.target(ofLink: path) {
             let file = try Files.resolved(path)
@@ -46,7 +46,7 @@ package struct FileReplacement {
                 "Name the file itself: \(shellLine(["moult", "replace", file])) NEW.db")
         }
         guard facts.kind == .file else { throw refusal("it is not a regular file", "Name a database file.") }
-        // A file that nobody may write to is not meant to change.
+        // A file without write permission is not meant to change.
         try Permission.write(path).prove("\(name) cannot be replaced")
         if let owner = try StoreLayout.owner(of: path) {
             throw refusal(
@@ -59,7 +59,7 @@ package struct FileReplacement {
         MoultError(.notReplaceable, .refused, what: "\(name) cannot be replaced", why: why, now: now)
     }
 
-    /// What the new content must be, and what it takes over.
+    /// Requirements for the new content, and the rows it takes over.
     package struct Content {
         package var file: String
         package var preserve: [(table: String, rows: String?)] = []
@@ -74,7 +74,7 @@ package struct FileReplacement {
     ) throws -> R {
         let new = try Files.absolute(content.file)
         guard let facts = try Files.factsThroughLinks(new) else {
-            throw refusal("there is no file \(content.file)", "Name the new database file.")
+            throw refusal("no file \(content.file)", "Name the new database file.")
         }
         if let old = try Files.facts(path), (facts.inode, facts.device) == (old.inode, old.device) {
             throw refusal("\(content.file) is the same file", "Name the new database file.")
@@ -167,7 +167,7 @@ package struct FileReplacement {
         var backoff = Backoff(.seconds(seconds))
         while true {
             try Files.ensureDirectory(layout.root, mode: 0o700)
-            // Who had the lock may have removed the directory.
+            // The previous holder of the lock may have removed the directory.
             if let lock = try FileLock.take(layout.root, .exclusive, directory: true),
                 try Files.facts(layout.root)?.inode == lock.facts().inode
             {
@@ -195,7 +195,7 @@ package struct FileReplacement {
         try generation.flatMap { try Generation.load($0, in: layout).manifest.created }
     }
 
-    /// What a plan would do to the file, without a word of releases.
+    /// The effects of a plan on the file, in words that do not mention releases.
     package func summary(of plan: Plan, new: String?) throws -> [String] {
         var sentences: [String] = []
         for effect in plan.effects {
@@ -222,7 +222,7 @@ package struct FileReplacement {
     package func proveUndoable() throws {
         if try Files.facts(layout.settings) != nil { return }
         throw MoultError(
-            .notReplaceable, .refused, what: "there is nothing to undo for \(name)",
+            .notReplaceable, .refused, what: "nothing to undo for \(name)",
             why: "\(layout.root) is missing, where moult replace keeps old copies",
             now: "Replace the file first: \(shellLine(["moult", "replace", name])) NEW.db")
     }

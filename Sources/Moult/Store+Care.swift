@@ -5,15 +5,15 @@ internal import MoultSandbox
 internal import MoultStore
 internal import StepKit
 
-/// What an app needs to look after its store without the command.
+/// The functions that an app needs to look after its store without the command.
 extension Store {
-    /// What is installed, and whether the databases are as they must be. Opens a database that has changed since it was
-    /// last checked; writes nothing.
+    /// The installed release, and whether the databases are in their proper state. Opens a database that has changed since
+    /// its last check; writes nothing.
     public func status() throws -> StoreStatus {
         try Advice.forApps { StoreStatus(try Status(of: StoreSnapshot(StoreLayout(root: directory)))) }
     }
 
-    /// What is wrong with what is installed; empty if all is sound. With `deep` every page of every database is read.
+    /// The faults of the installed release; empty if all is sound. With `deep` every page of every database is read.
     public func verify(deep: Bool = false) async throws -> [StoreFault] {
         try await Self.onThread { _ in
             try Advice.forApps {
@@ -75,7 +75,7 @@ extension Store {
     }
 }
 
-/// What is installed in a store.
+/// The installed release of a store.
 ///
 ///     let status = try store.status()
 ///     print(status.product, status.version ?? "nothing installed")
@@ -87,11 +87,11 @@ public struct StoreStatus: Sendable {
         public let name, path: String
         /// Bytes; nil if it is missing.
         public let size: Int?
-        /// What is wrong with it; nil if nothing is known to be.
+        /// Its fault; nil if none is known.
         public let fault: String?
     }
 
-    /// A release that must not come in.
+    /// A release that must not be installed.
     public struct Hold: Sendable {
         /// A version, a range, or `*`.
         public let release: String
@@ -107,7 +107,7 @@ public struct StoreStatus: Sendable {
     public let databases: [Database]
     /// The generations that can be rolled back to.
     public let kept: [String]
-    /// What must not come in.
+    /// The releases that must not be installed.
     public let holds: [Hold]
     /// Whether something was begun and not finished: the next change settles it.
     public let isUnfinished: Bool
@@ -135,7 +135,7 @@ public struct StoreStatus: Sendable {
 public struct StoreFault: Sendable {
     /// The database or record.
     public let subject: String
-    /// What is wrong; if `isChecked` is false, why it could not be checked.
+    /// The fault; if `isChecked` is false, the reason why it could not be checked.
     public let text: String
     /// False if the file is locked, or this user may not read it.
     public let isChecked: Bool
@@ -191,7 +191,7 @@ public struct QuarantinedDatabase: Sendable {
 }
 
 extension Status.File {
-    /// What is known to be wrong with it.
+    /// Its known fault.
     fileprivate var fault: String? {
         switch state {
         case .sound, .changed, .living, .unverified: finding?.fault

@@ -5,12 +5,13 @@ internal import MoultStore
 internal import StepKit
 
 extension Store {
-    /// Opens one database of the installed release; if it will not load and `policy` allows it, it is begun anew, once.
+    /// Opens one database of the installed release; if it does not load and `policy` allows it, an empty one replaces it,
+    /// once.
     ///
-    /// It works when nothing loads: a file that is no database, or of zero bytes, a torn header, a journal or `-wal` of
-    /// another file, a directory in its place, no permission. `recovered` of the connection tells what was done. A lock
-    /// that somebody holds, or a disk that fails, is thrown and changes nothing; so is a second failure at once, also of
-    /// the next process: a safe fallback, and no loop.
+    /// This works on anything that does not load: a file that is not a database or is empty, a torn header, a journal or
+    /// `-wal` of another file, a directory in its place, missing permission. `recovered` of the connection says what was
+    /// done. A lock that another process holds and a failing disk are thrown and change nothing; so is a second failure at
+    /// once, also of the next process: a safe fallback, not a loop.
     public func open(_ name: String, recovering policy: Recovery = .never) throws -> StoreConnection {
         try Advice.forApps { try opened(name, policy) }
     }
@@ -36,9 +37,9 @@ extension Store {
             recovered: reset.map { Recovered(why: why, setAside: $0.setAside, salvaged: $0.salvaged) })
     }
 
-    /// Sets a living database aside with everything beside it and begins it anew, whatever is at its path.
+    /// Sets a writable database aside with all files beside it and replaces it by an empty one, whatever is at its path.
     ///
-    /// What people wrote is set aside only with `settingUserDataAside`; nothing is ever deleted.
+    /// User data is set aside only with `settingUserDataAside`; nothing is ever deleted.
     @discardableResult
     public func reset(
         _ name: String, settingUserDataAside: Bool = false, reason: String = "the app asked for it",
@@ -57,7 +58,7 @@ extension Store {
         return try assessment.finding(of: database, .glance).fault
     }
 
-    /// Whether the database was begun anew within the last minute: then something else is wrong.
+    /// Whether the database was recreated within the last minute: then something else is wrong.
     private func wasResetJustNow(_ name: String) throws -> Bool {
         let layout = try StoreLayout(root: directory)
         let sets = try QuarantineShelf(layout: layout, settings: Settings.read(layout)).sets()
@@ -65,19 +66,19 @@ extension Store {
     }
 }
 
-/// What may be done about a database that will not load.
+/// What to do about a database that does not load.
 ///
 ///     let connection = try store.open("notes", recovering: .setUserDataAside)
 public enum Recovery: Sendable, CaseIterable {
     /// Nothing: the error names the file.
     case never
-    /// A cache is begun anew; what people wrote is left alone.
+    /// A cache is replaced by an empty one; user data stays as it is.
     case cachesOnly
-    /// What people wrote is set aside, too, and begun anew; nothing is ever deleted.
+    /// User data is set aside, too, and replaced by an empty database; nothing is ever deleted.
     case setUserDataAside
 }
 
-/// A database that was begun anew.
+/// A database that was replaced by an empty one.
 ///
 ///     let connection = try store.open("notes", recovering: .setUserDataAside)
 ///     if let recovered = connection.recovered {
@@ -85,7 +86,7 @@ public enum Recovery: Sendable, CaseIterable {
 ///         print("the old notes: \(recovered.setAside ?? "none"), readable rows: \(recovered.salvaged ?? "none")")
 ///     }
 public struct Recovered: Sendable {
-    /// What was wrong with the old one.
+    /// The fault of the old one.
     public let why: String
     /// The directory in which the old files are, with everything that lay beside them; nil if there were none.
     public let setAside: String?
@@ -107,16 +108,16 @@ public enum CacheState: Sendable, Equatable {
 }
 
 extension Store {
-    /// Makes sure that a database which can be made again is there with this schema; needs no store and no release.
+    /// Ensures that a database which can be made again exists with this schema; needs no store and no release.
     ///
     ///     if case .fresh = try Store.cache(at: path, schema: "CREATE TABLE thumb(id INTEGER PRIMARY KEY, image BLOB)") {
     ///         // fetch again
     ///     }
     ///
     /// Schemas are compared by their structure: white space, quotes and order make no difference. Where the SQL sets
-    /// `application_id` or `user_version`, those count, too. What does not fit, is damaged, locked for good or cannot be
-    /// told is removed with everything beside it, and a fresh database takes its place in one step. Several processes may
-    /// call this at once: one of them does it. Call it before the database is opened.
+    /// `application_id` or `user_version`, those count, too. A database that does not match, is damaged, is locked for good
+    /// or cannot be judged is removed with all files beside it, and an empty database takes its place in one step. Several
+    /// processes may call this at once: one of them does it. Call it before you open the database.
     public static func cache(at path: String, schema: String) throws -> CacheState {
         let expected = try StandaloneCache.Expected(sql: schema)
         switch try StandaloneCache(path, .replaceOpen).prepare(expected) {

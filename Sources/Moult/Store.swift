@@ -14,8 +14,8 @@ internal import Synchronization
 ///     try await store.update(to: "/usr/share/myapp/manifest.json")
 ///     let connection = try store.connect()
 ///
-/// What takes long is asynchronous and runs on a thread of its own, so that no thread of Swift's pool is held up. Code that
-/// is not asynchronous uses the functions whose names end in `Blocking`.
+/// Slow functions are asynchronous and run on a thread of their own, so that they do not block Swift's thread pool.
+/// Synchronous code uses the functions whose names end in `Blocking`.
 public struct Store: Sendable {
     /// The store's directory.
     public let directory: String
@@ -49,10 +49,10 @@ public struct Store: Sendable {
         }
     }
 
-    /// Installs a release if it is not installed already; makes the store at the first time. On an error everything is as it
-    /// was before.
+    /// Installs a release if it is not installed already; makes the store the first time. On an error everything is as it was
+    /// before.
     ///
-    /// `follow` says whether an older release may come in; without it the store's settings do. A store that is made here
+    /// `follow` decides whether an older release is accepted; by default the store's settings do. A store that is made here
     /// follows `match`, so that an app that was downgraded gets its own data back. If the task is cancelled before anything
     /// was changed, this throws `CancellationError`; later it is too late, and the update is finished.
     @discardableResult
@@ -141,7 +141,7 @@ public struct Store: Sendable {
 
     /// The stable path of a database, by its name in the manifest: the same over all releases.
     ///
-    /// Whoever opens several sealed databases, or opens one again later, takes a `lease()` and its paths instead: a
+    /// Code that opens several read-only databases, or opens one again later, takes a `lease()` and its paths instead: a
     /// switch between two opens would mix two releases.
     public func path(of name: String) throws -> String {
         try Advice.forApps {
@@ -195,7 +195,7 @@ public struct Store: Sendable {
 }
 
 extension StepSet {
-    /// The five built-in steps; executables that a store's settings name come in beside them.
+    /// The five built-in steps; executables that a store's settings name are added to them.
     package static let builtIn = {
         var set = StepSet(
             check: VersionCheckStep(), delete: DeleteStep(), copy: CopyStep(), attach: AttachStep(),
@@ -218,7 +218,7 @@ extension Store {
         }
     }
 
-    /// Installs the newest release of the feed that `moult.json` names, if there is one for this store.
+    /// Installs the newest release of the feed that `moult.json` names, if the feed has one for this store.
     @discardableResult
     public func follow(
         app: Version? = nil, waiting: Duration = .seconds(10),

@@ -14,10 +14,10 @@ internal import StepKit
 ///     }
 ///     try connection.execute("INSERT INTO note (text) VALUES (?)", ["rye bread"])
 public final class StoreConnection {
-    /// What keeps the generation in place while the connection is open.
+    /// Keeps the generation in place while the connection is open.
     public let lease: StoreLease
     package let connection: Connection
-    /// What was done because the database would not load; nil if nothing had to be.
+    /// The recovery that was made because the database did not load; nil if none was needed.
     public let recovered: Recovered?
 
     /// One database alone, as the connection's main one.
@@ -52,7 +52,7 @@ public final class StoreConnection {
         }
     }
 
-    /// Reads a database for the first time; of one that is damaged the error says how to begin it anew.
+    /// Reads a database for the first time; the error for a damaged one says how to replace it.
     private static func loading<R>(_ database: Database, _ path: String, _ body: () throws -> R) throws -> R {
         do { return try body() } catch let error as MoultError {
             if error.code == .databaseCorrupt, !database.kind.isSealed {
@@ -119,6 +119,6 @@ public final class StoreConnection {
         }
     }
 
-    /// Closes the connection; the lease goes when nobody has it any more.
+    /// Closes the connection; the lease ends with its last user.
     public func close() throws { try connection.close() }
 }

@@ -7,12 +7,12 @@ enum StoreErrors {
         let word = database.kind.isDisposable ? "" : " --set-user-data-aside"
         return MoultError(
             .willNotLoad, what: "the database \(path) will not load", why: why,
-            now: "To set it aside and begin anew: moult reset \(database.name)\(word)")
+            now: "To set it aside and start with an empty one: moult reset \(database.name)\(word)")
     }
 
     static func failedAgain(_ path: String, _ why: String) -> MoultError {
         MoultError(
-            .willNotLoad, what: "the database \(path) will not load, although it was begun anew just now", why: why,
+            .willNotLoad, what: "the database \(path) does not load, although it was just recreated", why: why,
             now: "It was not done a second time. See what destroys it, or whether the disk is failing.")
     }
 

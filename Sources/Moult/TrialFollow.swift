@@ -13,8 +13,8 @@ package struct TrialFollow {
     /// Without keys the store trusts none, and signatures are not checked.
     package init(trusting keys: TrustedKeys?) { self.keys = keys }
 
-    /// What a store refuses of the feed at a path: the feed itself, or some of its releases. Whether the files are there
-    /// and the right ones is for the caller to check.
+    /// The reasons for which a store refuses the feed at a path: the feed itself, or some of its releases. The caller checks
+    /// that the files exist and are the right ones.
     package func faults(of feed: String, product: String) throws -> [MoultError] {
         try Files.withScratchDirectory { scratch in
             var settings = Settings(product: product)

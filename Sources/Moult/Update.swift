@@ -2,7 +2,7 @@ public import MoultBasics
 internal import MoultEngine
 public import StepKit
 
-/// What an update came to.
+/// The result of an update.
 ///
 ///     let update = try await store.update(to: manifest)
 ///     for sentence in update.settled { print(sentence) }
@@ -12,7 +12,7 @@ public struct Update: Sendable {
     public let isInstalled: Bool
     /// The generation that is installed now.
     public let generation: String?
-    /// What had been left unfinished before and was settled first, in words.
+    /// The work that an interrupted command had left, finished or undone first, in words.
     public let settled: [String]
 
     init(_ result: Orchestrator.Result) {
@@ -22,14 +22,14 @@ public struct Update: Sendable {
     }
 }
 
-/// What an update would do.
+/// A planned update.
 ///
 ///     let plan = try store.plan(manifest)
 ///     for effect in plan.effects { print(effect) }
 public struct UpdatePlan: Sendable {
     /// Every effect, in the order in which it would be done.
     public let effects: [Effect]
-    /// False if there is nothing to do.
+    /// False if nothing would change.
     public let changesStore: Bool
     /// The plan as the command `moult plan --json` prints it.
     public let json: JSON
@@ -55,7 +55,7 @@ public enum UpdateProgress: Sendable {
     case decided
     /// An effect of the plan was done.
     case done(Effect)
-    /// Something that the operator should know, although the update goes on.
+    /// A fact that the operator should know, although the update continues.
     case warning(String)
 
     init?(_ event: Event) {

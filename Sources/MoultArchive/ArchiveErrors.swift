@@ -7,7 +7,7 @@ extension MoultError.Code {
     package static let archiveDamaged = Self(301)
     /// The archive ends before it is complete.
     package static let archiveCut = Self(302)
-    /// There are bytes behind the archive's end, or between its parts.
+    /// Data after the archive's end, or between its parts.
     package static let archiveGarbage = Self(303)
     /// The decoder would need more memory than is allowed.
     package static let archiveMemory = Self(304)
@@ -15,7 +15,7 @@ extension MoultError.Code {
     package static let archiveEntryKind = Self(305)
     /// An entry's name is not plain.
     package static let archiveName = Self(306)
-    /// An entry that nobody declared.
+    /// An undeclared entry.
     package static let archiveUndeclared = Self(307)
     /// A declared member that is not there.
     package static let archiveMissing = Self(308)
@@ -98,8 +98,8 @@ func packing<Result>(_ body: () throws -> Result) throws -> Result {
 }
 
 extension MoultError {
-    /// A refusal by a process that reads an archive, and that the archive may have taken over: it can choose among the reasons
-    /// and the advice that there are, and the words of the reason.
+    /// A refusal by a process that reads an archive and that the archive may have taken over: it can choose only among the
+    /// known reasons and advice, and the words of the reason.
     package init(refusalOf path: String, code: Int, why: String, now: String?) {
         let code =
             (Code.archiveKind.rawValue...Code.archiveFrames.rawValue).contains(code) ? Code(code) : .archiveProcess

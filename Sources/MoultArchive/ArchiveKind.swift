@@ -55,7 +55,7 @@ extension ArchiveKind: CustomStringConvertible {
 }
 
 extension ArchiveKind {
-    /// What the first bytes of a file look like, in words for an error; nil if they look like nothing known.
+    /// A description of a file by its first bytes, for an error; nil if they are unknown.
     static func appearance(of start: [UInt8]) -> String? {
         let magics: [(bytes: [UInt8], what: String)] = [
             ([0x28, 0xb5, 0x2f, 0xfd], "something compressed with zstd"),

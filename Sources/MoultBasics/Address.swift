@@ -37,7 +37,7 @@ package struct Address: Sendable, Hashable, CustomStringConvertible, CustomDebug
         /// With `://`.
         var scheme: Substring
         var hasUser: Bool
-        /// Host and path; nil if they cannot be told from a password.
+        /// Host and path; nil if they cannot be separated from a password.
         var place: Substring?
         /// The query and the fragment, with the character that begins them.
         var rest: Substring

@@ -135,12 +135,12 @@ public struct Fields {
         return word
     }
 
-    /// The members that nobody asked for, each with its path.
+    /// The members that no reader asked for, each with its path.
     public var unknown: [(name: String, path: String)] {
         members.filter { !known.names.contains($0.name) }.map { ($0.name, path($0.name)) }
     }
 
-    /// Refuses members that nobody asked for, with the known name that is nearest, or all of them if none is near.
+    /// Refuses members that no reader asked for, with the nearest known name, or all of them if none is near.
     public func refuseUnknown() throws {
         guard let first = unknown.first else { return }
         let names = Set(known.names).sorted()

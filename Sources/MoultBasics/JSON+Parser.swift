@@ -36,7 +36,7 @@ private struct JSONParser {
         try skipSpace()
         let value = try value()
         try skipSpace()
-        if position < bytes.count { throw error("there is more text after the end of the JSON value") }
+        if position < bytes.count { throw error("unexpected text after the end of the JSON value") }
         return value
     }
 
@@ -189,7 +189,7 @@ private struct JSONParser {
         }
     }
 
-    /// What was read since `start`, as text.
+    /// The text read since `start`.
     private mutating func text(from start: Int) throws -> String {
         guard let text = String(validating: bytes[start..<position], as: UTF8.self) else {
             position = start

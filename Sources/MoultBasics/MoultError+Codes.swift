@@ -4,7 +4,7 @@ extension MoultError.Code {
     public static let unknownKey = Self(255)
     /// The signature does not fit the bytes, or its trusted comment was changed.
     public static let badSignature = Self(256)
-    /// There is no signature, or there are too few.
+    /// The signature is missing, or signatures are too few.
     public static let unsigned = Self(258)
     /// A feed that must not be believed: of another product, older than one seen before, or past its time; or key lists that are missing.
     public static let distrusted = Self(261)
@@ -18,7 +18,7 @@ extension MoultError.Code {
     public static let databaseCorrupt = Self(403)
     /// The planned release is refused.
     public static let refused = Self(500)
-    /// There is not enough room.
+    /// Not enough space.
     public static let space = Self(503)
     /// It was interrupted: Ctrl-C, or a cancelled task.
     public static let interrupted = Self(600)
@@ -32,10 +32,10 @@ extension MoultError.Code {
     public static let stuck = Self(701)
     /// A consumer did not reload.
     public static let consumer = Self(702)
-    /// There is no store at the path, or it cannot be used.
+    /// The path has no store, or the store cannot be used.
     public static let store = Self(800)
     /// Another process has the store's lock.
     public static let locked = Self(802)
-    /// A living database cannot be opened, and was not begun anew.
+    /// A writable database cannot be opened, and was not recreated.
     public static let willNotLoad = Self(820)
 }

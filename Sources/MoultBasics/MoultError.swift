@@ -18,7 +18,7 @@ public struct MoultError: Error, Sendable {
         case stuck = 6
         /// Wrong usage of the command.
         case usage = 64
-        /// Try later: another moult is at work, or a program has a database open.
+        /// Try later: another update is running, or a program has a database open.
         case busy = 75
     }
 
@@ -36,13 +36,13 @@ public struct MoultError: Error, Sendable {
 
     /// What kind of error it is.
     public var code: Code
-    /// What it means for the store.
+    /// The consequence for the store.
     public var outcome: Outcome
     /// What happened, with the path and the names; no full stop at the end.
     public var what: String
     /// Why it happened, as far as known.
     public var why: String?
-    /// What to do now: a command where there is one.
+    /// The next step: a command if possible.
     public var now: String?
     /// The error below this one.
     public var cause: (any Error)?

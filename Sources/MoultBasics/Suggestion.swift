@@ -5,7 +5,7 @@ public func didYouMean(_ word: String, among candidates: [String]) -> String? {
 
 /// The candidate with the fewest letters to insert, delete, replace or swap; nil when more than a third would have to change.
 public func nearest(to word: String, among candidates: [String]) -> String? {
-    // What is longer is no slip of the pen, and measuring it would take long.
+    // A longer word is not a typo, and measuring it would take long.
     if word.utf8.count > 64 { return nil }
     let scored = candidates.map { ($0, distance(word.lowercased(), $0.lowercased())) }
     guard let best = scored.min(by: { $0.1 < $1.1 }) else { return nil }

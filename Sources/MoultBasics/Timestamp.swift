@@ -39,7 +39,7 @@ public struct Timestamp: Sendable, Hashable, Comparable, CustomStringConvertible
             (1...12).contains(month), (1...31).contains(day), hour < 24, minute < 60, second < 61
         else { return nil }
         let days = Self.days(year: year, month: month, day: day)
-        // 30 February is no day: it does not come back as it went in.
+        // 30 February does not exist: formatting it gives another day.
         guard Self.civil(fromDays: days) == (year, month, day) else { return nil }
         seconds = days * 86400 + hour * 3600 + minute * 60 + second
     }

@@ -8,8 +8,8 @@ public import StepKit
 ///
 ///     MoultCommand.run(steps: [Reindex()])
 public enum MoultCommand {
-    /// Does what the process's command line says, and ends the process with the status of that. `steps` come in beside
-    /// the built-in ones, as manifests name them.
+    /// Runs the process's command line, and ends the process with the resulting status. `steps` are added to the built-in
+    /// ones, as manifests name them.
     public static func run(steps: [any Step] = []) -> Never {
         StandardDescriptors.secure()
         WorkerService.offer(ProcessArguments.all)

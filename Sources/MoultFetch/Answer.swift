@@ -46,9 +46,9 @@ final class Answer {
         }
     }
 
-    /// False if nobody takes it any more.
+    /// False if the parent no longer reads it.
     func body(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        // What comes with an error is a page for people.
+        // The body of an error is a page for people.
         guard status == 200 || status == 206 else {
             passed += bytes.count
             isEnough = passed > 1 << 16

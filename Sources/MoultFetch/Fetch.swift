@@ -4,7 +4,7 @@ internal import MoultBasics
 
 /// One answer by libcurl, perhaps after redirects.
 enum Fetch {
-    /// Statuses: 0 there is an answer, whatever it says; 1 there is none, and stderr says why; 2 wrong usage.
+    /// Statuses: 0 an answer arrived, whatever it says; 1 no answer, and stderr says why; 2 wrong usage.
     static func run() -> Int32 {
         signal(SIGPIPE, SIG_IGN)
         do {
@@ -24,7 +24,7 @@ enum Fetch {
 
     private static func say(_ json: JSON) {
         let line = json.line + "\n"
-        // Whoever started this is gone if it cannot be written.
+        // If it cannot be written, the parent has ended.
         _ = write(STDERR_FILENO, line, line.utf8.count)
     }
 
@@ -73,7 +73,7 @@ enum Fetch {
             answer.retryAfter = try curl.retryAfter()
             if answer.writeHead() { return nil }
         }
-        if answer.failure != 0 { throw Failure("nobody takes the answer") }
+        if answer.failure != 0 { throw Failure("the parent closed the pipe") }
         if answer.isHeaderTooLarge {
             throw Failure("the header of the answer is larger than \(ByteCount(Answer.largestHeader))")
         }
@@ -83,7 +83,7 @@ enum Fetch {
             result == CURLE_OPERATION_TIMEDOUT ? .slow : transient.contains(result) ? .transient : .other)
     }
 
-    /// What may be better a moment later.
+    /// Failures that may pass in a moment.
     private static let transient: [CURLcode] = [
         CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_CONNECT, CURLE_PARTIAL_FILE,
         CURLE_SSL_CONNECT_ERROR, CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_HTTP2, CURLE_HTTP2_STREAM,

@@ -3,8 +3,8 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultGuard
 
-/// What this program may do once it has been asked: look servers up, and speak with them. It writes no file, starts no
-/// program, and reads what the C library and OpenSSL need for that.
+/// The rights of this program after it has its request: resolve names of servers and talk to them. It writes no file, starts
+/// no program, and reads the files that the C library and OpenSSL need for that.
 enum FetchGuard {
     #if SANITIZED
         /// The address sanitizer's map of the memory takes terabytes of addresses by itself.
@@ -14,7 +14,7 @@ enum FetchGuard {
     #endif
 
     static func confine() throws {
-        // What is not there, or may not be looked at, cannot be read later either.
+        // A file that is missing or unreadable now cannot be read later either.
         let there = readable.filter { (try? Files.factsThroughLinks($0)) != nil }
         try Guard(.fetch, reading: .only(there), limits: .init(memory: memory)).confineThisProcess()
     }

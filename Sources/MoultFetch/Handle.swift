@@ -58,16 +58,16 @@ final class HeaderList {
     private func add(_ line: String) throws {
         // A tag is what a server said: it must not become a header of its own.
         guard line.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f }) else { return }
-        guard let longer = curl_slist_append(list, line) else { throw Failure("there is no memory for a header") }
+        guard let longer = curl_slist_append(list, line) else { throw Failure("out of memory for a header") }
         list = longer
     }
 
     deinit { curl_slist_free_all(list) }
 }
 
-/// There is no answer.
+/// No answer arrived.
 struct Failure: Error {
-    /// What the caller makes of it; `other` does not get better by itself.
+    /// The kind of failure for the caller; `other` does not pass by itself.
     enum Kind: String {
         case transient, slow, scheme, redirect, other
     }

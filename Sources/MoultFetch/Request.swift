@@ -2,12 +2,12 @@ internal import CLinux
 internal import Glibc
 internal import MoultBasics
 
-/// What is asked for, as one JSON object on stdin.
+/// The request, as one JSON object on stdin.
 struct Request {
     let url: String
     /// Where to go on; 0 asks for all of it.
     let offset: Int
-    /// Goes on only if the server still has what this tag stands for.
+    /// Resumes only if the server's file still has this tag.
     let ifRange: String?
     /// Wants nothing if the server still has what this tag stands for.
     let ifNoneMatch: String?

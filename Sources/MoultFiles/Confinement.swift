@@ -2,7 +2,7 @@ internal import CLinux
 internal import Glibc
 internal import MoultBasics
 
-/// What is done to a process before its program begins, for good: in the kernel's own words.
+/// Restrictions of a process, set before its program begins and for good, in the form that the kernel takes.
 ///
 /// `MoultGuard` says which calls and files these are.
 package final class Confinement: Sendable {

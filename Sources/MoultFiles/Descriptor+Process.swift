@@ -17,7 +17,7 @@ extension Descriptor {
         Descriptor(owning: Int32(3 + index), path)
     }
 
-    /// Maps the beginning of the file, for the rest of this process's life; what is written there is in the file.
+    /// Maps the beginning of the file, for the rest of this process's life; writes to the mapping are in the file.
     package borrowing func mapForWriting(size: Int) throws -> UnsafeMutableRawBufferPointer {
         let (number, path) = (self.number, self.path)
         let start = try wrapped("cannot map \(path)") { () throws(Errno) in try Syscall.mapShared(number, size) }

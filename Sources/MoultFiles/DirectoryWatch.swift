@@ -52,7 +52,7 @@ package final class DirectoryWatch: Sendable {
         _ = Glibc.write(stopIn, &byte, 1)
     }
 
-    /// Which names they were is not asked: who is told looks for itself, and so an overflow of the queue is no loss.
+    /// The names are not read: the caller looks for itself, and so an overflow of the queue loses nothing.
     private func drain() throws {
         try withUnsafeTemporaryAllocation(byteCount: 1 << 14, alignment: 8) { buffer in
             while true {

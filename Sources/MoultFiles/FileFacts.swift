@@ -1,7 +1,7 @@
 internal import CLinux
 internal import Glibc
 
-/// What the file system says of one file, without opening it.
+/// The file system's facts about one file, without opening it.
 package struct FileFacts: Sendable, Equatable {
     package enum Kind: Sendable { case file, directory, link, other }
 

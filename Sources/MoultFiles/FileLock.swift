@@ -2,10 +2,10 @@ internal import CLinux
 internal import Glibc
 internal import MoultBasics
 
-/// A lock of the kernel on an open file or directory (`flock`); it goes when the process does.
+/// A lock of the kernel on an open file or directory (`flock`); it ends with the process.
 ///
-/// Every process that can read the file can take it, so what waits for one needs a file that other users cannot read.
-/// A class, because whoever uses what it protects must keep it alive.
+/// Every process that can read the file can take it, so a lock that others wait for needs a file that other users cannot
+/// read. A class, because the user of the protected data must keep it alive.
 package final class FileLock: Sendable {
     package enum Mode: Sendable { case shared, exclusive }
 
@@ -14,10 +14,10 @@ package final class FileLock: Sendable {
     private init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
 
     // Not left to closing: a child that another thread is just starting has a copy of the descriptor until it runs its
-    // program, and would keep the lock as long. There is nobody to tell if it fails, and closing follows.
+    // program, and would keep the lock as long. A failure changes nothing, and closing follows.
     deinit { _ = moult_flock_call(descriptor.number, LOCK_UN) }
 
-    /// Takes the lock if it is free, nil if somebody has it.
+    /// Takes the lock if it is free, nil if another process holds it.
     package static func take(_ path: String, _ mode: Mode, directory: Bool = false) throws -> FileLock? {
         let descriptor = try Descriptor(path, directory ? .directory : .lock, mode: 0o600)
         do {
@@ -39,7 +39,8 @@ package final class FileLock: Sendable {
         }
     }
 
-    /// Whoever can read a file can lock it: only those who may write to it shall. Older versions made it readable for all.
+    /// Any user who can read a file can lock it: only users with write permission should. Older versions made it readable for
+    /// all.
     private static func closeToReaders(_ descriptor: borrowing Descriptor, _ facts: FileFacts) throws(Errno) {
         let wanted: UInt32 = facts.mode & 0o020 == 0 ? 0o600 : 0o660
         if facts.owner == geteuid(), facts.mode & ~wanted & 0o777 != 0 { try Syscall.fchmod(descriptor.number, wanted) }
@@ -63,7 +64,7 @@ package final class ReadLock: Sendable {
     package enum Attempt {
         case taken(ReadLock)
         case blocked
-        /// There is no regular file at the path that this user may read, or its file system has no such locks.
+        /// The path has no regular file that this user may read, or its file system has no such locks.
         case impossible
     }
 
@@ -89,7 +90,7 @@ package final class ReadLock: Sendable {
         }
     }
 
-    /// Nil unless there is a regular file that this user may read.
+    /// Nil unless the path has a regular file that this user may read.
     private static func open(_ path: String) throws -> Descriptor? {
         do {
             guard let descriptor = try Descriptor.ifThere(path, .record), try descriptor.facts().kind == .file else {

@@ -61,7 +61,7 @@ package struct FileSet {
                 throw MoultError(
                     .fileSet, .stuck, what: "\(directory)/\(head) and the files that belong to it are incomplete",
                     why: "\(Self.text(error)), and this could not be undone: \(Self.text(second))",
-                    now: "Give the command again: it undoes what is left, and begins anew.", cause: error)
+                    now: "Give the command again: it undoes what is left, and starts again.", cause: error)
             }
             throw error
         }

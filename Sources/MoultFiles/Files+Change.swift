@@ -107,7 +107,7 @@ extension Files {
     private static func empty(_ path: String, _ open: (Int32) throws(Errno) -> Int32) throws {
         let opened = try wrapped("cannot open \(path)", .read(path)) { () throws(Errno) in try openForReading(open) }
         let directory = Descriptor(owning: opened, path)
-        // What is in a sealed directory cannot be removed before that is taken back.
+        // Files in a read-only directory cannot be removed before its mode is changed.
         if try directory.facts().mode & 0o700 != 0o700 { try directory.setMode(0o700) }
         for name in try directory.names() {
             let (number, path) = (directory.number, "\(path)/\(name)")
@@ -165,7 +165,7 @@ extension Files {
         try file.close()
     }
 
-    /// Replaces a file's content so that after a crash there is the old one or the new one, whole.
+    /// Replaces a file's content so that after a crash it is either the old or the new content, complete.
     package static func replace(_ path: String, with bytes: [UInt8], mode: UInt32 = 0o644) throws {
         let temporary = "\(path).new"
         try remove(temporary)

@@ -1,9 +1,9 @@
 internal import Glibc
 
 extension Files {
-    /// Makes a new file with the content of another: by sharing its blocks where the file system can, else byte by byte.
+    /// Makes a new file with the content of another: shares its blocks where the file system can, and copies bytes otherwise.
     ///
-    /// Not synced: whoever needs it durable syncs it when it is complete.
+    /// Not synced: a caller that needs it durable syncs it when it is complete.
     package static func copy(_ old: String, to new: String, mode: UInt32) throws {
         try copy(Descriptor(old, .read), to: new, mode: mode)
     }

@@ -4,7 +4,7 @@ internal import MoultBasics
 
 /// Operations on files by path. Those that change something say which crash they survive.
 package enum Files {
-    /// What is at a path, not following a link; nil if nothing is there.
+    /// The file at a path, without following a link; nil if it does not exist.
     package static func facts(_ path: String) throws -> FileFacts? {
         do { return FileFacts(try Syscall.lstat(path)) } catch {
             if error == .noEntry || error == .notDirectory { return nil }
@@ -12,7 +12,7 @@ package enum Files {
         }
     }
 
-    /// What a path leads to, through links; nil if it leads nowhere.
+    /// The target of a path, through links; nil if it does not exist.
     package static func factsThroughLinks(_ path: String) throws -> FileFacts? {
         do { return FileFacts(try Syscall.stat(path)) } catch {
             if error == .noEntry || error == .notDirectory { return nil }
@@ -29,7 +29,7 @@ package enum Files {
         }
     }
 
-    /// Where a link points; nil if there is no link at the path.
+    /// The target of a link; nil if the path is not a link.
     package static func target(ofLink path: String) throws -> String? {
         try withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(PATH_MAX)) { buffer -> String? in
             let count: Int
@@ -134,7 +134,7 @@ package enum Files {
         return Int(facts.f_bavail) * Int(facts.f_frsize)
     }
 
-    /// Whether an error says that there is no permission, or a read-only file system.
+    /// Whether an error means missing permission, or a read-only file system.
     package static func isDenied(_ error: any Error) -> Bool {
         guard let code = (error as? MoultError)?.cause as? Errno else { return false }
         return code == .denied || code == .readOnly || code == Errno(EPERM)

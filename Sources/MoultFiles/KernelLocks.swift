@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// The locks that processes hold on files, from the kernel's table `/proc/locks`. Everybody may read it.
+/// The locks that processes hold on files, from the kernel's table `/proc/locks`. Every user may read it.
 package struct KernelLocks: Sendable {
     package struct Lock: Sendable, Hashable {
         package enum Kind: String, Sendable {
@@ -83,7 +83,7 @@ package struct KernelLocks: Sendable {
     }
 }
 
-/// Who holds a `flock`, from the kernel's table of locks.
+/// The holders of a `flock`, from the kernel's table of locks.
 package enum LockHolders {
     package static func of(_ path: String) throws -> [ProcessFacts] {
         guard let facts = try Files.factsThroughLinks(path) else { return [] }

@@ -1,11 +1,11 @@
-/// The content of a file that nobody changes, in memory without being copied there.
+/// The content of a file that does not change, in memory without a copy.
 ///
-/// The pages are the system's: it takes them back when it needs room.
+/// The pages belong to the system, which reclaims them when it needs memory.
 package struct MappedFile: ~Copyable {
     private let start: UnsafeMutableRawPointer
     private let size: Int
 
-    /// What addresses of parts of a file must be multiples of, on every machine that there is.
+    /// The alignment of mapped parts of a file, on every supported machine.
     package static let alignment = 1 << 16
 
     /// Maps a part of a file, which is not empty. With a `split` what is from there on comes first, then zeros up to the

@@ -7,7 +7,7 @@ package final class Monitor: @unchecked Sendable {
     private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
 
     package init() {
-        // With the attributes that everybody has, neither can fail on Linux.
+        // With the default attributes, neither can fail on Linux.
         pthread_mutex_init(mutex, nil)
         pthread_cond_init(changed, nil)
     }

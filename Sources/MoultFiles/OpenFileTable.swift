@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// Which process has which file open, from `/proc/PID/fd`, taken once for many questions.
+/// The open files of all processes, from `/proc/PID/fd`, read once for many questions.
 package struct OpenFileTable: Sendable {
     package struct Entry: Sendable {
         package let pid: Int32

@@ -1,6 +1,7 @@
 internal import Glibc
 
-/// Who has a file open, from `/proc`: locks alone do not tell, because an idle user of a file holds none.
+/// The processes that have a file open, from `/proc`: locks alone do not show them, because an idle user of a file holds
+/// none.
 package enum OpenFiles {
     /// The other processes that have one of the files open. Those of other users are seen by root only.
     package static func holders(of paths: [String]) throws -> [ProcessFacts] {
@@ -20,7 +21,8 @@ package enum OpenFiles {
         try isOpenHere(path) ? "this process" : holders(of: [path]).first?.description
     }
 
-    /// Whether a process has one of the files open; not if it belongs to somebody else, whom only root may look into.
+    /// Whether a process has one of the files open; false if it belongs to another user, whose processes only root may
+    /// inspect.
     package static func isOpen(_ paths: [String], in pid: Int32) throws -> Bool { opens("\(pid)", try inodes(paths)) }
 
     /// False only if the process can be looked into and does not have the file open. The process that took a lock may have
@@ -37,7 +39,7 @@ package enum OpenFiles {
 
     private static func opens(_ process: String, _ files: Set<Inode>) -> Bool {
         let directory = "/proc/\(process)/fd"
-        // A process that ends meanwhile, or belongs to somebody else, cannot be looked into.
+        // A process that ends meanwhile, or belongs to another user, cannot be inspected.
         let names = (try? Files.list(directory)) ?? []
         return names.contains { name in
             guard let facts = try? Files.factsThroughLinks("\(directory)/\(name)") else { return false }

@@ -2,7 +2,7 @@ internal import CLinux
 internal import Glibc
 package import MoultBasics
 
-/// What this process wants to do with a path, to say what is in the way if the system denies it.
+/// The intended access to a path, to name the obstacle if the system denies it.
 package enum Permission {
     case read(String)
     case write(String)
@@ -52,7 +52,7 @@ package enum Permission {
 
     /// The first part of the path that denies it.
     private var obstacle: (path: String, isDirectory: Bool)? {
-        // Whatever stops root, it is no mode; and in /proc it is no mode either.
+        // If root is denied, the mode is not the reason; and in /proc it is not the reason either.
         if geteuid() == 0 || path.hasPrefix("/proc/") { return nil }
         var directories: [String] = []
         var above = path
@@ -87,7 +87,7 @@ extension Files {
         return "#\(id)"
     }
 
-    /// The owner of a file that the kernel lets nobody else open for creation, not even root: in a sticky directory that
+    /// The owner of a file that the kernel lets no other user open for creation, not even root: in a sticky directory that
     /// others may write to (`fs.protected_regular`). SQLite opens a `-wal` and a `-shm` in that way.
     package static func protectedOwner(_ path: String) throws -> UInt32? {
         guard let file = try factsThroughLinks(path), file.kind == .file, file.owner != geteuid(),

@@ -4,14 +4,14 @@ package import MoultBasics
 /// A process as `/proc` shows it.
 package struct ProcessFacts: Sendable, Equatable {
     package let pid: Int32
-    /// The command line; the kernel's name of the process where there is none.
+    /// The command line; the kernel's name of the process if it has none.
     package let command: String
     /// When it was started; nil if it has ended meanwhile.
     package let started: Timestamp?
 
     package init(pid: Int32) {
         self.pid = pid
-        // A process may end while we look; then there is nothing more to say than its number.
+        // A process may end meanwhile; then only its number is known.
         let line = (try? Files.read("/proc/\(pid)/cmdline", limit: 1 << 16)) ?? []
         let words = line.split(separator: 0).map { String(decoding: $0, as: UTF8.self) }
         if words.isEmpty {

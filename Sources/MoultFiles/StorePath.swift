@@ -4,9 +4,9 @@ internal import Synchronization
 
 /// A path below a store's directory `.moult`, which system calls reach without following a link.
 ///
-/// What is in there is made by moult, and so are its names: a link in place of a directory was planted, and whatever
-/// is behind it belongs to another user, or to another program. Every call of `Syscall` that gets a path goes through
-/// `reach`, so that no code can forget it. Only `.moult` itself, and directories above it, may be links of the operator.
+/// moult makes every file in there, and so chooses the names: a link in place of a directory was planted, and the files
+/// behind it belong to another user, or to another program. Every call of `Syscall` that gets a path goes through `reach`, so
+/// that no code can forget it. Only `.moult` itself, and directories above it, may be links of the operator.
 struct StorePath {
     /// The directory `.moult` itself.
     let directory: Substring
@@ -172,7 +172,7 @@ struct StorePath {
         return try unlinked(here, names.last ?? ".", flags, mode)
     }
 
-    /// Opens one name that is no link; of a directory the kernel says only that a link is none.
+    /// Opens one name that is not a link; for a directory the kernel reports only that a link is not one.
     private static func unlinked(_ directory: Int32, _ name: String, _ flags: Int32, _ mode: mode_t) throws(Errno)
         -> Int32
     {
@@ -211,7 +211,7 @@ package final class PinnedDirectory: Sendable {
     private struct Weak: Sendable { weak let directory: PinnedDirectory? }
     private static let all = Mutex<[String: Weak]>([:])
 
-    /// Throws if there is no such directory.
+    /// Throws if the directory does not exist.
     package init(_ path: String) throws {
         number = try wrapped("cannot open \(path)", .read(path)) { () throws(Errno) in
             try Syscall.open(path, MOULT_O_PATH | O_DIRECTORY)

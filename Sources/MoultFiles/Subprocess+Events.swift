@@ -6,7 +6,7 @@ extension Subprocess {
     package enum Event {
         case output([UInt8])
         case errors([UInt8])
-        /// It has ended, and everything that it had said before is told.
+        /// It has ended, and all of its earlier output was delivered.
         case ended
     }
 
@@ -36,7 +36,7 @@ extension Subprocess {
             } else if isOver {
                 return .ended
             } else if polls[2].revents != 0 {
-                // What it had said before its end is in the pipes by now.
+                // All output from before its end is in the pipes by now.
                 isOver = true
             } else if let deadline, ContinuousClock.now >= deadline {
                 return nil

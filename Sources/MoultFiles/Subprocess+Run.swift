@@ -12,7 +12,7 @@ extension Subprocess {
         package var succeeded: Bool { ending == .exited(0) }
         /// The standard output without the line feed at its end.
         package var text: String { String(decoding: output, as: UTF8.self).trimmed }
-        /// What it said on standard error; else how it ended.
+        /// Its standard error, or else how it ended.
         package var complaint: String {
             let said = String(decoding: errors, as: UTF8.self).trimmed
             if !said.isEmpty, ending != .timedOut { return said }
@@ -27,12 +27,12 @@ extension Subprocess {
     /// How long a program has between the request to end and its end.
     private static let grace = Duration.seconds(2)
 
-    /// Runs a program, found in PATH, to its end. `environment` is added to this process's own,
-    /// `wholeEnvironment` is in its place.
+    /// Runs a program, found in PATH, to its end. `environment` is added to this process's own, `wholeEnvironment` replaces
+    /// it.
     ///
-    /// A status other than 0 is no error here. A program that writes more than `limit` bytes is killed, and that is one.
-    /// With `within` it has a process group of its own, and no longer than that. What it leaves running in the background
-    /// is not waited for. `stop` is asked when a signal comes, and may end the waiting and the program.
+    /// A status other than 0 is not an error here. A program that writes more than `limit` bytes is killed, and that is one.
+    /// With `within` it has a process group of its own, and is killed after that time. Processes that it leaves running in
+    /// the background are not waited for. `stop` is asked when a signal arrives, and may end the waiting and the program.
     package static func run(
         _ arguments: [String], in directory: String? = nil, environment: [String: String] = [:], input: [UInt8] = [],
         wholeEnvironment: [String: String]? = nil, within time: Duration? = nil, limit: Int = 1 << 20,

@@ -7,7 +7,7 @@ internal import MoultBasics
 /// It gets the standard descriptors and the named ones, and inherits no other. It is killed, with its group if it has one, when this object
 /// goes. For one thread.
 package final class Subprocess {
-    /// What is started, and how.
+    /// The program to start, and how.
     package struct Command {
         /// The program, looked for in PATH if it is named without a directory, and its arguments.
         package var arguments: [String]
@@ -16,7 +16,7 @@ package final class Subprocess {
         /// The whole environment instead.
         package var wholeEnvironment: [String: String]?
         package var directory: String?
-        /// What it may not do from its first instruction on.
+        /// Its restrictions from its first instruction on.
         package var confinement: Confinement?
         /// Whether it gets a process group of its own, with which it is ended.
         package var isGroup = false
@@ -92,7 +92,7 @@ package final class Subprocess {
         for number in [input, output, errors, lifeline, end] where number >= 0 { Glibc.close(number) }
     }
 
-    /// Adds to what the program reads. What it does not read, it does not need.
+    /// Appends to the program's input. Input that it does not read is discarded.
     package func send(_ bytes: [UInt8]) {
         if input >= 0 { pending += bytes }
     }

@@ -145,8 +145,8 @@ package enum Syscall {
         try call("fcntl(F_OFD_GETLK)") { moult_is_locked(fd) } == 1
     }
     static func setLease(_ fd: Int32, _ kind: Int32) throws(Errno) {
-        // Whoever opens the file breaks the lease, and the signal for that is SIGIO, which ends a program that does not
-        // expect it. SIGURG is ignored by default; the holder asks for the lease's state when it matters.
+        // A process that opens the file breaks the lease, and the signal for that is SIGIO, which ends a program that does
+        // not expect it. SIGURG is ignored by default; the holder asks for the lease's state when it matters.
         _ = try call("fcntl(F_SETSIG)") { moult_fcntl_int(fd, MOULT_F_SETSIG, SIGURG) }
         _ = try call("fcntl(F_SETLEASE)") { moult_fcntl_int(fd, MOULT_F_SETLEASE, kind) }
     }
@@ -156,7 +156,7 @@ package enum Syscall {
     static func clone(_ to: Int32, _ from: Int32) throws(Errno) {
         _ = try call("ioctl(FICLONE)") { moult_clone(to, from) }
     }
-    /// Maps part of a file for reading, over what is mapped at an address, or with nil wherever there is room.
+    /// Maps part of a file for reading, over the mapping at an address, or with nil at any free address.
     static func map(_ fd: Int32, at address: UnsafeMutableRawPointer?, _ offset: Int, _ size: Int) throws(Errno)
         -> UnsafeMutableRawPointer
     {
@@ -228,7 +228,7 @@ package enum Syscall {
     }
 }
 
-/// What the system said when a call failed.
+/// The system's message for a failed call.
 package struct Errno: Error, Equatable, Sendable, CustomStringConvertible {
     package let code: Int32
     package init(_ code: Int32) { self.code = code }

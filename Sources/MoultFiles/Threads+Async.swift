@@ -2,11 +2,11 @@ internal import Glibc
 internal import Synchronization
 
 extension Threads {
-    /// Runs asynchronous work and blocks this thread until it is done, or the time is over: then the answer is false, and
-    /// the work goes on without anybody who waits for it.
+    /// Runs asynchronous work and blocks this thread until it is done, or the time is over: then the answer is false, and the
+    /// work continues without a waiting caller.
     ///
-    /// It runs on a thread of its own, as far as it belongs to no actor with an executor: the thread that waits may be one
-    /// of the pool's, and even the last one.
+    /// It runs on a thread of its own, unless it belongs to an actor with an executor: the waiting thread may be one of the
+    /// pool's, and even the last one.
     package static func wait(
         for time: Duration, _ body: @escaping @Sendable () async throws -> Void
     ) throws -> Bool {
@@ -23,7 +23,7 @@ extension Threads {
         return try done.wait(for: time)
     }
 
-    /// What the work gives to the thread that waits: an error or none, and a pipe that closes.
+    /// The result that the work gives to the waiting thread: an error or none, and a pipe that closes.
     private final class Signal: Sendable {
         private let output: Int32
         private let state: Mutex<State>
@@ -81,7 +81,7 @@ private final class ThreadExecutor: TaskExecutor, @unchecked Sendable {
     /// No further job comes.
     func finish() { monitor.locked { isOver = true } }
 
-    /// Runs jobs as they come, until there are no more.
+    /// Runs jobs as they arrive, until none are left.
     func run() {
         while let job = next() { job.runSynchronously(on: asUnownedTaskExecutor()) }
     }

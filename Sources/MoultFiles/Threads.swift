@@ -40,7 +40,7 @@ package enum Threads {
         return Running(thread: thread)
     }
 
-    /// Starts a thread that nobody waits for.
+    /// Starts a thread that is never joined.
     package static func detach(_ body: @escaping @Sendable () -> Void) throws {
         pthread_detach(try start(body).thread)
     }

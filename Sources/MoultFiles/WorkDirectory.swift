@@ -1,7 +1,7 @@
 internal import MoultBasics
 
-/// A directory beside a result, in which a command makes it. What a killed command has left is completed or undone, and
-/// removed, by the next one.
+/// A directory beside a result, in which a command makes it. The next command completes or undoes the work of a killed
+/// command, and removes its directory.
 package final class WorkDirectory {
     package let path: String
     /// Held while a command works there; it ends with the process.

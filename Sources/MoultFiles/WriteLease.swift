@@ -1,7 +1,7 @@
 internal import Glibc
 package import MoultBasics
 
-/// A lease of the kernel on a file: it is granted only if nobody has the file open, and whoever opens it meanwhile waits.
+/// A lease of the kernel on a file: granted only if no process has the file open; a process that opens it meanwhile waits.
 ///
 /// The kernel breaks it after some seconds (`/proc/sys/fs/lease-break-time`), so it is held for moments only. It needs
 /// the file's owner or CAP_LEASE. A class, because it sits in collections.
@@ -10,13 +10,13 @@ package final class WriteLease {
 
     private init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
 
-    /// Lends the leased file for reading, while nobody else can have it open.
+    /// Lends the leased file for reading, while no other process can have it open.
     package func reading<R>(_ body: (borrowing Descriptor) throws -> R) rethrows -> R { try body(descriptor) }
 
-    /// Takes the lease; nil if somebody has the file open, this process too, and does not let go in time.
+    /// Takes the lease; nil if a process, including this one, has the file open and does not close it in time.
     ///
     /// A program that starts another one has its files open twice for a moment: in the child, too, until that becomes the
-    /// other program. So one look alone says little.
+    /// other program. So one attempt alone proves little.
     package static func take(_ path: String, patience: Duration = .milliseconds(200)) throws -> WriteLease? {
         let deadline = ContinuousClock.now + patience
         while true {
@@ -37,14 +37,14 @@ package final class WriteLease {
         return WriteLease(descriptor)
     }
 
-    /// Whether nobody has asked for the file since.
+    /// Whether no process has asked for the file since.
     package func isWhole() throws -> Bool {
         do { return try Syscall.getLease(descriptor.number) == Int32(F_WRLCK) } catch {
             throw error.error("cannot ask for the lease on \(descriptor.path)")
         }
     }
 
-    /// The error for a file that somebody has open.
+    /// The error for a file that a process has open.
     package static func held(_ path: String) -> MoultError {
         MoultError(
             .system, .busy, what: "\(path) is in use", why: "another process has it open",

@@ -12,7 +12,7 @@ package struct Guard: Sendable {
     package enum Reading: Sendable, Equatable {
         /// Every file, and every program.
         case everything
-        /// What lies at or beneath these paths; no program at all.
+        /// Files at or below these paths; no program at all.
         case only([String])
     }
 
@@ -22,7 +22,7 @@ package struct Guard: Sendable {
     package var writing: [String]
     package var limits: Limits
 
-    /// What it may use; nil is no limit.
+    /// Its resources; nil means no limit.
     package struct Limits: Sendable, Equatable {
         /// Bytes of address space.
         package var memory: Int?
@@ -105,7 +105,7 @@ package struct Guard: Sendable {
 }
 
 extension Guard {
-    /// What this kernel can enforce; limits and the loss of capabilities are always in force.
+    /// The features that this kernel can enforce; limits and the loss of capabilities are always in force.
     package struct Level: Sendable, Equatable, CustomStringConvertible {
         /// The version of Landlock, 0 without it: then any file can be read, and written as far as its mode allows.
         package let landlock: Int
@@ -124,7 +124,7 @@ extension Guard {
         }
     }
 
-    /// What the running kernel can enforce.
+    /// The features that the running kernel can enforce.
     package static let level = Level(
         landlock: max(0, Int(moult_landlock_version())), hasSeccomp: moult_has_seccomp() != 0)
 }

@@ -5,10 +5,10 @@ internal import MoultFiles
 
 /// The rules of Landlock for what may be read and written.
 struct LandlockRules {
-    /// What the kernel knows; a right that it does not know cannot be asked for.
+    /// The rights that the kernel knows; an unknown right cannot be requested.
     let version: Int
 
-    /// What can be done to files and directories, as the kernel counts it.
+    /// The actions on files and directories, with the kernel's numbers.
     private struct Rights: OptionSet {
         let rawValue: UInt64
 
@@ -43,7 +43,7 @@ struct LandlockRules {
 
     /// A descriptor of the rules, which the caller closes.
     func ruleset(_ profile: Profile, _ reading: Guard.Reading, _ writing: [String]) throws -> Int32 {
-        // What may all be read and executed is not looked at.
+        // Paths that are readable and executable as a whole need no rules.
         let handled = reading == .everything ? changes : changes.union([.execute, .read])
         let ruleset = moult_landlock_create(
             handled.rawValue, version >= 4 ? ports(profile) : 0, version >= 6 ? scopes(profile) : 0)

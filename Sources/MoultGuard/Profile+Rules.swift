@@ -1,4 +1,4 @@
-/// The lists. What a call does, and what speaks against the others, is in docs/confinement.md.
+/// The lists. docs/confinement.md says what each call does, and why others are missing.
 extension Profile {
     /// All that is allowed. Before version 3 Landlock does not see files being cut, and before version 6 no signals.
     package func rules(landlock: Int, process: Int32) -> [SystemCallRule] {
@@ -60,7 +60,7 @@ extension Profile {
         memfd_create
         """
 
-    /// What programs in any language use.
+    /// The calls that programs in any language use.
     private static let programs = """
         fork vfork execve execveat wait4 waitid pidfd_open pause alarm getitimer setitimer timer_create timer_settime
         timer_gettime timer_getoverrun timer_delete timerfd_create timerfd_settime timerfd_gettime signalfd signalfd4
@@ -90,7 +90,8 @@ extension Profile {
             .init("personality", .init(0, is: 0xffff_ffff)),
         ]
 
-    /// What a terminal is, how much can be read, and settings of the descriptor; blocks that files share, and flags that are read.
+    /// Terminal facts, the number of readable bytes, and settings of the descriptor; shared blocks of files, and readable
+    /// flags.
     private static let ioctls = [
         0x5401, 0x5413, 0x540f, 0x541b,  // TCGETS, TIOCGWINSZ, TIOCGPGRP, FIONREAD
         0x5421, 0x5450, 0x5451,  // FIONBIO, FIONCLEX, FIOCLEX
@@ -125,7 +126,7 @@ extension Profile {
         .init("kill", .init(0, is: 0)), .init("tgkill", .init(2, is: 23)), .init("tkill", .init(1, is: 23)),
     ]
 
-    /// Opening a file; where Landlock does not see it, not to cut one for which there is no right to write.
+    /// Opening a file; where Landlock does not apply, without truncating a file that may not be written.
     private func opening(_ landlock: Int) -> [SystemCallRule] {
         if landlock >= 3 { return Self.plain("open openat openat2") }
         let truncates = 0x200

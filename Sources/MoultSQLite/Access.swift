@@ -8,7 +8,7 @@ package enum Access: Sendable, CaseIterable {
     case readWrite
     /// Reads with locks. **It may still write:** a WAL database gets `-wal` and `-shm` if it has none.
     case readOnly
-    /// Reads without locks and without looking for sidecars: only for a file that nobody changes meanwhile.
+    /// Reads without locks and without looking for sidecars: only for a file that does not change meanwhile.
     case immutable
     /// Reads a WAL database through the `-shm` that is there, without ever writing it.
     case readOnlySharedMemory

@@ -1,10 +1,10 @@
 import CSQLite
 
-/// What a guarded connection lets SQLite do; asked by the authorizer whenever a statement is prepared.
+/// The rights of statements on a guarded connection; called by SQLite's authorizer whenever a statement is prepared.
 ///
 /// SQLite resolves the expressions of a table's own constraints without asking: for those `trusted_schema` is off.
 final class Authorizer {
-    /// What the statements are for.
+    /// The purpose of the statements.
     enum Purpose {
         /// To look at a database that may mean harm.
         case reading
@@ -16,8 +16,8 @@ final class Authorizer {
     let purpose: Purpose
     /// True while the program itself attaches or detaches; SQL alone never may.
     var isAttaching = false
-    /// What the statement that is being prepared wanted and may not do. SQLite itself does not always say so: it reports
-    /// a denied function as unknown, and a failed schema change as a changed schema.
+    /// The forbidden action of the statement that is being prepared. SQLite itself does not always name it: it reports a
+    /// denied function as unknown, and a failed schema change as a changed schema.
     var denied: String?
 
     init(_ purpose: Purpose) { self.purpose = purpose }
@@ -74,7 +74,7 @@ final class Authorizer {
                 let first = first.map { String(cString: $0) } ?? ""
                 let second = second.map { String(cString: $0) }
                 if authorizer.permits(action, first, second) { return SQLITE_OK }
-                // What comes after the first is its consequence.
+                // Later denials are consequences of the first.
                 if authorizer.denied == nil { authorizer.denied = Authorizer.name(action, first, second) }
                 return SQLITE_DENY
             }, Unmanaged.passUnretained(self).toOpaque())
@@ -109,8 +109,8 @@ final class Authorizer {
         "user_version",
     ]
 
-    /// What a script may set: its version, and how it wants its own statements to be understood. Foreign keys are off
-    /// already, and SQLite's recipe for changing a table begins with turning them off.
+    /// The settings that a script may change: its version, and how its own statements are to be understood. Foreign keys are
+    /// off already, and SQLite's recipe for changing a table begins with turning them off.
     private static let scriptPragmas: Set<String> = [
         "application_id", "user_version", "foreign_keys", "defer_foreign_keys", "legacy_alter_table",
     ]

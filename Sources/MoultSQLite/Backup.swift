@@ -8,7 +8,7 @@ package struct Backup: ~Copyable {
     package enum Progress: Equatable, Sendable {
         case done
         case more
-        /// A lock is held by somebody else; the same step may be tried again.
+        /// Another connection holds a lock; the same step may be tried again.
         case blocked(ResultCode)
     }
 

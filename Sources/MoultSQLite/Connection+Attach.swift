@@ -30,7 +30,7 @@ extension Connection {
         }
     }
 
-    /// Lets go of an attached file; fails inside a transaction or while a statement runs on it.
+    /// Detaches a file; fails inside a transaction or while a statement runs on it.
     package func detach(_ name: String) throws {
         authorizer?.isAttaching = true
         defer { authorizer?.isAttaching = false }

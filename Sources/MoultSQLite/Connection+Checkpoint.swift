@@ -8,7 +8,7 @@ package enum CheckpointMode: Int32, Sendable {
     case truncate = 3
 }
 
-/// What a checkpoint did.
+/// The result of a checkpoint.
 package struct Checkpoint: Equatable, Sendable {
     /// A reader or writer kept it from finishing.
     package var isBusy: Bool

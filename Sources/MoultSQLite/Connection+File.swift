@@ -25,7 +25,7 @@ extension Connection {
         return header
     }
 
-    /// The text encoding of a database file that may be in use; nil if there is no file, or nothing in it yet.
+    /// The text encoding of a database file that may be in use; nil if it does not exist or is empty.
     package static func encoding(ofFileAt path: String) throws -> DatabaseHeader.TextEncoding? {
         try Files.factsThroughLinks(path) == nil ? nil : header(ofFileAt: path).encoding
     }

@@ -5,17 +5,17 @@ extension Connection {
     /// Opens a database from elsewhere, which may be hostile: its own SQL must not reach anything, and reading
     /// it must end.
     ///
-    /// The schema's own functions, virtual tables and views are not trusted, no extension is loaded, damaged cells are
-    /// looked for, nothing is memory-mapped, sizes are limited, statements may only read, and all of them together must
-    /// end within the deadline (in seconds, counted from here). The file must be exactly the pages that its header
-    /// counts. Other databases come in by `attach` only, never by SQL.
+    /// The schema's own functions, virtual tables and views are not trusted, no extension is loaded, damaged cells are looked
+    /// for, nothing is memory-mapped, sizes are limited, statements may only read, and all of them together must end within
+    /// the deadline (in seconds, counted from here). The file must be exactly the pages that its header counts. Other
+    /// databases are attached by `attach` only, never by SQL.
     package static func openGuarded(
         path: String, access: Access, deadline: Double, busyTimeout: Int32 = 5000
     ) throws -> Connection {
         let connection = try Connection(path: path, access: access, busyTimeout: busyTimeout)
         try connection.raiseGuard(deadline: deadline)
         let header = try connection.header()
-        // In WAL mode the file is whole only after a checkpoint, and whoever says immutable says that there is no WAL.
+        // In WAL mode the file is whole only after a checkpoint, and the `immutable` option ignores the WAL.
         if !header.isWAL || access == .immutable { try header.requireSize(connection.fileSize(), path: path) }
         // Now SQLite itself reads the first page, and says if this is none of its files.
         _ = try connection.int("PRAGMA schema_version")

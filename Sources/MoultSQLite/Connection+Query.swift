@@ -6,7 +6,7 @@ extension Connection {
     package func withStatement<R>(_ sql: String, _ body: (borrowing Statement) throws -> R) throws -> R {
         guard let statement = try prepare(sql[...]) else {
             throw MoultError(
-                .databaseRequest, what: "cannot run a statement on \(path)", why: "there is none in: \(sql)")
+                .databaseRequest, what: "cannot run a statement on \(path)", why: "it is empty: \(sql)")
         }
         return try body(statement)
     }
@@ -43,12 +43,12 @@ extension Connection {
         }
     }
 
-    /// The first column of the first row; nil if there is no row.
+    /// The first column of the first row; nil if the result is empty.
     package func scalar(_ sql: String, _ bindings: [Value] = []) throws -> Value? {
         try withOnlyStatement(sql, bindings) { statement in
             guard try statement.step() else { return nil }
             let value = try statement.value(0)
-            // What changes something is committed at its end, and only there SQLite says that it failed.
+            // A statement that changes something is committed at its end, and only there SQLite reports a failure.
             if !statement.isReadOnly { try statement.run() }
             return value
         }
@@ -86,7 +86,7 @@ extension Connection {
         }
     }
 
-    /// Prepares the first statement of the text; nil if there is none but white space and comments.
+    /// Prepares the first statement of the text; nil if the text has only white space and comments.
     private func prepare(_ sql: Substring) throws -> Statement? {
         let handle = try handle
         guard !sql.utf8.contains(0) else {

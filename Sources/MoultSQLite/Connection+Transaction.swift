@@ -7,7 +7,7 @@ package enum TransactionKind: String, Sendable {
     case deferred = "DEFERRED"
     /// The write lock at once.
     case immediate = "IMMEDIATE"
-    /// The write lock at once, and outside WAL mode nobody reads either.
+    /// Takes the write lock at once; outside WAL mode no other connection can read either.
     case exclusive = "EXCLUSIVE"
 }
 

@@ -14,11 +14,11 @@ package final class Connection {
     private var database: OpaquePointer?
     /// The progress handler's state while a deadline runs.
     var watch: DeadlineWatch?
-    /// What a guarded connection may do.
+    /// The rights of a guarded connection.
     var authorizer: Authorizer?
     /// The VFS of this connection, if it is not the system's own.
     var surroundings: SandboxVFS?
-    /// What listens to the statements as they are prepared.
+    /// The listener to statements as they are prepared.
     var useWatch: UseWatch?
 
     /// Opens the file at the path. Whether it is a database shows only when it is first read.
@@ -35,13 +35,13 @@ package final class Connection {
     static func proveFile(_ path: String) throws {
         guard let kind = try Files.factsThroughLinks(path)?.kind, kind != .file else { return }
         throw MoultError(
-            .databaseCorrupt, what: "\(path) is no database",
-            why: kind == .directory ? "it is a directory" : "it is no regular file")
+            .databaseCorrupt, what: "\(path) is not a database",
+            why: kind == .directory ? "it is a directory" : "it is not a regular file")
     }
 
     /// Opens a new, empty database that lives in memory. Only databases of the same encoding can be attached to it.
     package static func inMemory(encoding: DatabaseHeader.TextEncoding? = nil) throws -> Connection {
-        // What is attached to it waits for others' locks like any other database.
+        // An attached database waits for locks like any other.
         let connection = try Connection(uri: "file::memory:", path: ":memory:", busyTimeout: 5000, serialized: false)
         if let encoding, encoding != .utf8 { try connection.execute("PRAGMA encoding = '\(encoding)'") }
         return connection
@@ -91,7 +91,7 @@ package final class Connection {
         }
     }
 
-    /// Closes the connection; fails, and leaves it open, if somebody still has a statement or a backup of it.
+    /// Closes the connection; fails, and leaves it open, if a statement or a backup still uses it.
     package func close() throws {
         guard let database else { return }
         interrupter.disarm()
@@ -134,7 +134,7 @@ package final class Connection {
 }
 
 extension SQLiteError {
-    /// What the handle says about the code that its last call returned.
+    /// The handle's message for the code that its last call returned.
     init(_ code: ResultCode, on database: OpaquePointer?, path: String, sql: String? = nil) {
         // The handle's message belongs to its last call; for a code from elsewhere the general text is right.
         let isLast = database != nil && sqlite3_extended_errcode(database) == code.rawValue

@@ -61,7 +61,7 @@ package enum DeadlineClock {
 }
 
 extension Connection {
-    /// Runs the body, and stops any statement of this connection that is still at work after so many seconds.
+    /// Runs the body, and stops any statement of this connection that still runs after this many seconds.
     ///
     /// A statement that was stopped throws code E408. Inside another deadline the earlier one counts.
     ///

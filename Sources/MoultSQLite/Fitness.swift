@@ -5,14 +5,14 @@ import MoultFiles
 package enum Fitness: Sendable {
     /// With what could not be checked, and why.
     case fits(notChecked: [String])
-    /// Nothing is there, and nothing lies beside it.
+    /// Neither the file nor a sidecar exists.
     case missing
     /// It is something else, or damaged, or not what is wanted.
     case unfit(String)
-    /// What keeps it from being told may pass: a lock, a permission, a full table of open files, a disk that fails.
+    /// The reason why this is unknown may pass: a lock, a permission, a full table of open files, a failing disk.
     case untold(MoultError)
 
-    /// Which pages are read besides those of the schema.
+    /// The pages to read in addition to those of the schema.
     package enum Pages: Sendable {
         case none
         /// All of them if a process was killed while it had the database open: what it left may be of another file.
@@ -35,7 +35,7 @@ package enum Fitness: Sendable {
         switch facts.kind {
         case .file: break
         case .directory: return .unfit("it is a directory")
-        case .link, .other: return .unfit("it is no regular file")
+        case .link, .other: return .unfit("it is not a regular file")
         }
         do { try Sidecars.proveReadable(path) } catch let error as MoultError { return .untold(error) }
         if facts.size == 0 { return .unfit("it has 0 bytes") }
@@ -56,7 +56,7 @@ package enum Fitness: Sendable {
         } catch let error as MoultError { return verdict(error) }
     }
 
-    /// Whether sidecars are there that nobody uses.
+    /// Whether sidecars exist that no process uses.
     private static func wasLeftOpen(_ path: String) throws -> Bool {
         let sidecars = try Sidecars.of(path)
         guard [sidecars.wal, sidecars.journal].contains(where: { ($0?.facts.size ?? 0) > 0 }) else { return false }

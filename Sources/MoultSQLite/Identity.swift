@@ -1,4 +1,5 @@
-/// What a database says it is. Equal for two releases of data, so it proves the kind of data and not the data itself.
+/// The identity that a database claims. Equal for two releases of data, so it proves the kind of data and not the data
+/// itself.
 package struct Identity: Equatable, Sendable {
     package var applicationID: Int32
     package var userVersion: Int32

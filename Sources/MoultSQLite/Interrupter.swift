@@ -17,7 +17,7 @@ package final class Interrupter: Sendable {
         }
     }
 
-    /// True when the connection is closed and there is nothing left to interrupt.
+    /// True when the connection is closed and nothing is left to interrupt.
     package var isDisarmed: Bool { database.withLock { $0 == 0 } }
 
     /// Forgets the handle before it is freed.

@@ -3,28 +3,28 @@ import Glibc
 import MoultBasics
 import MoultFiles
 
-/// Looks into a database that other processes may have open, and changes nothing: no byte, no sidecar, no mtime or ctime.
+/// Reads a database that other processes may have open, and changes nothing: no byte, no sidecar, no mtime or ctime.
 ///
 /// For processes that have no connection of their own to the database: two of the ways close a descriptor of the file
 /// behind the back of SQLite's book of locks, and with it goes every POSIX lock of the process on that file.
 package enum LockFreeReader {
-    /// How the database is read, which depends on what lies beside it.
+    /// The way to read the database, which depends on the files beside it.
     package enum Way: Sendable {
         /// Rollback mode: with the ordinary locks; a writer waits for us, and we for a writer.
         case locks
         /// WAL mode and in use, or left by a crash: through the shared memory that is there, read-only.
         case sharedMemory
-        /// WAL mode with a `-wal` that nobody has open: its index is made in our own memory.
+        /// WAL mode with a `-wal` that no process has open: its index is made in our own memory.
         case privateIndex
-        /// WAL mode, closed cleanly: the file is all there is.
+        /// WAL mode, closed cleanly: the file is complete.
         case closed
     }
 
     /// Lends a connection that reads the database. With a deadline (in seconds) it is a guarded one.
     ///
-    /// A hot journal is an error of its own (E410), because its database cannot be read before somebody rolls it back.
-    /// If another process changed the database in a way that locks do not keep out, the result is not to be trusted and
-    /// the error says to try again (E402).
+    /// A hot journal is an error of its own (E410), because its database cannot be read before a process rolls it back. If
+    /// another process changed the database in a way that locks do not keep out, the result is not trustworthy and the error
+    /// says to try again (E402).
     package static func into<R>(
         _ path: String, deadline: Double? = nil, busyTimeout: Int32 = 5000, _ body: (Connection, Way) throws -> R
     ) throws -> R {
@@ -44,7 +44,7 @@ package enum LockFreeReader {
         switch way {
         case .locks, .sharedMemory: connection = probe
         case .privateIndex, .closed:
-            // Keeps out whoever writes the file itself; who writes a WAL instead is noticed afterwards.
+            // Keeps out processes that write the file itself; writers of a WAL are noticed afterwards.
             try probe.lockShared(within: busyTimeout)
             isLocked = true
             if way == .closed, try before.hasHotJournal() { throw hotJournal(path, cause: nil) }
@@ -111,7 +111,7 @@ package enum LockFreeReader {
     private static func hotJournal(_ path: String, cause: (any Error)?) -> MoultError {
         MoultError(
             .hotJournal, what: "\(path) has a hot journal",
-            why: "whoever wrote it last did not finish, and nobody has rolled that back yet",
+            why: "its last writer did not finish, and that transaction has not been rolled back yet",
             now: "Open it once with write access, as its app does, or: sqlite3 \(path) 'PRAGMA user_version'",
             cause: cause)
     }
@@ -119,7 +119,7 @@ package enum LockFreeReader {
     private static func changed(_ path: String) -> MoultError {
         MoultError(
             .databaseBusy, .busy, what: "\(path) was changed while it was looked at",
-            why: "somebody opened or wrote it",
+            why: "a process opened or wrote it",
             now: "Try again")
     }
 }
@@ -128,7 +128,7 @@ extension Connection {
     /// Takes SQLite's SHARED lock by hand, without the look at sidecars that a statement would bring.
     fileprivate func lockShared(within milliseconds: Int32) throws {
         let file = try file(of: "main")
-        // SQLite's own waiting belongs to statements. Whoever is the last to close a WAL keeps others out for a moment.
+        // SQLite's own waiting belongs to statements. The last process to close a WAL keeps others out for a moment.
         let end = ContinuousClock.now + .milliseconds(Int(milliseconds))
         while true {
             let code = file.pointee.pMethods?.pointee.xLock?(file, SQLITE_LOCK_SHARED) ?? SQLITE_MISUSE

@@ -2,12 +2,13 @@ import Glibc
 import MoultBasics
 import MoultFiles
 
-/// Reads a living database as it is, whoever has it open and however it was left, and changes nothing of it.
+/// Reads a writable database as it is, whichever processes have it open and however it was left, and does not change it.
 package enum NonInvasiveReader {
     /// Lends a connection that reads the database.
     ///
-    /// The body may be called again if somebody comes in between. Where this process has the file open itself, an ordinary connection reads it, because `LockFreeReader` would drop this
-    /// process's locks. A journal that somebody left is rolled back in a copy, which is gone afterwards.
+    /// The body may be called again if another process intervenes. Where this process has the file open itself, an ordinary
+    /// connection reads it, because `LockFreeReader` would drop this process's locks. A journal that was left behind is
+    /// rolled back in a copy, which is removed afterwards.
     package static func into<R>(
         _ path: String, deadline: Double? = nil, busyTimeout: Int32 = 5000, _ body: (Connection) throws -> R
     ) throws -> R {
@@ -21,7 +22,8 @@ package enum NonInvasiveReader {
         while true {
             do { return try naming(path) { try look(path, deadline, busyTimeout, body) } } catch let error as MoultError
             {
-                // Somebody opened or wrote it just then: that is no fault of the database, and the next look may do.
+                // A process opened or wrote it just then: that is not a fault of the database, and the next attempt may
+                // succeed.
                 guard error.code == .databaseBusy, error.sqlite == nil, ContinuousClock.now < end else { throw error }
                 usleep(1000)
             }
@@ -57,8 +59,8 @@ package enum NonInvasiveReader {
         }
     }
 
-    /// A journal that is to be rolled back, or an index of the WAL that a crash left half written: both are repaired by
-    /// whoever writes next, and until then only in a copy.
+    /// A journal to roll back, or an index of the WAL that a crash left half written: the next writer repairs both, and until
+    /// then they are repaired only in a copy.
     private static func needsCopy(_ error: MoultError, _ path: String) throws -> Bool {
         if error.code == .hotJournal { return true }
         guard let code = error.sqlite?.resultCode, code == .readOnlyRecovery || code.primary == .lockingProtocol
@@ -80,7 +82,7 @@ package enum NonInvasiveReader {
         }
     }
 
-    /// Copies a database that nobody uses with what SQLite needs to bring it to its last commit.
+    /// Copies a database that no process uses with the files that SQLite needs to restore its last commit.
     package static func copySet(_ path: String, to copy: String) throws {
         try Files.copy(path, to: copy, mode: 0o600)
         let sidecars = try Sidecars.of(path)

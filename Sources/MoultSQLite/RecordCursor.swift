@@ -23,7 +23,7 @@ package struct RecordCursor: ~Copyable {
     private var path: [Page] = []
     private var hasBegun = false
     private var hasRow = false
-    /// The current record in its leaf; nil if it goes on on other pages.
+    /// The current record in its leaf; nil if it continues on other pages.
     private var record: UnsafeRawBufferPointer?
 
     /// Pages that were read in one go, because the one before them had been asked for: leaves mostly follow each other.
@@ -94,7 +94,8 @@ package struct RecordCursor: ~Copyable {
         }
     }
 
-    /// Whether this row and the other one have the same bytes; false also where they go on on other pages: nobody looked.
+    /// Whether this row and the other one have the same bytes; false also where they continue on other pages, which are not
+    /// read.
     package func isSame(as other: borrowing RecordCursor) -> Bool {
         guard let record, let other = other.record, record.count == other.count, let one = record.baseAddress,
             let two = other.baseAddress
@@ -102,8 +103,8 @@ package struct RecordCursor: ~Copyable {
         return memcmp(one, two, record.count) == 0
     }
 
-    /// If both stand on the first row of leaf pages with the same bytes, goes to the last row of both; else false. A page
-    /// from which a row goes on on other pages does not count: those may differ.
+    /// If both are at the first row of leaf pages with the same bytes, moves to the last row of both; else false. A page from
+    /// which a row continues on other pages does not count: those may differ.
     package mutating func skipLeaf(ifSameAs other: inout RecordCursor) throws -> Bool {
         guard let leaf = path.last, let otherLeaf = other.path.last, leaf.next == 1, otherLeaf.next == 1,
             leaf.header == otherLeaf.header, leaf.cells == otherLeaf.cells, pageSize == other.pageSize,
@@ -177,7 +178,7 @@ package struct RecordCursor: ~Copyable {
         defer { lastPage = number }
         let header = number == 1 ? 100 : 0
         if !aheadPages.contains(number), number == lastPage + 1 {
-            // Near the end of the file there are not so many.
+            // Near the end of the file fewer are left.
             let isRead = try connection.reads(
                 file, ahead, pageSize * Int(Self.pagesAhead), at: (number - 1) * Int64(pageSize))
             aheadPages = isRead ? number..<number + Self.pagesAhead : 0..<0

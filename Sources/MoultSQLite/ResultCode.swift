@@ -1,4 +1,4 @@
-/// What a call of SQLite's API returned: a primary code in the low byte, detail above it.
+/// The result of a call of SQLite's API: a primary code in the low byte, detail above it.
 ///
 /// A primary code matches its extended ones in a pattern: `case .busy` is also true for `.busySnapshot`.
 package struct ResultCode: RawRepresentable, Hashable, Sendable {
@@ -57,7 +57,7 @@ extension ResultCode {
 }
 
 extension ResultCode: CustomStringConvertible {
-    /// SQLite's own name of the code, such as `SQLITE_BUSY`, with the number when there is detail.
+    /// SQLite's own name of the code, such as `SQLITE_BUSY`, with the number if it has detail.
     package var description: String {
         let name = Self.names[primary.rawValue] ?? "SQLITE_\(primary.rawValue)"
         return self == primary ? name : "\(name), extended code \(rawValue)"

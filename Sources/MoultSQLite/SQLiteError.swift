@@ -1,8 +1,8 @@
 package import MoultBasics
 
-/// What SQLite itself said; the cause below the `MoultError` that every call of this room throws.
+/// SQLite's own message; the cause below the `MoultError` that every call of this module throws.
 ///
-/// Values bound to the statement are never part of it: they may be somebody's data.
+/// Values bound to the statement are never part of it: they may be user data.
 package struct SQLiteError: Error, Sendable, CustomStringConvertible {
     package var resultCode: ResultCode
     package var message: String

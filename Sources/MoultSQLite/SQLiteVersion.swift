@@ -14,8 +14,8 @@ package struct SQLiteVersion: Sendable, Equatable, CustomStringConvertible {
 
     package var description: String { "\(number / 1_000_000).\(number / 1000 % 1000).\(number % 1000)" }
 
-    /// Two connections that write and checkpoint a WAL database in the same moment may lose a part of it: since 3.7.0,
-    /// mended in 3.51.3, and in 3.50.7 and 3.44.6 of the older lines (sqlite.org/wal.html, "The WAL-Reset Bug").
+    /// Two connections that write and checkpoint a WAL database in the same moment may lose a part of it: since 3.7.0, fixed
+    /// in 3.51.3, and in 3.50.7 and 3.44.6 of the older lines (sqlite.org/wal.html, "The WAL-Reset Bug").
     package var hasWALResetBug: Bool {
         let isMendedLine = (3_044_006..<3_045_000).contains(number) || (3_050_007..<3_051_000).contains(number)
         return (3_007_000..<3_051_003).contains(number) && !isMendedLine

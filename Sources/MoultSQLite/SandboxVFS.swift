@@ -1,10 +1,10 @@
 import CSQLite
 import MoultBasics
 
-/// What a connection sees around it: where relative names lead, which files it may read or write, and what time it is.
+/// The environment of a connection: the base of relative names, the files that it may read or write, and the time.
 ///
-/// It is a VFS of SQLite that hands everything to the system's own after looking at it, so what it says also holds for
-/// files that SQL names (`ATTACH`, `VACUUM INTO`) and for every function that asks for the time.
+/// It is a VFS of SQLite that checks each call and passes it to the system's own, so its rules also hold for files that SQL
+/// names (`ATTACH`, `VACUUM INTO`) and for every function that asks for the time.
 package final class SandboxVFS {
     /// Relative names begin here.
     let directory: String
@@ -15,7 +15,7 @@ package final class SandboxVFS {
     /// Asked for the full path before any file outside `writable` is opened.
     let mayRead: (String) -> Bool
 
-    /// How often somebody looked at the clock.
+    /// The number of times that the clock was read.
     package private(set) var clockReads = 0
     /// The path that `mayRead` refused last.
     package var refused: String?
@@ -53,7 +53,7 @@ package final class SandboxVFS {
     }
 
     deinit {
-        // Fails for none but a NULL; a connection keeps its surroundings, so nobody uses it any more.
+        // Fails for NULL only; a connection keeps its environment, so it is no longer in use.
         sqlite3_vfs_unregister(vfs)
         vfs.deallocate()
         vfsName.deallocate()

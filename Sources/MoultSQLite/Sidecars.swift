@@ -13,7 +13,7 @@ package struct Sidecars: Equatable, Sendable {
     package var sharedMemory: Sidecar?
     package var journal: Sidecar?
 
-    /// What is there now. A database that is reached through links has its sidecars where the file itself is.
+    /// The existing sidecars. A database that is reached through links has its sidecars beside the file itself.
     package static func of(_ path: String) throws -> Sidecars {
         let base = resolved(path)
         func sidecar(_ suffix: String) throws -> Sidecar? {
@@ -27,8 +27,8 @@ package struct Sidecars: Equatable, Sendable {
         for file in try [path] + of(path).paths { try Permission.write(file).proveReadable() }
     }
 
-    /// Whether there is a journal that may have to be rolled back. One with an empty or zeroed start is over; SQLite
-    /// leaves such ones in some of its modes.
+    /// Whether a journal exists that may have to be rolled back. One with an empty or zeroed start is over; SQLite leaves
+    /// such ones in some of its modes.
     package func hasHotJournal() throws -> Bool {
         guard let journal, journal.facts.size > 0, let file = try Descriptor.ifThere(journal.path, .read) else {
             return false

@@ -15,7 +15,7 @@ package struct Statement: ~Copyable {
         sqlite3_finalize(pointer)
     }
 
-    /// Runs to the next row; false when there is none.
+    /// Runs to the next row; false at the end.
     package func step() throws -> Bool {
         switch sqlite3_step(pointer) {
         case SQLITE_ROW: return true
@@ -24,7 +24,7 @@ package struct Statement: ~Copyable {
         }
     }
 
-    /// Runs to the end, whatever rows there are.
+    /// Runs to the end, and ignores all rows.
     package func run() throws {
         while try step() {}
     }

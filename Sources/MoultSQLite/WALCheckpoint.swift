@@ -1,7 +1,7 @@
 import MoultBasics
 import MoultFiles
 
-/// Brings a database that nobody uses into one file: what its sidecars hold is in it, and they are gone.
+/// Moves the content of the sidecars of an unused database into the main file, and removes them.
 package enum WALCheckpoint {
     /// Rolls back or checkpoints what is left, switches to rollback mode, and proves that no sidecar remains.
     ///
@@ -14,11 +14,11 @@ package enum WALCheckpoint {
             guard let code = error.sqlite?.resultCode, code.primary == .busy || code.primary == .locked else {
                 throw error
             }
-            throw try busy(path, "somebody reads or writes it", cause: error)
+            throw try busy(path, "a process reads or writes it", cause: error)
         }
         let left = try Sidecars.of(path)
         guard left.isEmpty else {
-            throw try busy(path, "somebody opened it meanwhile, and \(left.paths.joined(separator: ", ")) is there")
+            throw try busy(path, "a process opened it meanwhile, and \(left.paths.joined(separator: ", ")) is there")
         }
     }
 
@@ -26,12 +26,12 @@ package enum WALCheckpoint {
         // A hot journal is rolled back by the first read.
         _ = try connection.int("PRAGMA schema_version")
         guard try !connection.checkpoint(.truncate).isBusy else {
-            throw try busy(connection.path, "somebody reads or writes it")
+            throw try busy(connection.path, "a process reads or writes it")
         }
         // Only from PERSIST does SQLite remove a journal that an earlier connection left behind.
         for mode in ["persist", "delete"] {
             guard try connection.scalar("PRAGMA journal_mode = \(mode)") == .text(mode) else {
-                throw try busy(connection.path, "it stays in WAL mode, because somebody has it open")
+                throw try busy(connection.path, "it stays in WAL mode, because a process has it open")
             }
         }
         try connection.close()

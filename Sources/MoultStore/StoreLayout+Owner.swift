@@ -4,7 +4,7 @@ internal import StepKit
 extension StoreLayout {
     /// The store that manages a path, and the command that repairs what is there; nil for any other path.
     package static func owner(of path: String) throws -> (store: String, repair: [String])? {
-        // The directory may be missing; whoever makes the file says so.
+        // The directory may be missing; creating the file reports that.
         guard try Files.factsThroughLinks(Files.directory(of: path)) != nil else { return nil }
         let directory = try Files.resolved(Files.directory(of: path))
         let place = "\(directory == "/" ? "" : directory)/\(Files.name(of: path))"

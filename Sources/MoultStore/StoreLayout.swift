@@ -25,7 +25,7 @@ package struct StoreLayout: Sendable, Equatable {
     }
 
     private static let ending = ".moult"
-    /// What releases call the database of a store that has only one; its file may have any name.
+    /// The releases' name for the database of a one-file store; the file may have any name.
     package static let onlyDatabase = "database"
 
     package static let settingsName = "moult.json"
@@ -36,7 +36,7 @@ package struct StoreLayout: Sendable, Equatable {
     package var generations: String { "\(hidden)/generations" }
     package var transactions: String { "\(hidden)/transactions" }
     package var downloads: String { "\(hidden)/downloads" }
-    /// What was seen of the feed: the feed itself, what proves it, and how new it was.
+    /// The last seen feed: the feed itself, its proof, and how new it was.
     package var feed: String { "\(hidden)/feed" }
     /// The key lists that have taken the place of the pinned keys, with their signatures.
     package var keys: String { "\(hidden)/keys" }
@@ -49,9 +49,9 @@ package struct StoreLayout: Sendable, Equatable {
     package var holds: String { "\(hidden)/\(Holds.fileName)" }
     /// The programs of steps that are trusted.
     var trustedSteps: String { "\(hidden)/steps.json" }
-    /// What is known of files that several generations have in common.
+    /// The known facts about files that several generations share.
     package var links: String { "\(hidden)/links.json" }
-    /// What is known of databases that apps write to.
+    /// The known facts about databases that apps write to.
     package var checks: String { "\(hidden)/checks.json" }
     /// Everything that moult itself puts into its directory.
     package var own: [String] {
@@ -76,7 +76,7 @@ package struct StoreLayout: Sendable, Equatable {
     }
     /// The directory in which a file of the store lies.
     package var databases: String { onlyFile.map(Files.directory(of:)) ?? root }
-    /// What manifests call a living file; a full path for one that lies apart from the store.
+    /// The manifest's name for a writable file; a full path for one outside the store.
     package func name(of file: String) -> String {
         if file == onlyFile { return Self.onlyDatabase }
         return file.hasPrefix("\(root)/") ? String(file.dropFirst(root.count + 1)) : file
@@ -92,7 +92,7 @@ package struct StoreLayout: Sendable, Equatable {
 
     /// What `current` points at, for a generation.
     package static func target(of generation: String) -> String { "generations/\(generation)" }
-    /// What the link of a sealed database points at.
+    /// The target of a read-only database's link.
     package static func link(to member: String) -> String { ".moult/current/\(member)" }
     /// Whether what a link points at is in a store, this one or another.
     package static func isSealed(_ target: String) -> Bool {

@@ -22,8 +22,8 @@ package final class StoreSnapshot {
 
     package var settings: Settings { get throws { try once(\.settingsRead) { try Settings.read(layout) } } }
 
-    /// Throws if another user could have written settings that name programs or keys: for whatever uses those. Whoever only
-    /// looks may look.
+    /// Throws if another user could have written settings that name programs or keys, for code that uses them. Code that only
+    /// reads the store may do so.
     package func proveSettings() throws {
         let settings = try settings
         if settings.steps.isEmpty, settings.consumers.isEmpty, settings.keys == nil { return }
@@ -33,7 +33,7 @@ package final class StoreSnapshot {
     /// The releases that must not be installed.
     package var holds: Holds { get throws { try once(\.holdsRead) { try Holds.read(layout, settings) } } }
 
-    /// What is remembered about the databases that apps write to.
+    /// The records about the databases that apps write to.
     var checks: CheckRecord { get throws { try once(\.checksRead) { try CheckRecord(layout) } } }
 
     /// The stable path of a database: in the store, or where the operator's settings say that caches live.
@@ -47,7 +47,7 @@ package final class StoreSnapshot {
     /// The name that `current` points at; nil if nothing is installed.
     package var installedName: String? { get throws { try once(\.pointerRead) { try Generation.currentName(layout) } } }
 
-    /// The installed generation; nil if there is none.
+    /// The installed generation; nil if none is installed.
     package var installed: Generation? { get throws { try installedName.map { try generation($0) } } }
 
     /// Its sequence; nil also if its manifest is damaged.
@@ -91,7 +91,7 @@ package final class StoreSnapshot {
 
     // MARK: seals
 
-    /// What was recorded of the files of a generation.
+    /// The record of a generation's files.
     package func seal(of generation: Generation) throws -> Seal {
         if let known = seals[generation.name] { return try known.get() }
         let result = Result { try generation.seal().counting(links) }

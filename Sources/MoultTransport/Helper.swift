@@ -1,7 +1,7 @@
 internal import MoultBasics
 internal import MoultFiles
 
-/// The program that asks web servers, so that whoever does not need one pays nothing for libcurl.
+/// The program that asks web servers, so that commands without network access do not pay for libcurl.
 enum Helper {
     static let name = "moult-fetch"
 

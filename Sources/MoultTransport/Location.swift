@@ -4,7 +4,7 @@ internal import MoultFiles
 extension MoultError.Code {
     /// A place that cannot be asked, because of how it is written.
     package static let location = Self(270)
-    /// There is nothing at the place, or it is not given out.
+    /// The file does not exist, or the server does not give it out.
     package static let notThere = Self(272)
     /// What came is not of the form or size that it must have.
     package static let badAnswer = Self(273)
@@ -97,14 +97,14 @@ package enum Location: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// What lies beside it under a plain name.
+    /// The file beside it with a plain name.
     package func beside(_ name: String) -> Location {
         switch self {
         case .file(let path): return .file("\(Files.directory(of: path))/\(name)")
         case .web(let address):
             let url = address.withSecrets
             let end = url.firstIndex { $0 == "?" || $0 == "#" } ?? url.endIndex
-            // What follows a question mark belongs to the file that was asked for; a token there is for all of them.
+            // A query belongs to the requested file; a token in it is for all of them.
             let query = url[end...].prefix { $0 != "#" }
             let path = url[..<end]
             let scheme = path.firstRange(of: "://")?.upperBound ?? path.startIndex

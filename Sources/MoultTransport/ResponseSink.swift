@@ -1,7 +1,7 @@
 internal import MoultBasics
 internal import MoultFiles
 
-/// Who takes the body of an answer, piece by piece.
+/// The receiver of the body of an answer, piece by piece.
 protocol ResponseSink: AnyObject {
     /// The head has come: from here on bytes follow that begin at its offset.
     func begin(_ head: WebHead) throws
@@ -52,7 +52,7 @@ final class PartialFile: ResponseSink {
     private let progress: (Int) throws -> Void
     private let name: String
 
-    /// Goes on with what is there; what is too long cannot be right.
+    /// Resumes the partial file; one that is too long cannot be right.
     init(_ path: String, size: Int, named name: String, progress: @escaping (Int) throws -> Void) throws {
         (self.path, self.size, self.name, self.progress) = (path, size, name, progress)
         file = try Descriptor(path, .append, mode: 0o600)
@@ -71,13 +71,13 @@ final class PartialFile: ResponseSink {
             throw MoultError(
                 .badAnswer, .failed, what: "\(name) is not the file that was sealed",
                 why: "the server says that it has \(total) bytes, and the manifest says \(size)",
-                now: "Try again later; if it stays so, tell whoever runs the server.")
+                now: "Try again later; if it happens again, tell the operator of the server.")
         }
         if head.offset == have { return }
         guard head.offset == 0 else {
             throw MoultError(
                 .badAnswer, .failed, what: "\(name) came from the wrong place on",
-                why: "asked for byte \(have), and got byte \(head.offset)", now: "Tell whoever runs the server.")
+                why: "asked for byte \(have), and got byte \(head.offset)", now: "Tell the operator of the server.")
         }
         try restart()
     }
@@ -87,7 +87,7 @@ final class PartialFile: ResponseSink {
             throw MoultError(
                 .badAnswer, .failed, what: "stopped the transfer of \(name)",
                 why: "more came than the \(size) bytes that the manifest says",
-                now: "Try again later; if it stays so, tell whoever runs the server.")
+                now: "Try again later; if it happens again, tell the operator of the server.")
         }
         try file.write(part)
         have += part.count

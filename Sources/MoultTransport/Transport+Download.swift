@@ -23,7 +23,7 @@ extension Transport {
             switch head.status {
             case 200, 206: break
             case 416:
-                // What is there is no part of what the server has now.
+                // The partial file is not a part of the server's present file.
                 try taker.restart()
                 throw cut(url, taker)
             default: throw head.refusal(url)
@@ -36,12 +36,12 @@ extension Transport {
     private func cut(_ url: Address, _ taker: PartialFile) -> MoultError {
         MoultError(
             .unreachable, .busy, what: "\(url) was cut off", why: "\(taker.have) of \(taker.size) bytes came",
-            now: "Try again later: it goes on from there.")
+            now: "Try again later: it resumes there.")
     }
 }
 
-/// What the server calls the version of a file of which a part is here, so that parts of two versions are not joined. The
-/// record has the URL without its secrets: the digest proves the file, whatever was joined.
+/// The server's tag of the file that was partly downloaded, so that parts of two versions are not joined. The record has the
+/// URL without its secrets: the digest proves the file in any case.
 private struct Tag {
     let path: String
     private var file: String { "\(path).tag" }
@@ -63,7 +63,7 @@ private struct Tag {
     func forget() throws { try Files.remove(file) }
 }
 
-/// A taker that lets somebody see the head first.
+/// A sink that also passes on the head first.
 private final class Noting: ResponseSink {
     private let taker: PartialFile
     private let note: (WebHead) throws -> Void

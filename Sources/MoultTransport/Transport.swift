@@ -45,7 +45,7 @@ package struct Transport: Sendable {
         return part
     }
 
-    /// What a place says of something small.
+    /// The answer to a request for a small file.
     package enum Answer: Sendable, Equatable {
         case bytes([UInt8], tag: String?)
         /// It is what the tag stands for.
@@ -74,7 +74,7 @@ package struct Transport: Sendable {
         }
     }
 
-    /// Tries again after a pause, as long as the error is one that may go away and there is time.
+    /// Tries again after a pause, as long as the error may pass and time is left.
     func patiently<Result>(
         _ url: Address, seconds: Int, progress: () -> Int = { 0 },
         _ body: (_ until: ContinuousClock.Instant) throws -> Result
@@ -134,7 +134,7 @@ struct Retryable: Error {
     }
 }
 
-/// Waiting, where there is nothing to wait for but time.
+/// Waiting for time alone.
 enum Pause {
     static func milliseconds(_ count: Int) { usleep(UInt32(count * 1000)) }
 }

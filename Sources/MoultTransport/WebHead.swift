@@ -1,6 +1,6 @@
 internal import MoultBasics
 
-/// What a web server says before the body.
+/// The head of a web server's answer.
 struct WebHead: Equatable {
     let status: Int
     let tag: String?

@@ -59,7 +59,7 @@ struct WebRequest {
         ])
     }
 
-    /// There is no time for another attempt either.
+    /// No time is left for another attempt either.
     private var late: Retryable {
         Retryable(
             MoultError(

@@ -13,7 +13,7 @@ package final class BackgroundDigest: Sendable {
         thread = Mutex(try Threads.start { work.run() })
     }
 
-    /// Nothing goes on reading the files when this has gone.
+    /// Reading the files ends with this object.
     deinit {
         work.isStopped.withLock { $0 = true }
         wait()

@@ -1,6 +1,6 @@
 internal import MoultFiles
 
-/// A file in the making, and the SHA-256 of all that was written to it, so that nobody has to read it for that.
+/// A file in the making, and the SHA-256 of everything written to it, so that it need not be read for that.
 package final class DigestedFile {
     private let file: Descriptor?
     private let digest = GrowingDigest()
@@ -11,7 +11,7 @@ package final class DigestedFile {
     /// The disk begins with so much at a time, so that the sync at the end is short.
     private static let writeback = 8 << 20
 
-    /// Without a path there is only the digest.
+    /// Without a path only the digest is computed.
     package init(path: String?, mode: UInt32 = 0o600) throws {
         guard let path else {
             file = nil

@@ -44,7 +44,7 @@ package enum Ed25519 {
     }
 
     /// Whether a public key is a point of small order, or not written in the one way that RFC 8032 allows. Signatures by a
-    /// point of small order are valid for messages that nobody signed.
+    /// point of small order are valid for messages that were never signed.
     static func isWeak(publicKey: [UInt8]) -> Bool {
         guard publicKey.count == publicKeySize else { return true }
         // The last bit is the sign of x; the others are y, and little-endian.

@@ -1,6 +1,6 @@
 internal import MoultFiles
 
-/// A SHA-256 digest that grows while bytes pass by. Whoever brings many goes on while a thread of its own computes.
+/// A SHA-256 digest that grows while bytes pass by. The caller continues while another thread computes.
 package final class GrowingDigest: @unchecked Sendable {
     // Unchecked: it is used by one thread at a time, and what it shares with its own is inside of `work`.
     private let work = Work()
@@ -44,7 +44,7 @@ package final class GrowingDigest: @unchecked Sendable {
     }
 }
 
-/// What the two threads share: full blocks, empty ones, and what comes of it.
+/// The shared state of the two threads: full blocks, empty ones, and the result.
 private final class Work: @unchecked Sendable {
     // Unchecked: everything is touched inside of the monitor only.
     private let monitor = Monitor()
@@ -68,7 +68,7 @@ private final class Work: @unchecked Sendable {
         }
     }
 
-    /// No block comes any more, and nobody waits for the digest if it is abandoned.
+    /// No further block follows, and an abandoned digest is not used.
     func end(abandoned: Bool) {
         monitor.locked {
             isOver = true

@@ -1,7 +1,7 @@
 internal import CCrypto
 internal import MoultBasics
 
-/// A running digest of libcrypto's: the handle that SHA-256 and BLAKE2b-512 share.
+/// A running digest of libcrypto: the handle that SHA-256 and BLAKE2b-512 share.
 package struct RunningDigest: ~Copyable {
     package enum Function: String { case sha256 = "SHA256", blake2b512 = "BLAKE2B-512" }
 

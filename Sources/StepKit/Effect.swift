@@ -8,7 +8,7 @@ public struct Effect: Sendable, Equatable {
     public var phase: Phase
     /// The database that it concerns, if it concerns one.
     public var database: String?
-    /// What is done.
+    /// The action.
     public var change: Change
 
     /// An effect of the step with this name.
@@ -56,7 +56,7 @@ public enum Change: Sendable, Equatable {
     case replace(
         path: String, member: String, size: Int, way: Database.Replacement, why: String, reason: KeptReason,
         rows: [RowFate])
-    /// The user's database is brought to the release's schema by its migrations, in one transaction.
+    /// The user database is brought to the release's schema by its migrations, in one transaction.
     case migrate(path: String, members: [String], from: Int, to: Int, rows: [RowFate] = [])
     /// Rows of one table come back from a set in quarantine. `generations` shipped the set's content and the installed
     /// one: rows that equal theirs are not the app's.
@@ -79,7 +79,7 @@ public enum Change: Sendable, Equatable {
 }
 
 extension Effect {
-    /// What the sign before a line of the plan says.
+    /// The meaning of the sign before a line of the plan.
     public enum Mark: String, Sendable {
         /// Nothing is changed.
         case none = " "
@@ -146,7 +146,7 @@ extension Effect {
         }
     }
 
-    /// What the plan prints after the phase and the database.
+    /// The text of the plan after the phase and the database.
     public var text: String {
         switch change {
         case .confirm(let text): text

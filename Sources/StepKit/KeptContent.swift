@@ -8,7 +8,7 @@ public enum KeptReason: String, Sendable, CaseIterable {
     case rolledBack = "rolled-back"
     /// A migration changed or dropped values.
     case migrated
-    /// The operator began the database anew.
+    /// The operator reset the database.
     case reset
     /// The operator let a release take over the file.
     case takenOver = "taken-over"
@@ -20,7 +20,7 @@ public enum KeptReason: String, Sendable, CaseIterable {
     case restored
 }
 
-/// What happens to the rows of one table when the content of a database is replaced or migrated.
+/// The fate of the rows of one table when the content of a database is replaced or migrated.
 public struct RowFate: Sendable, Equatable {
     /// The table.
     public var table: String
@@ -77,7 +77,7 @@ public struct RowFate: Sendable, Equatable {
         ])
     }
 
-    /// Reads counts as the history has them; nil if there is no table.
+    /// Reads counts as the history has them; nil if it has no table.
     package init?(json: JSON) {
         guard let table = json["table"]?.string else { return nil }
         func count(_ name: String) -> Int { Int(json[name]?.integer ?? 0) }

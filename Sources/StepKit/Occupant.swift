@@ -116,7 +116,7 @@ extension PlanContext {
                 + "if the app changes the schema by itself.")
     }
 
-    /// The refusal to begin a database anew that has a history.
+    /// The refusal to reset a database that has a history.
     public func missing(_ database: Database, at path: String) -> MoultError {
         MoultError(
             .missingData, .refused, what: "the \(database.kind.rawValue) database \(store.path(path)) is missing",
@@ -158,7 +158,7 @@ extension MoultError {
 extension MoultError.Code {
     /// A file or link at the path of a database is not the release's to replace.
     public static let occupied = Self(610)
-    /// A file lies beside a read-only database that some versions of SQLite would read with it.
+    /// Beside a read-only database is a file that some versions of SQLite would read with it.
     public static let straySidecar = Self(611)
     /// A writable database cannot be made where it belongs.
     public static let userDatabase = Self(520)

@@ -1,6 +1,6 @@
 /// The names that a manifest may give to files: short, ASCII, and without any power over paths.
 public enum PlainName {
-    /// What is wrong with a file's name; nil if it is plain.
+    /// The fault of a file's name; nil if it is plain.
     public static func fault(_ name: String) -> String? { fault(name, longest: 128) }
 
     private static func fault(_ name: String, longest: Int) -> String? {
@@ -15,13 +15,13 @@ public enum PlainName {
         for suffix in ["-wal", "-shm", "-journal"] where lower.hasSuffix(suffix) {
             return "ends with \(suffix), which belongs to SQLite"
         }
-        return reserved.contains(lower) ? "is the name of a file of moult's own" : nil
+        return reserved.contains(lower) ? "is a name that moult uses itself" : nil
     }
 
-    /// The store's settings, and what lies beside the sealed files in a generation.
+    /// The store's settings, and the files beside the sealed databases in a generation.
     private static let reserved = ["moult.json", "manifest.json", "seal.json"]
 
-    /// What is wrong with the path of a member: plain names of up to 255 characters, at most eight, joined by '/'.
+    /// The fault of a member's path: plain names of up to 255 characters, at most eight, joined by '/'.
     public static func fault(path: String) -> String? {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
         if parts.count > 8 { return "has more than eight parts" }
@@ -44,8 +44,8 @@ public enum PlainName {
         return name.utf8.count > 64 ? "is longer than 64 characters" : nil
     }
 
-    /// What is wrong with the name of a product, which is in reverse DNS, `org.example.app`: at least two labels of
-    /// letters, digits, '_' and '-'.
+    /// The fault of a product's name, which is in reverse DNS, `org.example.app`: at least two labels of letters, digits, '_'
+    /// and '-'.
     public static func productFault(_ name: String) -> String? {
         let labels = name.split(separator: ".", omittingEmptySubsequences: false)
         guard labels.count >= 2, labels.allSatisfy({ !$0.isEmpty && $0.first != "-" && $0.utf8.allSatisfy(isPlain) })

@@ -2,18 +2,18 @@ public import MoultBasics
 
 /// A pluggable unit of work in one of the five phases of an update: check, delete, copy, attach, verify.
 ///
-/// An update asks each step first what it would do (`plan`), then lets it do all that nobody sees (`prepare`), and only
-/// when every step is ready lets it do its effects (`apply`). A failure before that point changes nothing; one after it
-/// is undone by `undo`, in reverse order. After a crash the effects are done again, so doing one twice must be the same
-/// as doing it once.
+/// An update first asks each step for its effects (`plan`), then lets it do the work that readers do not see (`prepare`), and
+/// applies the effects only when every step is ready (`apply`). A failure before that point changes nothing; a later one is
+/// undone by `undo`, in reverse order. After a crash the effects are applied again, so applying one twice must have the same
+/// result as applying it once.
 ///
-/// A step that intends only changes of the closed list (`Change`) writes `plan` and perhaps `prepare`: the core does,
-/// journals and undoes them. For a `custom` change the step does it in `apply` and takes it back in `undo`.
+/// A step whose changes are all in the closed list (`Change`) writes `plan` and perhaps `prepare`: the core applies, journals
+/// and undoes them. For a `custom` change the step applies it in `apply` and reverts it in `undo`.
 public protocol Step: Sendable {
     /// The name by which manifests and plans call it: `copy`, `acme.reindex`.
     var name: String { get }
 
-    /// What it does, in one line.
+    /// Its purpose, in one line.
     var summary: String { get }
 
     /// Says what it will do, or throws if the update must not happen.
@@ -60,19 +60,19 @@ extension Step {
     }
 }
 
-/// What a step may know when it plans: values, and a view of the store that has no way to write.
+/// The facts for planning: values, and a view of the store that cannot write.
 public struct PlanContext: Sendable {
-    /// Why there is an update.
+    /// The reason for the update.
     public enum Purpose: String, Sendable, CaseIterable {
-        /// A release comes in.
+        /// A release is installed.
         case update
         /// A kept generation comes back.
         case rollback
-        /// One database that cannot be used is set aside, and begun anew.
+        /// One database that cannot be used is set aside, and replaced by an empty one.
         case reset
     }
 
-    /// Why there is an update.
+    /// The reason for the update.
     public let purpose: Purpose
     /// The one database that a reset is about, and why it is reset.
     public let only: String?
@@ -88,7 +88,7 @@ public struct PlanContext: Sendable {
     public let installedGeneration: String?
     /// The directory in which databases in place lie: the manifest's own.
     public let resources: String
-    /// What the operator has decided.
+    /// The operator's choices.
     public let policy: Policy
     /// The store, to look at.
     public let store: any StoreView
@@ -96,9 +96,9 @@ public struct PlanContext: Sendable {
     public package(set) var restoring: String?
     /// The table whose rows alone come back from that file.
     public package(set) var restoringTable: RestoredTable?
-    /// Whether the programs that have a database open will be told to let go before it changes.
+    /// Whether the programs that have a database open are asked to release it before it changes.
     public package(set) var isReleased: @Sendable (_ database: String) -> Bool = { _ in false }
-    /// What was planned before this step was asked, by it and by others.
+    /// The effects that were planned before this step, by it and by others.
     public var planned: [Effect] = []
     /// Tells what the plan shall say of how a step was kept from changing anything.
     public package(set) var note: @Sendable (_ step: String, _ text: String) -> Void = { _, _ in }
@@ -168,9 +168,9 @@ extension PlanContext {
     }
 }
 
-/// What the operator, or the app, has decided.
+/// The choices of the operator, or of the app.
 public struct Policy: Sendable, Equatable {
-    /// Which releases are let in.
+    /// The accepted releases.
     public enum Follow: String, Sendable, CaseIterable {
         /// Only upward.
         case newer
@@ -180,9 +180,9 @@ public struct Policy: Sendable, Equatable {
         /// Whether an older release may be installed.
         public func takesOlder(_ allowDowngrade: Bool) -> Bool { self == .match || allowDowngrade }
     }
-    /// Which releases are let in.
+    /// The accepted releases.
     public var follow: Follow
-    /// Whether an older release is let in, too.
+    /// Whether an older release is accepted, too.
     public var allowDowngrade: Bool
     /// Whether an older release may be installed, because of `follow` or of `allowDowngrade`.
     public var takesOlder: Bool { follow.takesOlder(allowDowngrade) }
@@ -219,7 +219,7 @@ public struct Policy: Sendable, Equatable {
 
 /// How much of the processor the check of a database may take, because a hostile one can keep SQLite busy for days.
 public struct CheckTime: Sendable, Equatable {
-    /// What an operator may set: up to a week.
+    /// The possible settings of an operator: up to a week.
     public static let range = 1...604_800
     /// Seconds, if the operator has set them; else it depends on the size.
     public var fixed: Int?
@@ -242,13 +242,13 @@ public protocol StoreView: Sendable {
     var root: String { get }
     /// The full path of a file of the store; a full path stays as it is.
     func path(_ name: String) -> String
-    /// What is at a path of the store, not following links.
+    /// The file at a path of the store, without following links.
     func look(_ path: String) throws -> Found
     /// The digest of the release content by which a shared database at a path is marked; nil without a mark.
     func marker(_ path: String) throws -> String?
     /// Whether a file is at a path, or where a link at it leads.
     func leads(_ path: String) throws -> Bool
-    /// What is at the place of a generation: a directory if it is kept.
+    /// The file at the place of a generation: a directory if it is kept.
     func look(forGeneration generation: String) throws -> Found
     /// Whether a path is the stable link to a sealed database.
     func isLinked(_ path: String, to member: String) throws -> Bool
@@ -258,13 +258,13 @@ public protocol StoreView: Sendable {
     func proveSeal(of generation: String) throws
 }
 
-/// What is at a path.
+/// The file at a path.
 public enum Found: Sendable, Equatable {
     /// Nothing is there.
     case nothing
     /// A regular file.
     case file(size: Int)
-    /// A symbolic link of moult's to a sealed database, and what it points at.
+    /// A symbolic link of moult's to a read-only database, and its target.
     case sealedLink(to: String)
     /// Any other symbolic link, and what it points at.
     case link(to: String)
@@ -285,15 +285,15 @@ extension StoreView {
     public func path(_ name: String) -> String { name.hasPrefix("/") ? name : "\(root)/\(name)" }
 }
 
-/// What a step has while nobody sees what it does: the staged files, and the store to look at.
+/// The resources of a step during `prepare`: the staged files, and a view of the store.
 public struct PrepareContext: Sendable {
-    /// What it knew when it planned.
+    /// The facts from planning.
     public let plan: PlanContext
     /// The transaction's own directory, on the store's file system; gone when the update has ended.
     public let staging: String
     /// The staged generation's directory, in which sealed files are made ready.
     public let stagedGeneration: String
-    /// Tells whoever watches how far a long piece of work is, and throws when it shall stop.
+    /// Reports the progress of a long piece of work, and throws when it has to stop.
     public let progress: @Sendable (Progress) throws -> Void
     /// Tells what the operator should know although it does not stop the update.
     public let warn: @Sendable (String) -> Void
@@ -304,7 +304,7 @@ public struct PrepareContext: Sendable {
         public let what: String
         /// The bytes that are done.
         public let done: Int
-        /// The bytes that there are; 0 where that is not known.
+        /// The total number of bytes; 0 if it is unknown.
         public let total: Int
         /// Work in bytes.
         public init(_ what: String, done: Int, total: Int) { (self.what, self.done, self.total) = (what, done, total) }
@@ -322,16 +322,16 @@ public struct PrepareContext: Sendable {
         self.warn = warn
     }
 
-    /// Where the core has unpacked a member of the bundle; what is taken from there is moved, not copied.
+    /// The path of an unpacked member of the bundle; a file taken from there is moved, not copied.
     public func unpacked(_ member: String) -> String { "\(staging)/unpacked/\(member)" }
 
     /// Where a file waits that will become a living database: always on the file system where it will live.
     public func waiting(_ path: String) -> String { Staging.waiting(path, in: staging) }
 }
 
-/// What a step has when it does its effects.
+/// The resources of a step while it applies its effects.
 public struct ApplyContext: Sendable {
-    /// What it knew when it planned.
+    /// The facts from planning.
     public let plan: PlanContext
     /// The transaction's own directory.
     public let staging: String
@@ -350,7 +350,7 @@ public struct ApplyContext: Sendable {
 public protocol Intents: Sendable {
     /// Notes it; on disk when this returns.
     func add(_ intent: JSON, for effect: Effect) throws
-    /// What was noted for an effect, also by a process that has crashed since; in order.
+    /// The notes for an effect, also those of a process that has crashed since; in order.
     func all(for effect: Effect) throws -> [JSON]
 }
 
@@ -376,9 +376,9 @@ public protocol Changes: Sendable {
 public enum Phase: String, Sendable, CaseIterable, Comparable {
     /// May it be done at all?
     case check
-    /// What goes is taken out of service; nothing is destroyed.
+    /// Old files are taken out of service; nothing is destroyed.
     case delete
-    /// What comes is put in place.
+    /// New files are put in place.
     case copy
     /// Do all of them open together?
     case attach

@@ -4,11 +4,11 @@ public struct Version: Sendable, Hashable, CustomStringConvertible {
     public let major: Int
     /// The second number: what is new.
     public let minor: Int
-    /// The third number: what is mended.
+    /// The third number: fixes.
     public let patch: Int
-    /// What follows the `-`: `rc`, `1` in `2.0.0-rc.1`.
+    /// The identifiers after the `-`: `rc`, `1` in `2.0.0-rc.1`.
     public let prerelease: [String]
-    /// What follows the `+`; it does not take part in precedence.
+    /// The identifiers after the `+`; they do not take part in precedence.
     public let build: [String]
 
     /// A version of these numbers.
@@ -45,7 +45,7 @@ public struct Version: Sendable, Hashable, CustomStringConvertible {
             build: build.map { String(Substring($0)) })
     }
 
-    /// What the points separate.
+    /// The parts between the points.
     static func parts(_ text: Substring.UTF8View) -> [Substring.UTF8View] {
         text.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
     }

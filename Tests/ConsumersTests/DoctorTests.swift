@@ -69,7 +69,7 @@ import Testing
         let said = try BuiltCommand.run("doctor", "--store", shop.root, "--json")
         #expect(said.status == 1)
         #expect(try JSON(parsing: Array(said.output.utf8), source: "doctor")["sound"]?.bool == false)
-        try Shell.must(["sh", "-c", found[0].mend])
+        try Shell.must(["sh", "-c", found[0].fix])
         #expect(try examine() == [])
         #expect(try shop.value(shop.pantry, "SELECT count(*) FROM pantry") == "1")
     }
@@ -99,27 +99,27 @@ import Testing
         try Files.symlink(to: ".moult/current/gone.db", at: "\(shop.root)/gone.db")
         let found = try examine()
         #expect(found.map(\.kind) == ["dangling"])
-        try Shell.must(["sh", "-c", found[0].mend])
+        try Shell.must(["sh", "-c", found[0].fix])
         #expect(try examine() == [])
     }
 
-    @Test func `what everybody may write to`() throws {
+    @Test func `settings that every user may write`() throws {
         try Files.setMode("\(shop.root)/moult.json", 0o666)
         let found = try examine()
         #expect(found.map(\.kind) == ["writable"])
-        try Shell.must(["sh", "-c", found[0].mend])
+        try Shell.must(["sh", "-c", found[0].fix])
         #expect(try examine() == [])
     }
 
-    @Test func `strangers and a broken generation`() throws {
+    @Test func `unknown files and a broken generation`() throws {
         let layout = try shop.layout
         try Files.writeNew([], to: "\(layout.hidden)/it's mine")
         try Files.makeDirectory(layout.generation("9.9.9+00000000"))
         let found = try examine()
         #expect(found.map(\.kind) == ["generation", "unknown"])
-        #expect(found.first?.mend == "moult clean --store \(shop.root)")
+        #expect(found.first?.fix == "moult clean --store \(shop.root)")
         for finding in found {
-            let command = finding.mend.replacing("moult ", with: "\(try BuiltMoult.path()) ")
+            let command = finding.fix.replacing("moult ", with: "\(try BuiltMoult.path()) ")
             try Shell.must(["sh", "-c", "cd / && \(command)"])
         }
         #expect(try examine() == [])
@@ -137,7 +137,7 @@ import Testing
         try Files.makeDirectory("\(try shop.layout.transactions)/20260101000000-00c0ffee")
         let found = try examine()
         #expect(found.map(\.kind) == ["unfinished"])
-        #expect(found.first?.mend == "moult recover --store \(shop.root)")
+        #expect(found.first?.fix == "moult recover --store \(shop.root)")
         _ = try Orchestrator(root: shop.root, steps: .builtIn).recover()
         #expect(try examine() == [])
     }

@@ -56,7 +56,7 @@ import Testing
             try scratch.must("moult replace --undo app.db")
             #expect(try content() == word)
         }
-        #expect(try refusal("moult replace --undo app.db").contains("there is nothing to undo"))
+        #expect(try refusal("moult replace --undo app.db").contains("nothing to undo"))
         // What the undo took away is in quarantine.
         let sets = try JSON(parsing: scratch.must("moult quarantine --json -s .app.db.moult"), source: "quarantine")
         #expect(sets["quarantine"]?.array?.count == 3, "\(sets)")
@@ -99,7 +99,7 @@ import Testing
             ("moult replace app.db new1.db --check 'SELECT count(*) FROM t=2'", "gives 1, expected = 2"),
             ("moult replace app.db new1.db --check 'SELECT count(*) FROM t>=2'", "gives 1, expected >= 2"),
             ("moult replace app.db new1.db --check 'SELECT 1 FROM nothing=1'", "syntax error"),
-            ("moult replace app.db missing.db", "there is no file missing.db"),
+            ("moult replace app.db missing.db", "no file missing.db"),
         ] {
             let text = try refusal(line)
             #expect(text.contains(why) && !text.contains("draft") && !text.contains("release"), "\(text)")
@@ -111,13 +111,13 @@ import Testing
     @Test func `what cannot be replaced is refused, with a command that works`() throws {
         try scratch.must("ln -s app.db link.db; ln app.db other.db; mkdir directory; mkfifo pipe")
         for (line, why) in [
-            ("moult replace missing.db new1.db", "there is no such file"),
+            ("moult replace missing.db new1.db", "no such file"),
             ("moult replace link.db new1.db", "it is a symbolic link to app.db"),
             ("moult replace app.db app.db", "app.db is the same file"),
             ("moult replace app.db other.db", "other.db is the same file"),
             ("moult replace directory new1.db", "it is not a regular file"),
             ("moult replace pipe new1.db", "it is not a regular file"),
-            ("moult replace --undo app.db", "there is nothing to undo for app.db"),
+            ("moult replace --undo app.db", "nothing to undo for app.db"),
         ] {
             #expect(try refusal(line).contains(why), "\(line)")
         }

@@ -80,7 +80,7 @@ import Testing
     @Test func `the operator decides`() throws {
         let program = try Programs.shell(scratch)
         let untrusted = try StepWorld(program, trusted: false)
-        #expect(try untrusted.failure()?.why == "nobody has said yet that \(program) is trusted")
+        #expect(try untrusted.failure()?.why == "its program \(program) is not marked as trusted")
         let world = try StepWorld(program)
         try world.settings { $0.setting("after", to: nil).setting("required", to: true) }
         #expect(try world.failure()?.what == "release 2.0.0 does not use the step test.step")
@@ -115,9 +115,9 @@ import Testing
         }
         try Files.remove(program)
         try Shell.must(["mkfifo", program])
-        #expect(try world.failure()?.why == "it is no regular file")
+        #expect(try world.failure()?.why == "it is not a regular file")
         try Files.remove(program)
-        #expect(try world.failure()?.why == "there is no such file")
+        #expect(try world.failure()?.why == "no such file")
     }
 
     /// Perl reads `/dev/fd/3` by that descriptor itself, as far as the process before it has left it.

@@ -28,8 +28,11 @@ import Testing
 
     static let cases: [Case] = [
         // The protocol
-        Case(what: "stray output", plan: "echo hello; \(effects)", says: "it printed what is no JSON object: “hello”"),
-        Case(what: "a list", plan: "echo '[]'; \(effects)", says: "it printed what is no JSON object: “[]”"),
+        Case(
+            what: "stray output", plan: "echo hello; \(effects)",
+            says: "it printed something that is not a JSON object: “hello”"),
+        Case(
+            what: "a list", plan: "echo '[]'; \(effects)", says: "it printed something that is not a JSON object: “[]”"),
         Case(
             what: "an unknown reply", plan: #"echo '{"reply":"perhaps"}'; \#(effects)"#,
             says: "it printed a reply that the protocol does not have: “{\"reply\":\"perhaps\"}”"),
@@ -49,7 +52,7 @@ import Testing
             says: "it went on after its result: “{\"reply\":\"log\",\"text\":\"x\"}”"),
         Case(
             what: "a torn line", plan: #"\#(effects); printf '{"reply'"#,
-            says: "it printed what is no JSON object: “{\"reply”"),
+            says: "it printed something that is not a JSON object: “{\"reply”"),
         Case(what: "a signal", plan: "kill -SEGV $$; exec kill -9 $$", says: "signal 11 ended it"),
         Case(
             what: "a line over 1 MiB", plan: "head -c 1100000 /dev/zero | tr '\\0' x; echo",

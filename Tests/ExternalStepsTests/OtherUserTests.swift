@@ -32,7 +32,7 @@ struct OtherUserTests {
         }
         let untrusted = try run("plan", world.world.second)
         #expect(untrusted.status == 3)
-        #expect(untrusted.errors.contains("nobody has said yet that \(program) is trusted"))
+        #expect(untrusted.errors.contains("its program \(program) is not marked as trusted"))
         let trusted = try run("steps", "trust", "test.step")
         #expect(trusted.status == 0, "\(trusted.errors)")
         let plan = try run("plan", world.world.second, "--json")

@@ -55,7 +55,7 @@ import Testing
         let lines = try ended.output.split(separator: "\n").map { try JSON(parsing: Array($0.utf8), source: "stdout") }
         let failed = try #require(lines.first { $0["passed"]?.bool == false })
         #expect(failed["check"]?.string == "undo of what was not begun: something")
-        #expect(failed["finding"]?.string?.hasSuffix("it printed what is no JSON object: “oops”") == true)
+        #expect(failed["finding"]?.string?.hasSuffix("it printed something that is not a JSON object: “oops”") == true)
         #expect(lines.last?["event"]?.string == "result")
     }
 }

@@ -41,7 +41,7 @@ import Testing
         try bench.must("moult apply -q; mv public gone")
         #expect(
             try bench.refusal("moult check", status: 1)
-                == "moult: error: there is no feed at \(bench.path("public/feed.json")): nothing is there\n"
+                == "moult: error: no feed at \(bench.path("public/feed.json")): nothing is there\n"
                 + "  Look at \"feed\" in \(bench.path("store/moult.json")).\n")
         #expect(try bench.run("moult apply").status == 1)
     }

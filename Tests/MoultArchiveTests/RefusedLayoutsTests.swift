@@ -62,7 +62,7 @@ import Testing
         other.replaceSubrange(directory + 46..<directory + 53, with: "evil.db".utf8)
         let error = try refusal(scratch, other + bytes)
         #expect(error.code == .archiveDamaged)
-        #expect(error.why == "its directory is damaged: there are two of it")
+        #expect(error.why == "its directory is damaged: it appears twice")
     }
 
     @Test func `accepts NULs between entries and directory`() throws {
@@ -101,7 +101,7 @@ import Testing
         let (scratch, bytes) = try stored()
         var twice = bytes + bytes
         twice[bytes.count - 2] = UInt8(bytes.count)
-        #expect(try refusal(scratch, twice).why == "its directory is damaged: there are two of it")
+        #expect(try refusal(scratch, twice).why == "its directory is damaged: it appears twice")
         // Its end record alone, which has no end.
         twice = bytes + bytes[end...].dropLast()
         twice[bytes.count - 2] = 21

@@ -58,7 +58,7 @@ import Testing
         try scratch.write("a.tar", bytes + bytes)
         let error = try scratch.refusal("a.tar")
         #expect(error.code == .archiveGarbage)
-        #expect(error.why == "there are other bytes behind the end of the tar archive")
+        #expect(error.why == "unexpected data after the end of the tar archive")
     }
 
     @Test func `refuses endless padding`() throws {
@@ -102,12 +102,12 @@ import Testing
             try scratch.write("a.tar.gz", bytes + garbage)
             let error = try scratch.refusal("a.tar.gz")
             #expect(error.code == .archiveGarbage)
-            #expect(error.why == "there are other bytes behind the end of its gzip stream")
+            #expect(error.why == "unexpected data after the end of its gzip stream")
         }
         try scratch.write("a.tar.gz", bytes + [UInt8](repeating: 0, count: (1 << 20) + 1))
         #expect(
             try scratch.refusal("a.tar.gz").why
-                == "there is more than 1 MiB of NUL bytes behind the end of its gzip stream")
+                == "more than 1 MiB of NUL bytes after the end of its gzip stream")
     }
 
     /// The xz format itself has NULs in fours between and behind streams.

@@ -34,7 +34,7 @@ import Testing
         ("01", "line 1, column 3: a number does not begin with 0"),
         ("99999999999999999999", "line 1, column 21: the number 99999999999999999999 is too large"),
         ("\"\\ud800\"", "line 1, column 8: half of a surrogate pair"),
-        ("1 1", "line 1, column 3: there is more text after the end of the JSON value"),
+        ("1 1", "line 1, column 3: unexpected text after the end of the JSON value"),
         (String(repeating: "[", count: 100), "line 1, column 65: nested deeper than 64 levels"),
     ])
     func refuses(_ text: String, _ why: String) {

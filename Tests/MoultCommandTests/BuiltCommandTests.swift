@@ -38,11 +38,11 @@ import Testing
     @Test func `wrong usage is said on stderr`() throws {
         #expect(
             try scratch.moult("moult hlep") == (
-                64, "", "moult: error: there is no verb \"hlep\": did you mean \"help\"?\n  Try: moult help\n"
+                64, "", "moult: error: no verb \"hlep\": did you mean \"help\"?\n  Try: moult help\n"
             ))
         #expect(
             try scratch.moult("moult help plns") == (
-                64, "", "moult: error: there is no verb or topic \"plns\": did you mean \"plans\"?\n  Try: moult help\n"
+                64, "", "moult: error: no verb or topic \"plns\": did you mean \"plans\"?\n  Try: moult help\n"
             ))
     }
 

@@ -64,7 +64,7 @@ import Testing
         let steps = try #require(Command.all.first { $0.name == "steps" })
         let help = text(CommandHelp(steps))
         #expect(help.hasPrefix("moult steps: "))
-        #expect(help.contains("\nSteps, what an update does, in which order, and where others come in:\n"))
+        #expect(help.contains("\nSteps, what an update does, in which order, and where your own steps run:\n"))
         #expect(help.contains("The phases come twice."))
     }
 

@@ -34,7 +34,7 @@ import Testing
     @Test func `none is an error that says what to do`() throws {
         let error = try #require(throws: MoultError.self) { try find() }
         #expect(error.code == .noStore)
-        #expect(error.what == "no store is named, and there is none here")
+        #expect(error.what == "no store is named, and this directory is not a store")
         let here = scratch.path
         #expect(error.why == "neither \(here)/moult.json nor \(here)/store/moult.json is there")
         #expect(

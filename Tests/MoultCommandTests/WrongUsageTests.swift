@@ -17,8 +17,8 @@ import Testing
 
     @Test(arguments: [
         Case("-q", "no verb is given", now: "moult help"),
-        Case("stauts", #"there is no verb "stauts": did you mean "status"?"#, now: "moult help"),
-        Case("frobnicate", #"there is no verb "frobnicate""#, now: "moult help"),
+        Case("stauts", #"no verb "stauts": did you mean "status"?"#, now: "moult help"),
+        Case("frobnicate", #"no verb "frobnicate""#, now: "moult help"),
         Case("--out f", #"moult has no option "--out""#, now: "moult help"),
         Case("-x", #"moult has no option "-x""#, now: "moult help"),
         Case("--versoin", #"moult has no option "--versoin": did you mean "--version"?"#, now: "moult help"),

@@ -127,12 +127,12 @@ import Testing
             #expect(try Files.facts(scratch.path("a.db")) == nil)
             return error?.why
         }
-        #expect(try refusal("none.db") == "there is no such file")
+        #expect(try refusal("none.db") == "no such file")
         try Shell.must(["sqlite3", scratch.path("wal.db"), "PRAGMA journal_mode=WAL; CREATE TABLE t(a);"])
         #expect(try refusal("wal.db") == "it is in WAL mode")
         try scratch.file("hot.db", scratch.bytes("wal.db"))
         try scratch.file("hot.db-journal", "x")
-        #expect(try refusal("hot.db") == "there is \(scratch.path("hot.db"))-journal beside it")
+        #expect(try refusal("hot.db") == "\(scratch.path("hot.db"))-journal is beside it")
         try scratch.file(
             "text.db", "no database, but long enough to be looked at: " + String(repeating: "x", count: 99))
         #expect(try refusal("text.db") == "it does not begin like one")

@@ -150,7 +150,7 @@ enum RefusalCases {
         Case(
             "a row that fails", "CREATE TABLE t(a, b NOT NULL);\n.import --csv food.csv t\n",
             "in/food.csv:2: INSERT failed: NOT NULL constraint failed: t.b: the row is for the table t, at in/s.sql:2. "
-                + "Mend the row, or write .bail off into the script to leave such rows out."),
+                + "Fix the row, or write .bail off into the script to leave such rows out."),
         Case(
             "an empty file without a table", ".import --csv none.csv t\n",
             "in/s.sql:1: in/none.csv: empty file: the table t should be made from its first row"
@@ -207,7 +207,7 @@ enum RefusalCases {
         Case(
             "attached by another VFS", "ATTACH 'file:/etc/x?vfs=unix' AS o;",
             "in/s.sql:1: not authorized: in the statement ATTACH 'file:/etc/x?vfs=unix' AS o. Attach a file by its plain "
-                + "name, and load no extensions: a build reads what lies beside its script."),
+                + "name, and load no extensions: a build reads only files beside its script."),
         Case(
             "vacuumed elsewhere", "CREATE TABLE t(a); VACUUM INTO '../copy.db';",
             "in/s.sql:1: unable to open database: ../copy.db: No such file or directory: in the statement VACUUM INTO '../copy.db'. copy.db is not in "

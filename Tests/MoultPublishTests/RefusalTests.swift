@@ -31,7 +31,7 @@ import Testing
         let error = #expect(throws: MoultError.self) {
             try DatabaseBuilder().build(script: scratch.path("s.sql"), output: scratch.path("out.db"))
         }
-        #expect(error?.description == "cannot read the script \(scratch.path)/s.sql: there is no such file")
+        #expect(error?.description == "cannot read the script \(scratch.path)/s.sql: no such file")
     }
 
     /// What is at the output's place, and why it stays.

@@ -128,7 +128,7 @@ import Testing
         }
         #expect(
             error?.description
-                == "\(clone.path("c/data/s.sql")):1: ${git.count} cannot be told: the clone is shallow: its history is cut "
+                == "\(clone.path("c/data/s.sql")):1: ${git.count} is unknown: the clone is shallow: its history is cut "
                 + "off. Run `git fetch --unshallow`; in CI, fetch the whole history.")
     }
 }

@@ -59,7 +59,7 @@ import Testing
         let error = #expect(throws: MoultError.self) { try WALCheckpoint.checkpointAndSeal(path, busyTimeout: 0) }
         #expect(error?.code == .databaseBusy)
         #expect(error?.outcome == .busy)
-        #expect(error?.why?.contains("somebody reads or writes it: pid \(writer.pid) (") == true)
+        #expect(error?.why?.contains("a process reads or writes it: pid \(writer.pid) (") == true)
         #expect(error?.description.contains("\n") == false)
         #expect(writer.execute("SELECT * FROM t") == "ok")
     }

@@ -81,7 +81,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("", "there is none in: "), ("-- nothing", "there is none in: -- nothing"),
+        ("", "it is empty: "), ("-- nothing", "it is empty: -- nothing"),
         ("SELECT 1; SELECT 2", "another one follows in: SELECT 1; SELECT 2"),
         ("SELECT ?", "it has 1 parameters, and 0 values were given in: SELECT ?"),
         ("SELECT 1\u{0}", "it has a NUL character"),

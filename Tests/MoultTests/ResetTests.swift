@@ -89,7 +89,7 @@ import Testing
         try store.reset("thumbs")
     }
 
-    @Test(arguments: [("food", "food is no database to reset"), ("usr", "release 1.0.0 has no database \"usr\"")])
+    @Test(arguments: [("food", "food cannot be reset"), ("usr", "release 1.0.0 has no database \"usr\"")])
     func `only living databases`(name: String, what: String) throws {
         let error = #expect(throws: MoultError.self) { try store.reset(name, settingUserDataAside: true) }
         #expect(error?.outcome == .refused)
@@ -184,7 +184,9 @@ import Testing
         let before = try Tree(root)
         let error = #expect(throws: MoultError.self) { try store.open("user", recovering: .cachesOnly) }
         #expect(error?.why == "it has 27 bytes")
-        #expect(error?.now == #"To set it aside and begin anew: Store.reset("user", settingUserDataAside: true)"#)
+        #expect(
+            error?.now
+                == #"To set it aside and start with an empty one: Store.reset("user", settingUserDataAside: true)"#)
         #expect(try Tree(root) == before)
     }
 
@@ -195,7 +197,7 @@ import Testing
         try Broken.zeroBytes.make("user.db", in: root)
         let before = try Tree(root)
         let error = #expect(throws: MoultError.self) { try store.open("user", recovering: .setUserDataAside) }
-        #expect(error?.what == "the database \(user) will not load, although it was begun anew just now")
+        #expect(error?.what == "the database \(user) does not load, although it was just recreated")
         #expect(try Tree(root) == before)
     }
 

@@ -50,6 +50,6 @@ import Testing
             try Orchestrator(root: store.directory, steps: .builtIn).salvageAgain("user")
         }
         #expect(error?.outcome == .refused)
-        #expect(error?.what == "there is nothing of user to salvage")
+        #expect(error?.what == "no rows of user to salvage")
     }
 }

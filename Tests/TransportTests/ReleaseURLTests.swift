@@ -143,7 +143,7 @@ import Testing
     @Test func `what is neither is refused, with what to do`() throws {
         try scratch.must(
             "moult init -q --product org.example.test --key k.pub && mkdir empty && echo '<html>' > public/x")
-        try refused("moult apply \(server.url("none.json"))", 1, "there is no release at \(server.url("none.json"))")
+        try refused("moult apply \(server.url("none.json"))", 1, "no release at \(server.url("none.json"))")
         try refused("moult apply \(server.url("x"))", 3, "")
         try refused("moult apply empty", 1, "empty is a directory without a feed")
         try refused("moult apply ftp://example.org/x", 3, "Use a path, file:, http: or https:")

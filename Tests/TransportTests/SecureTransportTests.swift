@@ -42,7 +42,7 @@ import Testing
 
     /// What cannot be known to be the server is not asked, and that is never "nothing new".
     @Test(arguments: ["nobody", "somebody else", "another name"])
-    func `strangers are refused`(who: String) throws {
+    func `unknown certificates are refused`(who: String) throws {
         var server = server
         var environment = trusting
         switch who {

@@ -31,8 +31,8 @@ public struct AttachStep: Step {
         for warning in set.clashes(tables) { context.warn(warning) }
     }
 
-    /// What a step of somebody else's has changed is no longer what was examined when it came in: nobody opens it here
-    /// before it is known that it can be opened. Whether it is as it must be, the verify step finds out.
+    /// A file that an external step has changed is no longer the file that was examined: it is not opened here before it is
+    /// known to open safely. The verify step checks its content.
     private func examine(_ files: [(database: Database, path: String)], _ context: PrepareContext) throws {
         let changed = Set(context.plan.planned.filter(\.isCustom).compactMap(\.database))
         let exams = files.filter { changed.contains($0.database.name) }.map { file in

@@ -2,8 +2,8 @@ internal import MoultBasics
 internal import MoultFiles
 public import StepKit
 
-/// Copy: brings the release's files in. Sealed ones make a generation that goes into service by one rename; a user's
-/// database is made from its template where none is, or brought to the new schema by migrations.
+/// Copy: installs the release's files. Read-only ones make a generation that goes into service by one rename; a user database
+/// is made from its template if it is missing, or migrated to the new schema.
 public struct CopyStep: Step {
     public let name = "copy"
     public let summary = "stages the new generation, moves the pointer, makes or migrates user databases"
@@ -27,7 +27,7 @@ public struct CopyStep: Step {
         where database.kind.isDisposable && !context.isPostponed(context.path(of: database)) {
             effects.append(effect(.copy, database.name, try cache(database, context)))
         }
-        // What replaces a living file comes after the pointer: for a live replacement nothing may come after it.
+        // The replacement of a writable file comes after the pointer: nothing may follow a live replacement.
         var living: [Effect] = []
         for database in context.release.databases where database.kind.isReplaced {
             living.append(

@@ -17,10 +17,10 @@ struct LivingStaging {
         }
         let pristine = try pristine(database.member)
         if let kind = try Files.factsThroughLinks(pristine)?.kind, kind != .file {
-            throw changed(pristine, "it is no regular file")
+            throw changed(pristine, "it is not a regular file")
         }
         try Files.copy(pristine, to: waiting, mode: 0o644)
-        // What has just been unpacked was proven on the way; what lay in a generation may have been changed.
+        // A file that was just unpacked was proven on the way; a file in a generation may have been changed.
         if !pristine.hasPrefix(context.stagedGeneration), try SHA256.digest(ofFileAt: waiting).hex != database.sha256 {
             throw changed(pristine, "its SHA-256 is another one")
         }

@@ -31,8 +31,8 @@ struct MigrationTrial {
         try judge(report, path: path)
     }
 
-    /// What the migrations leave must be what the release's own template is, as far as that goes: an app may have made
-    /// tables or indexes of its own besides.
+    /// The result of the migrations must match the release's own template; an app may have added tables or indexes of its
+    /// own.
     private func judge(_ report: TrialReport, path: String) throws {
         let (release, name) = (context.plan.release, database.name)
         let loss = RowCounts(report.after).loss(since: RowCounts(report.before)) {

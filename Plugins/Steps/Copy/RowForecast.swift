@@ -3,7 +3,7 @@ internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
 
-/// What a replacement will do to the rows of a shared database, as far as the live file alone can tell: which are carried,
+/// The effect of a replacement on the rows of a shared database, as far as the live file alone shows it: which are carried,
 /// and which are not. Whether they fit is proven when the release is applied.
 struct RowForecast {
     let database: Database
@@ -53,7 +53,7 @@ struct RowForecast {
         }
     }
 
-    /// What is left behind when a file from before moult comes back.
+    /// The rows that are left behind when a file from before moult returns.
     func rowsLeft(_ live: Connection, _ place: String) throws -> [RowFate] {
         guard
             let before = context.installed?.databases.first(where: { $0.path == database.path && $0.kind.isReplaced }),
@@ -79,7 +79,7 @@ struct RowForecast {
         throw MoultError.unpreserved(database, context.release.version, rule.table, count)
     }
 
-    /// What the app wrote that no rule selects.
+    /// The rows of the app that no rule selects.
     private func left(
         _ live: Connection, _ place: String, _ before: Database, _ generation: String, _ selected: [String: [String?]]
     ) throws -> [(String, Int)] {

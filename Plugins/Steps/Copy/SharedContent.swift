@@ -3,7 +3,7 @@ internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
 
-/// A shared database: new content comes in, and what the app wrote is carried over or kept.
+/// A shared database: new content is installed, and the app's rows are carried over or kept.
 struct SharedContent {
     let database: Database
     let context: PlanContext
@@ -44,7 +44,7 @@ struct SharedContent {
             rows: facts.rows)
     }
 
-    /// What is known of the file, found out without changing it.
+    /// The known facts about the file, read without changing it.
     private struct Facts {
         var digest: String?
         var rows: [RowFate] = []
@@ -55,7 +55,7 @@ struct SharedContent {
             as MoultError
         {
             if error.outcome == .busy || error.code == MoultError.Code.preserve { throw error }
-            // What is not a database has no rows; it becomes a generation of its own.
+            // A file that is not a database has no rows; it becomes a generation of its own.
             if !isOwn, reason != .takenOver, error.code == .databaseCorrupt { return Facts() }
             throw MoultError(
                 Template.code, .refused, what: "the shared database \(place) cannot be read",

@@ -3,8 +3,8 @@ internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
 
-/// A user's database: made from the release's template if there is none, else migrated, and never replaced. Files from
-/// before moult come back as they were.
+/// A user database: made from the release's template if it is missing, otherwise migrated, and never replaced. Files from
+/// before moult return as they were.
 enum Template {
     /// A writable database cannot be made where it belongs.
     static let code = MoultError.Code.userDatabase

@@ -3,7 +3,7 @@ internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
 
-/// A user's database that is there: kept, or brought to the release's schema by the migrations that it lacks.
+/// An existing user database: kept, or brought to the release's schema by the migrations that it lacks.
 struct UserSchema {
     let database: Database
     let context: PlanContext
@@ -55,7 +55,7 @@ struct UserSchema {
             else { return }
             throw context.schemaMisfit(lack, at: place)
         } catch let error as MoultError where error.outcome == .busy {
-            // Whoever has it locked works with it.
+            // A process that has it locked is working with it.
         }
     }
 

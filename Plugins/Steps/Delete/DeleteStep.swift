@@ -60,7 +60,7 @@ public struct DeleteStep: Step {
         if occupant == .cache { return ("the release has a \(database.kind.rawValue) database there", .unfitCache) }
         switch database.kind {
         case .cache:
-            // What moult did not make becomes a generation instead.
+            // A file that moult did not make becomes a generation instead.
             if occupant == .foreign || context.isPostponed(context.path(of: database)) { return nil }
             guard let fault = try CacheFitness(database: database, context: context).fault() else { return nil }
             try proveCache(database, occupant, context)
@@ -70,7 +70,8 @@ public struct DeleteStep: Step {
         }
     }
 
-    /// What a link leads to, or a directory contains, may be data of an app, unless the installed release has its cache there.
+    /// The target of a link, or the content of a directory, may be data of an app, unless the installed release has its cache
+    /// there.
     private func proveCache(_ database: Database, _ occupant: Occupant, _ context: PlanContext) throws {
         let path = context.path(of: database)
         if context.hasInstalledCache(at: path) { return }
@@ -186,7 +187,7 @@ public struct DeleteStep: Step {
                 return effect(.delete, database.name, .adopt(path: path, generation: generation))
             case (.obstacle, .reference): throw context.obstacle(at: path, database)
             case (.link(let target), .reference):
-                // A link of moult's own that was changed is made again.
+                // A changed link of moult's own is made again.
                 if context.installed?.databases.contains(where: { $0.path == path && $0.kind.isSealed }) == true {
                     return nil
                 }

@@ -12,7 +12,7 @@ struct Rescue {
             let database = effect.database.flatMap(context.plan.release.database), !database.kind.isDisposable
         else { return }
         let place = context.plan.store.path(path)
-        // Somebody who has it open keeps it from being reset, and reading it from here would drop his locks.
+        // A process that has it open prevents the reset, and reading it from here would drop that process's locks.
         if try OpenFiles.isOpenHere(place) { return }
         try context.progress(.init("read what is left of \(database.name)", done: 0, total: 0))
         let scratch = "\(context.staging)/copies"

@@ -28,14 +28,14 @@ struct ContentCheck {
         }
     }
 
-    /// What the database is asked.
+    /// The questions to the database.
     var exam: Validation {
         let isRead = database.place == .generation || database.verify == .full
         var exam = Validation(
             name: database.member, path: path,
             depth: !isRead ? .header : database.verify == .full ? .full : .quick,
             processor: time.seconds(for: database.size))
-        // What was unpacked is ours, and nothing is let write to it.
+        // Unpacked files are ours, and no other process may write to them.
         exam.isWritable = database.place != .inPlace
         exam.wantsIdentity = database.identity != .init()
         exam.wantsForeignKeys = database.verify == .full

@@ -15,7 +15,7 @@ struct PostSwitchCheck {
             throw failed("\(path) leads nowhere")
         }
         guard database.kind.isSealed else {
-            // What the operator puts back from quarantine may have the schema of its own release.
+            // A database that the operator restores from quarantine may have the schema of its own release.
             if !database.kind.isReplaced, context.creates(context.path(of: database)), context.restoring == nil {
                 try proveSchema(path)
             }
@@ -32,7 +32,7 @@ struct PostSwitchCheck {
         let beside = try Files.target(ofLink: proven) ?? proven
         for suffix in ["-wal", "-shm", "-journal"] {
             for name in [path + suffix, beside + suffix] where try Files.facts(name) != nil {
-                throw failed("\(name) lies beside it and would change what is read")
+                throw failed("\(name) is beside it and would change what is read")
             }
         }
     }
@@ -50,7 +50,7 @@ struct PostSwitchCheck {
                 throw failed("\(path): \(lack)")
             }
         } catch let error as MoultError where error.outcome == .busy {
-            // Somebody works with it already, and could not if it did not open.
+            // A process already works with it, and could not if it did not open.
         }
     }
 

@@ -45,7 +45,7 @@ public struct VerifyStep: Step {
 
     /// Proves what came in, in a process of its own, before anybody opens it here.
     public func examine(_ effects: [Effect], _ context: PrepareContext) throws {
-        // What comes from a kept generation was proven when it was installed, and is the same file still.
+        // A file of a kept generation was proven when it was installed, and has not changed.
         let proofs = try context.plan.release.databases.compactMap { database -> ContentCheck? in
             let path =
                 database.place == .inPlace
@@ -63,7 +63,7 @@ public struct VerifyStep: Step {
         for (proof, report) in zip(proofs, reports) { try proof.prove(report) }
     }
 
-    /// What a step of somebody else's has changed since is examined once more, as it is now.
+    /// A file that an external step has changed since is examined again.
     public func prepare(_ effects: [Effect], _ context: PrepareContext) throws {
         let changed = Set(context.plan.planned.filter(\.isCustom).compactMap(\.database))
         let proofs = try context.plan.release.databases.compactMap { database -> ContentCheck? in

@@ -1,7 +1,7 @@
 internal import MoultBasics
 internal import StepKit
 
-/// What a release requires of the app, of moult, and of what is installed.
+/// The requirements of a release: of the app, of moult, and of the installed release.
 struct Requirements {
     let context: PlanContext
 

@@ -21,7 +21,7 @@ struct Rollback {
         let path = context.store.path(database.path)
         let version: Int64
         do { version = try NonInvasiveReader.into(path) { try $0.int("PRAGMA user_version") } } catch {
-            // No release can read what is no database.
+            // No release can read a file that is not a database.
             if (error as? MoultError)?.outcome == .busy { throw error }
             return
         }

@@ -5,7 +5,7 @@ package import StepKit
 
 /// Tries a step out, in a directory of its own: whether it keeps to the protocol, and to its promises.
 package struct ConformanceKit {
-    /// What the step is tried with.
+    /// The input of the trial.
     package struct Options: Sendable {
         package var executable: String
         /// A step of this very command, instead of a program.
@@ -24,9 +24,9 @@ package struct ConformanceKit {
     /// One thing that was tried.
     package struct Check: Sendable, Equatable {
         package let name: String
-        /// What is wrong; nil if nothing is.
+        /// The fault; nil if none was found.
         package let finding: String?
-        /// What else there is to say.
+        /// Further remarks.
         package let note: String?
 
         package var json: JSON {
@@ -95,7 +95,7 @@ final class StepTestBench {
         error.why.map { why in "\(error.what): \(why)" } ?? error.what
     }
 
-    /// What a check found.
+    /// The result of a check.
     struct Finding: Error {
         let text: String
         init(_ text: String) { self.text = text }
@@ -115,7 +115,7 @@ final class StepTestBench {
         }
     }
 
-    /// Every file of the databases is staged anew, as it was given.
+    /// Every file of the databases is staged again, as it was given.
     func restage() throws {
         try Files.removeTree(generation)
         try Files.makeDirectory(generation)
@@ -165,7 +165,7 @@ final class StepTestBench {
         value.split(separator: token, omittingEmptySubsequences: false).joined(separator: text)
     }
 
-    /// What lies in the granted directory, by content: times may differ.
+    /// The content of the granted directory: times may differ.
     func content() throws -> [String: String] {
         try Footprint([granted]).entries.reduce(into: [:]) { found, entry in
             let digest = entry.value.kind == .file ? try SHA256.digest(ofFileAt: entry.key).hex : ""

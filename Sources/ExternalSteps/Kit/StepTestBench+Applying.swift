@@ -95,7 +95,7 @@ extension StepTestBench {
         }
     }
 
-    /// Killed after an intent was noted and before it was told so; the last point is when it says that it is done.
+    /// Killed after an intent was noted and before the step was told so; the last point is when it says that it is done.
     private func interrupted(
         at point: Int, of count: Int, _ name: (String) -> String, _ intents: TrialIntents, _ before: [String: String],
         _ after: [String: String], _ run: (String, @escaping (inout StepConversation) -> Void) throws -> Void

@@ -36,7 +36,7 @@ extension StepTestBench {
         try tryOut(step(description, program))
     }
 
-    /// What is the same for a program and for a step in Swift.
+    /// The common part of a program and a step in Swift.
     private func tryOut(_ step: any Step) throws {
         var context = try planContext()
         var planned: [Effect] = []
@@ -146,7 +146,7 @@ extension StepTestBench {
             return nil
         }
         check("prepare again") {
-            // After a crash everything is staged anew, and the step's own directory may be there or not.
+            // After a crash everything is staged again, and the step's own directory may exist or not.
             try self.restage()
             try step.prepare(effects, prepare)
             return nil
@@ -166,7 +166,7 @@ private struct TrialView: StoreView {
     func proveSeal(of generation: String) throws {}
 }
 
-/// A core that does nothing: a step of somebody else's does its custom effects only.
+/// A core that does nothing: an external step applies its custom effects only.
 struct NoChanges: Changes {
     func perform(_ effect: Effect) {}
     func revert(_ effect: Effect) {}

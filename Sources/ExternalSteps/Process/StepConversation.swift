@@ -25,7 +25,7 @@ package struct StepConversation {
     var onResult: () throws -> Void = {}
     /// Asked several times in a second; an error cancels the step and is thrown on.
     var stop: () throws -> Void = {}
-    /// What is sent besides, right after the message.
+    /// Additional input, right after the message.
     var extra: [UInt8] = []
 
     static let longestLine = 1 << 20
@@ -33,7 +33,7 @@ package struct StepConversation {
     /// Between cancelling, asking to end, and ending.
     static let grace = Duration.seconds(2)
 
-    /// What a step did wrong, before it is known which step it was.
+    /// The mistake of a step, before it is known which step it was.
     struct Misbehaving: Error {
         let what: Misbehaviour
         init(_ what: Misbehaviour) { self.what = what }
@@ -70,7 +70,7 @@ package struct StepConversation {
             if !state.line.isEmpty { throw Misbehaving(.strayOutput(String(decoding: state.line, as: UTF8.self))) }
             return Answer(result: try answer(state, ending), mountsAreReadOnly: process.mountsAreReadOnly)
         } catch let error as Misbehaving {
-            // What it had said on standard error by then may tell why; if that cannot be read, only the error at hand is reported.
+            // Its standard error until then may give the reason; if that cannot be read, only the error at hand is reported.
             while case .errors(let bytes)? = try? process.next(until: .now) { state.add(bytes) }
             throw error.what.error(step, message, said: state.complaint)
         } catch let error as StepRefusal {
@@ -181,7 +181,7 @@ package struct StepConversation {
         process.send(Array((JSON.object([.init("message", "cancel")]).line + "\n").utf8))
         for signal in [SIGTERM, SIGKILL] {
             let deadline = ContinuousClock.now + Self.grace
-            // What it says now counts no more, but it must not wait for somebody to read it.
+            // Its output no longer counts, but it must not block on a full pipe.
             while ContinuousClock.now < deadline {
                 do { if case .ended? = try process.next(until: deadline) { return process.kill() } } catch {
                     // The error that led here is the one to report, so another one of the pipes only ends the waiting.

@@ -23,9 +23,9 @@ package final class StepExecutable: Sendable {
             MoultError(.stepTrust, .refused, what: "\(path) may not be run as a step", why: why, now: now)
         }
         guard let facts = try Files.factsThroughLinks(path) else {
-            throw refused("there is no such file", "Install it there, or correct \"executable\" in moult.json.")
+            throw refused("no such file", "Install it there, or correct \"executable\" in moult.json.")
         }
-        guard facts.kind == .file else { throw refused("it is no regular file", "Name the program itself.") }
+        guard facts.kind == .file else { throw refused("it is not a regular file", "Name the program itself.") }
         let file = try Descriptor(path, .read)
         let opened = try file.facts()
         guard opened.kind == .file, opened.owner == 0 || opened.owner == geteuid() else {

@@ -1,7 +1,7 @@
 internal import MoultBasics
 package import MoultGuard
 
-/// What a process of a step may do: read everything, write where it is granted, and nothing beside.
+/// The rights of a step's process: read everything, write only to the granted places.
 package struct StepRights: Sendable {
     /// Directories with all that is below, or single files.
     package var writable: [String]
@@ -13,7 +13,7 @@ package struct StepRights: Sendable {
         (self.writable, self.sockets, self.plans) = (writable, sockets, plans)
     }
 
-    /// What is in force, for the plan.
+    /// The protection in force, for the plan.
     static func level(mountsReadOnly: Bool) -> String {
         "planned read-only by force: Landlock \(Guard.level.landlock), seccomp"
             + (mountsReadOnly ? ", read-only mounts" : "")

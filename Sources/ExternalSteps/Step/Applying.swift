@@ -7,7 +7,7 @@ struct Applying {
     let step: ExternalStep
     let effect: Effect
     let context: ApplyContext
-    /// What a trial does otherwise.
+    /// The differences of a trial.
     var adjust: (inout StepConversation) -> Void = { _ in }
 
     func run(_ message: String, _ executable: StepExecutable) throws {
@@ -79,7 +79,7 @@ struct Applying {
     }
 }
 
-/// What lies below some paths, by which it is seen afterwards what was changed; reads no file's content.
+/// The files below some paths, to see afterwards which have changed; does not read their content.
 struct Footprint: Equatable {
     private(set) var entries: [String: FileFacts] = [:]
 

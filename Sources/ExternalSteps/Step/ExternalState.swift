@@ -8,7 +8,7 @@ package struct ExternalState {
     package let word: String
     /// Why it is not run.
     package let why: String?
-    /// What it says of itself, if it may be run.
+    /// Its description of itself, if it may be run.
     package let description: StepDescription?
 
     package init(_ step: ExternalStep) throws {

@@ -6,14 +6,14 @@ package import MoultStore
 package import StepKit
 internal import Synchronization
 
-/// A step that is an executable of somebody else's: each message to it is a process of its own, confined.
+/// A step that is an external executable: each message to it is a process of its own, confined.
 package struct ExternalStep: PlacedStep {
     let settings: StepSettings
-    /// Where it comes in; nil until the pipeline knows.
+    /// Where it runs; nil until the pipeline knows.
     var use: Manifest.StepUse?
     private let program = Program()
 
-    /// What is read of the executable once, and not again for the next message.
+    /// The facts about the executable that are read once, and not again for the next message.
     private final class Program: Sendable {
         let executable = Mutex<StepExecutable?>(nil)
     }
@@ -35,7 +35,7 @@ package struct ExternalStep: PlacedStep {
             if let known { return known }
             let executable = try StepExecutable(settings.executable ?? "")
             guard let pinned = settings.sha256 else {
-                throw refused("nobody has said yet that \(executable.path) is trusted")
+                throw refused("its program \(executable.path) is not marked as trusted")
             }
             guard executable.sha256 == pinned else {
                 throw refused(
@@ -148,7 +148,7 @@ package struct ExternalStep: PlacedStep {
     }
 }
 
-/// What a step says of itself.
+/// A step's description of itself.
 package struct StepDescription: Sendable, Equatable {
     package let name: String
     package let version: String

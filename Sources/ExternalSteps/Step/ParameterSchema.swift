@@ -13,9 +13,9 @@ struct ParameterSchema {
         "maxItems",
     ]
 
-    /// What is wrong with the schema itself.
+    /// The fault of the schema itself.
     var fault: String? {
-        guard let members = schema.members else { return schema.bool == nil ? "\(schema.kind) is no schema" : nil }
+        guard let members = schema.members else { return schema.bool == nil ? "\(schema.kind) is not a schema" : nil }
         for member in members {
             if !Self.known.contains(member.name) { return "the keyword \"\(visible(member.name))\" is not supported" }
             let inner: [JSON] =

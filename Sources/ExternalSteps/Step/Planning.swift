@@ -100,7 +100,7 @@ enum PathRules {
     static func resolvedForWriting(_ path: String) throws -> String? {
         if let there = try resolved(path) { return there }
         let name = Files.name(of: path)
-        // A link that leads nowhere would be followed by whoever writes there.
+        // A process that writes to a dangling link would follow it.
         guard try Files.facts(path) == nil, name != "..", name != ".",
             let directory = try resolved(Files.directory(of: path))
         else { return nil }

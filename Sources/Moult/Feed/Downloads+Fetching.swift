@@ -42,7 +42,7 @@ extension Downloads {
             }
         }
         throw faults.first { $0.outcome == .refused } ?? faults.first
-            ?? MoultError(.noFeed, what: "there is nowhere to fetch \(place.name) from")
+            ?? MoultError(.noFeed, what: "no address to fetch \(place.name) from")
     }
 
     /// Whether the file is there as its manifest has it. Another one of the same size is removed: whatever fails because of
@@ -65,7 +65,7 @@ extension Downloads {
             return try Files.rename(place.partial, to: place.path)
         }
         try Files.remove(place.partial)
-        // A part of something else was gone on with: all of it anew, once.
+        // The partial file belonged to something else: fetch all of it again, once.
         if before > 0 { return try fetchOnce(place, from: source, by: transport, watcher) }
         throw MoultError(
             .digest, .refused, what: "\(source) is not what was sealed",

@@ -24,10 +24,10 @@ package struct FeedChoice: Sendable {
     }
 
     package struct Result: Sendable, Equatable {
-        /// The releases to install, one after the other; empty if there is nothing newer.
+        /// The releases to install, one after the other; empty if none is newer.
         package var way: [Feed.Release] = []
         package var passed: [Passed] = []
-        /// What is worth knowing about the one at the end of the way: its share of machines.
+        /// Notes on the last of them: its share of machines.
         package var note: String?
         /// Why the publisher has taken back what is installed.
         package var withdrawn: String?
@@ -63,12 +63,12 @@ package struct FeedChoice: Sendable {
         return result
     }
 
-    /// Whoever follows another channel gets the usual releases, too.
+    /// Stores that follow another channel get the usual releases, too.
     private func isOurs(_ release: Feed.Release) -> Bool {
         release.channel == channel || release.channel == Feed.Release.usualChannel
     }
 
-    /// Why a release is not for this store; else what there is to say of it.
+    /// Why a release is not for this store, or a remark on it.
     private func obstacle(to release: Feed.Release) throws -> (why: String?, note: String?) {
         if let reason = release.withdrawn { return ("it was withdrawn: \(reason)", nil) }
         if let why = holds.obstacle(to: release.version) { return (why, nil) }

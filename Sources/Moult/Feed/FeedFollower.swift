@@ -24,7 +24,7 @@ struct FeedFollower {
         self.settings = settings
         let named =
             try request.place.map { [try Self.complete($0, settings)] } ?? settings.feed?.addresses.map { place in
-                // What the settings name is meant from the store, wherever the command runs.
+                // Paths in the settings are relative to the store, wherever the command runs.
                 let text = place.withSecrets
                 return text.contains("://") || text.hasPrefix("/") ? place : Address("\(layout.root)/\(text)")
             } ?? []
@@ -91,7 +91,7 @@ struct FeedFollower {
     /// The present feed; keeps key lists.
     func ask() throws -> FeedReader.Current { try reader.ask(keep: keep) }
 
-    /// What a key list revokes must never be trusted again.
+    /// A key that a key list revokes must never be trusted again.
     private func keep(_ chain: KeyChain) throws {
         do { try chain.keep() } catch {
             // A user who may only read the store asks all the same.
@@ -150,7 +150,7 @@ struct FeedFollower {
             patches: Set(release.patches.map(\.file)))
     }
 
-    /// What stands for a manifest: its own signatures where the keys of feeds may not release, else the feed's.
+    /// The proof of a manifest: its own signatures where feed keys may not release, else the feed's.
     private func proveOwn(
         _ bytes: [UInt8], at place: Location, _ current: FeedReader.Current
     ) throws -> Provenance {
@@ -190,7 +190,8 @@ struct FeedFollower {
     private func bytes(of manifest: Location, _ file: Feed.File, _ transport: Transport) throws -> [UInt8] {
         guard case .bytes(let bytes, _) = try transport.read(manifest, limit: file.size) else {
             throw MoultError(
-                .notThere, what: "there is no manifest at \(manifest)", why: "the feed names it, and nothing is there",
+                .notThere, what: "no manifest at \(manifest)",
+                why: "the feed names it, but the server does not have it",
                 now: "Try again later, or tell the publisher.")
         }
         guard bytes.count == file.size, try SHA256.digest(of: bytes).hex == file.sha256 else {
@@ -225,7 +226,7 @@ struct FeedFollower {
         return place.path
     }
 
-    /// The manifest's own signatures, as far as there are any.
+    /// The manifest's own signatures, if it has any.
     func signatures(
         of release: Feed.Release, _ current: FeedReader.Current
     ) throws -> [(name: String, bytes: [UInt8])] {
@@ -242,7 +243,7 @@ struct FeedFollower {
 }
 
 extension Feed.Release {
-    /// What a feed says of a release must be what its manifest says: the keys of feeds cannot change a release.
+    /// The feed's description of a release must match its manifest: feed keys cannot change a release.
     fileprivate func proveSame(as manifest: Manifest, _ place: Location) throws {
         let differs: (String, String, String)? =
             if version != manifest.version {

@@ -14,7 +14,7 @@ struct FeedReader {
     let settings: Settings
     let places: [Location]
     var transport: Transport
-    /// A feed over the network that nobody signed is taken all the same.
+    /// An unsigned feed from the network is accepted, too.
     let allowUnsigned: Bool
     /// An older feed than one seen before is taken all the same.
     let allowOlder: Bool
@@ -46,7 +46,7 @@ struct FeedReader {
                 faults.append(error)
             }
         }
-        // What was wrong with an answer says more than that another place gave none.
+        // An invalid answer says more than the failure of another location.
         throw faults.first { $0.outcome == .refused } ?? faults.first
             ?? MoultError(.noFeed, .refused, what: "no feed is named")
     }
@@ -88,7 +88,7 @@ struct FeedReader {
         switch try transport.read(place, limit: Feed.largest, unless: tag) {
         case .nothing:
             throw MoultError(
-                .notThere, what: "there is no feed at \(place)", why: "nothing is there",
+                .notThere, what: "no feed at \(place)", why: "nothing is there",
                 now: "Look at \"feed\" in \(layout.settings).")
         case .unchanged: return nil
         case .bytes(let bytes, let tag): return (bytes, tag)
@@ -113,7 +113,7 @@ struct FeedReader {
 
     // MARK: proof
 
-    /// Who stands for a manifest at the place itself, with no feed in between; `keep` gets new key lists.
+    /// Proves a manifest at its own location, with no feed in between; `keep` receives new key lists.
     func provenance(
         ofManifest bytes: [UInt8], at place: Location, keep: (KeyChain) throws -> Void
     ) throws -> Provenance {
@@ -165,7 +165,7 @@ struct FeedReader {
         return .signed(try keys.prove(bytes, named: name, by: keys.roles.feed, at: now, find: find))
     }
 
-    /// What a signature does not prove: that it is for this store, and that it is the present one.
+    /// Checks what a signature does not prove: that the feed is for this store, and that it is the current one.
     private func believe(
         _ bytes: [UInt8], _ place: Location, _ seen: ReplayGuard, _ chain: KeyChain?
     ) throws -> Feed {
@@ -228,7 +228,7 @@ enum Clock {
     static func pause(milliseconds: UInt32) { usleep(milliseconds * 1000) }
 }
 
-/// What somebody asks of a feed, and how it may be taken.
+/// A request to a feed, and how its answer may be used.
 package struct FeedRequest: Sendable {
     /// Another feed than the settings name.
     package var place: Address?

@@ -4,13 +4,13 @@ internal import MoultStore
 internal import MoultTrust
 package import StepKit
 
-/// What a store knows of its feed from the last time that it was asked; nobody is asked now.
+/// What a store knows of its feed since the last request; makes no request.
 package struct KnownFeed: Sendable {
     package let serial: Int
     package let created: Timestamp?
     /// Until when it may be believed, as its publisher said.
     package let expires: Timestamp
-    /// What this store would take of it.
+    /// The releases in it that this store would install.
     package let choice: FeedChoice.Result
 
     /// The release that the store shall have; nil if it has the newest that it may have.
@@ -37,7 +37,7 @@ package struct KnownFeed: Sendable {
             .choose()
             return KnownFeed(serial: feed.serial, created: feed.created, expires: feed.expires, choice: choice)
         } catch {
-            // Whoever may not read what was kept knows nothing of it, and the rest all the same.
+            // A user who may not read the kept feed still gets the rest.
             if Files.isDenied(error) { return nil }
             throw error
         }

@@ -5,7 +5,7 @@ internal import MoultTransport
 internal import MoultTrust
 internal import StepKit
 
-/// What was named to be installed: a path or a URL. Its content says whether it is a release or a feed.
+/// The source to install from: a path or a URL. Its content decides whether it is a release or a feed.
 package enum ReleaseSource: Sendable {
     /// The sealed manifest of a release, on this machine.
     case manifest(path: String)
@@ -13,7 +13,7 @@ package enum ReleaseSource: Sendable {
     case webManifest(Content)
     case feed(Content)
 
-    /// What was read to find out what it is; nothing of it is proven yet.
+    /// The content that was read to recognize it; none of it is proven yet.
     package struct Content: Sendable {
         package let address: Address
         let bytes: [UInt8]
@@ -22,13 +22,13 @@ package enum ReleaseSource: Sendable {
     package init(_ name: String, stop: @escaping @Sendable () throws -> Void = {}) throws {
         switch try Location(name) {
         case .file(let path):
-            // A name that is no URL stays as it was given, because messages and plans repeat it.
+            // A name that is not a URL stays as given, because messages and plans repeat it.
             self = try Self.local(name.contains("://") ? path : name)
         case .web(let address):
             guard case .bytes(let bytes, _) = try Transport(stopIfAsked: stop).read(.web(address), limit: Feed.largest)
             else {
                 throw MoultError(
-                    .notThere, what: "there is no release at \(address)", why: "the server has nothing there",
+                    .notThere, what: "no release at \(address)", why: "the server has no such file",
                     now: "Name a sealed manifest, or a feed.")
             }
             let content = Content(address: address, bytes: bytes)
@@ -43,7 +43,7 @@ package enum ReleaseSource: Sendable {
         let file = "\(path)/\(Feed.fileName)"
         if let feed = try feed(at: file) { return .feed(feed) }
         throw MoultError(
-            .manifest, what: "\(path) is a directory without a feed", why: "there is no \(file)",
+            .manifest, what: "\(path) is a directory without a feed", why: "it has no \(file)",
             now: "Name the sealed manifest of a release in it.")
     }
 
@@ -54,7 +54,7 @@ package enum ReleaseSource: Sendable {
         return content.isFeed ? content : nil
     }
 
-    /// What its store must be for.
+    /// The product that its store must have.
     package var product: String {
         get throws {
             switch self {

@@ -43,7 +43,7 @@ extension Orchestrator {
         ] {
             try Files.ensureDirectory(directory)
         }
-        // What can be made again says so to backup tools.
+        // Marks files that can be made again for backup tools.
         try CacheTag.put(in: layout.downloads)
         // The lock's file is made here, so that a command which in the end refuses leaves no trace at all.
         _ = try StoreLock.takeIfFree(layout)
@@ -55,7 +55,7 @@ extension Orchestrator {
         return true
     }
 
-    /// Makes the store that a release needs if there is none yet: what an app does at its first start. False if there is a store.
+    /// Makes the store that a release needs if it is missing, as an app does at its first start. False if the store exists.
     package func createIfMissing(for manifest: String, trusting keys: TrustedKeys?) throws -> Bool {
         guard try Files.facts(layout.settings) == nil else { return false }
         var settings = Settings(product: try Self.product(of: manifest), follow: .match)

@@ -19,7 +19,7 @@ extension Orchestrator {
         guard let release = current.feed.release(version) else {
             let last = current.feed.releases.suffix(5).map(\.version.description).joined(separator: ", ")
             throw MoultError(
-                .refused, .refused, what: "there is no release \(version) in \(current.place)", why: "it has \(last)",
+                .refused, .refused, what: "no release \(version) in \(current.place)", why: "it has \(last)",
                 now: "Name one of them.")
         }
         let incoming = try follower.incoming(release, of: current)

@@ -6,7 +6,7 @@ internal import MoultTransport
 package import StepKit
 
 extension Orchestrator {
-    /// What a look at the feed found.
+    /// The result of reading the feed.
     package struct FeedLook: Sendable {
         package let feed: String
         package let serial: Int
@@ -20,18 +20,18 @@ extension Orchestrator {
         package var newest: Feed.Release? { choice.way.last }
     }
 
-    /// Asks whether there is something newer; writes down only how new the feed was, where that can be done.
+    /// Looks for a newer release; records only how new the feed was, where that is possible.
     package func check(_ request: FeedRequest) throws -> FeedLook {
         let store = snapshot()
         let follower = try follower(request, store)
         let current = try follower.ask()
         do {
-            // Somebody who fetches just now writes it down, too.
+            // A command that is fetching at this moment records it, too.
             if let lock = try FileLock.take("\(layout.downloads)/lock", .exclusive) {
                 try withExtendedLifetime(lock) { try follower.remember(current) }
             }
         } catch {
-            // Whoever may only look has looked.
+            // A user with read access only gets the answer without the record.
             if !Files.isDenied(error) { throw error }
         }
         return try look(current, follower.choose(from: current, store), store)

@@ -8,7 +8,7 @@ extension Orchestrator {
     /// The releases that must not be installed.
     package func holds() throws -> Holds { try snapshot().holds }
 
-    /// What a change of the holds did: those that it removed or replaced, and all that there are now.
+    /// The result of a change to the holds: the removed or replaced ones, and all that remain.
     package struct HoldChange: Sendable {
         package var removed: [Hold] = []
         package var holds: Holds
@@ -21,7 +21,7 @@ extension Orchestrator {
         }
     }
 
-    /// Removes the holds on releases, named as they were put on hold; without names the only one there is.
+    /// Removes the holds on releases, named as they were put on hold; without names, the only hold.
     package func unhold(_ releases: [String] = [], wait: Int = 0) throws -> HoldChange {
         let before = try holds()
         if before.all.isEmpty { return HoldChange(holds: before) }
@@ -86,7 +86,7 @@ extension Orchestrator {
 
     private static func several(_ holds: Holds) -> MoultError {
         MoultError(
-            .refused, .refused, what: "there are \(holds.all.count) holds",
+            .refused, .refused, what: "the store has \(holds.all.count) holds",
             why: holds.all.map(\.sentence).joined(separator: "; "),
             now: "Name the ones to remove, or remove all of them with: moult unhold --all")
     }

@@ -13,7 +13,7 @@ extension Orchestrator {
                 if fault.unfit.isSubset(of: planner.avoided) { throw fault.error }
                 planner.avoided.formUnion(fault.unfit)
                 let why = fault.error.why.map { ": \($0)" } ?? ""
-                watcher.tell(.warning("\(fault.error.what)\(why); the update goes on without this patch"))
+                watcher.tell(.warning("\(fault.error.what)\(why); the update continues without this patch"))
             }
         }
     }

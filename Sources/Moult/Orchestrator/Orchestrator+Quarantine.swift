@@ -132,7 +132,7 @@ extension Orchestrator {
         return database
     }
 
-    /// A copy of a set's database that opens. What lies in quarantine may have been changed by anyone: it is examined as
+    /// A copy of a set's database that opens. Any process may have changed files in quarantine, so the copy is examined like
     /// a database from elsewhere.
     private func proven(_ set: QuarantineShelf.Set, in scratch: String) throws -> String {
         guard let file = set.file, try Files.facts(file)?.kind == .file else {

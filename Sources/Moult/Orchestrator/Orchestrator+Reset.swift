@@ -74,7 +74,7 @@ extension Orchestrator {
 
     private func noSet(of name: String) -> MoultError {
         MoultError(
-            .refused, .refused, what: "there is nothing of \(name) to salvage",
+            .refused, .refused, what: "no rows of \(name) to salvage",
             why: "\(layout.quarantine) has no set of user data of that name",
             now: "moult status shows what is installed.")
     }

@@ -9,7 +9,7 @@ package import StepKit
 /// Everything that can be done to a store: each operation that writes takes the lock and settles first.
 package struct Orchestrator: Sendable {
     package let layout: StoreLayout
-    /// The steps of the command or app; those that the store's settings name come in where they are needed.
+    /// The steps of the command or app; those that the store's settings name are added where they are needed.
     private let ownSteps: StepSet
     package let watcher: Watcher
     package let consumers: ConsumerOptions
@@ -23,7 +23,7 @@ package struct Orchestrator: Sendable {
         self.consumers = consumers
     }
 
-    /// What the store is like now.
+    /// The current state of the store.
     func snapshot() -> StoreSnapshot { StoreSnapshot(layout) }
 
     func planner(_ store: StoreSnapshot) throws -> Planner {
@@ -38,7 +38,7 @@ package struct Orchestrator: Sendable {
         return try ownSteps.adding(store.settings.steps)
     }
 
-    /// What an update came to.
+    /// The result of an update.
     package struct Result: Sendable {
         /// Nil if there was nothing to do.
         package var plan: Plan?
@@ -49,13 +49,13 @@ package struct Orchestrator: Sendable {
         package var rows: [RowFate] = []
         /// The old content that is in quarantine now.
         package var kept: [QuarantineShelf.Set] = []
-        /// What is installed now.
+        /// The installed generation.
         package var generation: String?
         /// The caches that do not fit and stay, because processes have them open.
         package var pending: [Plan.Pending] = []
         /// Who still reads a generation before it.
         package var laggards: [Laggard] = []
-        /// Who has files of an older release open, and does not follow the store.
+        /// Processes that have files of an older release open and do not follow the store.
         package var outdated: [OutdatedReader] = []
     }
 
@@ -86,7 +86,7 @@ package struct Orchestrator: Sendable {
     /// Whether a command that writes would have something to settle first.
     package func isUnfinished() throws -> Bool { try !Transaction.unfinished(layout).isEmpty }
 
-    /// What a command that writes would have to settle first.
+    /// The unfinished work that a writing command would finish first.
     package func unfinished() throws -> Unfinished { try Unfinished(in: layout) }
 
     /// The bytes that are free where the store is.
@@ -148,7 +148,7 @@ package struct Orchestrator: Sendable {
     private func apply(
         _ saved: Plan, by planner: Planner, wait: Int, _ announce: (Plan) throws -> Void
     ) throws -> Result {
-        // What a feed brought must be here before the store is locked; what the plan relies on is proven again then.
+        // Files from a feed must be complete before the store is locked; whatever the plan relies on is proven again then.
         let fetched = try saved.origin.map { try fetch($0, saved, by: planner, wait: wait) }
         return try locked(wait) { store, settled in
             try SavedPlan(plan: saved, layout: layout).proveFresh()
@@ -192,13 +192,14 @@ package struct Orchestrator: Sendable {
         return results
     }
 
-    /// Settles what is unfinished if nobody else is at work; for readers that are about to open the databases.
+    /// Finishes or undoes an interrupted update if no other process is doing so; for readers that are about to open the
+    /// databases.
     package func settleIfIdle() throws {
         guard try isUnfinished(), let lock = try StoreLock.takeIfFree(layout) else {
             return
         }
         defer { withExtendedLifetime(lock) {} }
-        // Nobody is made to let go for a reader: it may be part of the very program that would be stopped.
+        // Consumers are not asked to close for a reader: the reader may be part of the very program that would be stopped.
         _ = try settler(snapshot(), mayRelease: false).settle()
     }
 
@@ -277,7 +278,7 @@ package struct Orchestrator: Sendable {
         }
     }
 
-    /// A program used a database at the wrong moment, nothing has changed, and there is time for another attempt.
+    /// A program used a database at the wrong moment, nothing has changed, and another attempt is still possible.
     private struct Disturbed: Error {}
 
     private func attempt(
@@ -294,7 +295,7 @@ package struct Orchestrator: Sendable {
         for warning in plan.warnings { watcher.tell(.warning(warning)) }
         var transaction = Transaction(layout: layout, id: plan.id)
         transaction.patience = try made.store.settings.waitForApps
-        // What was there before is not this update's to clean away.
+        // Files that existed before are not this update's to remove.
         guard Transaction.isID(plan.id), try Files.facts(transaction.directory) == nil else {
             throw MoultError(
                 .stale, .stale, what: "the plan \(plan.id) cannot be executed",
@@ -322,7 +323,7 @@ package struct Orchestrator: Sendable {
             {
                 throw Disturbed()
             }
-            // A patch that does not fit is no failure that counts: it begins anew without it.
+            // A patch that does not fit is not a failure: start again without it.
             if !(reason is PatchFault) { warning { try record(plan, stopwatch, failure: reason) } }
             throw told
         }
@@ -339,7 +340,7 @@ package struct Orchestrator: Sendable {
         // It only saves work later.
         warning { try remember(plan) }
         tidy(.done, made, transaction)
-        let failures = calls.reload(.installed, everybody: true)
+        let failures = calls.reload(.installed, all: true)
         // What could not be recorded now, the next command makes good: it needs the journal for that.
         if isRecorded { warning { try transaction.remove() } }
         if let failure = failures.first(where: \.consumer.isFatal) { throw withdraw(plan, because: failure) }
@@ -348,7 +349,7 @@ package struct Orchestrator: Sendable {
             result.laggards = try Laggard.wait(
                 layout, seconds: consumers.waitForReaders ?? settings.waitForReaders, stop: watcher.stopIfAsked)
             if plan.from != nil {
-                result.outdated = try Holders.outdated(in: snapshot(), besides: plan.to.generation)
+                result.outdated = try Holders.outdated(in: snapshot(), except: plan.to.generation)
             }
             result.collected = try Collector(layout: layout, settings: settings).collect()
             result.quarantine = try QuarantineShelf(layout: layout, settings: settings).enforceLimit()
@@ -357,8 +358,8 @@ package struct Orchestrator: Sendable {
         return result
     }
 
-    /// After a look at databases that have changed, so that the next one need not open them. Whoever may not write, or
-    /// finds somebody at work, goes without.
+    /// Records the result of checking changed databases, so that the next look need not open them. A process without write
+    /// permission, or beside a running update, skips this.
     func rememberIfIdle(_ store: StoreSnapshot) throws {
         guard let generation = try store.installed else { return }
         do {
@@ -374,7 +375,7 @@ package struct Orchestrator: Sendable {
         } catch { if !Files.isDenied(error) { warning { throw error } } }
     }
 
-    /// What was made from the release, or got its content, was read and checked on the way.
+    /// Files made from the release, and files that got its content, were read and checked on the way.
     private func remember(_ plan: Plan) throws {
         let store = snapshot()
         guard let generation = try store.installed else { return }
@@ -405,7 +406,7 @@ package struct Orchestrator: Sendable {
         _ transaction: Transaction, _ calls: ConsumerCalls, _ error: any Error, because reason: any Error
     ) -> any Error {
         if (reason as? MoultError)?.outcome == .stuck { return reason }
-        _ = calls.reload(.undone, everybody: Self.wasUndone(reason))
+        _ = calls.reload(.undone, all: Self.wasUndone(reason))
         do {
             if let unrested = error as? Pipeline.Unrested { throw unrested.second }
             try transaction.remove()
@@ -446,13 +447,13 @@ package struct Orchestrator: Sendable {
                 .consumer, .stuck, what: "\(plan.to.version) is installed, but \(consumer) did not reload",
                 why: failure.reason,
                 now: plan.from == nil
-                    ? "There is nothing to go back to. Fix that program and start it."
+                    ? "No earlier release to go back to. Fix that program and start it."
                     : "Fix that program and start it, or go on: moult apply RELEASE")
         }
         do {
             let reason = "\(consumer) did not reload: \(failure.reason)"
             let store = snapshot()
-            // What was installed a moment ago comes back, even if the operator has put it on hold.
+            // The release that was installed a moment ago returns, even if the operator has put it on hold.
             _ = try execute(in: store, settled: [], { _ in }) {
                 try planner($0).rollback(to: from.generation, reason: reason, force: true)
             }
@@ -466,7 +467,7 @@ package struct Orchestrator: Sendable {
             why: failure.reason, now: "Fix that program, then remove the hold: moult unhold \(plan.to.version)")
     }
 
-    /// What fails after the outcome is certain does not change it: it is told, and the next command tidies up.
+    /// A failure after the outcome is certain does not change it: it is reported, and the next command tidies up.
     func warning(_ body: () throws -> Void) {
         do { try body() } catch { watcher.tell(.warning("\(error)")) }
     }

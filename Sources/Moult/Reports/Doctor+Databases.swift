@@ -17,14 +17,14 @@ extension Doctor {
             for path in places.flatMap(Self.beside) where try Files.facts(path) != nil {
                 findings.append(
                     Finding(
-                        kind: "sidecar", path: path, what: "it lies beside the sealed database \(database.name)",
+                        kind: "sidecar", path: path, what: "it is beside the read-only database \(database.name)",
                         why: "SQLite would take it for a part of the database and read something else",
-                        mend: try moveAway(path)))
+                        fix: try moveAway(path)))
             }
             findings += try readOnlyWAL(database.name, file).map { finding in
                 var finding = finding
-                // Nobody writes to a sealed file: it is made again.
-                finding.mend = command("moult", "apply", "--store", layout.root, "RELEASE")
+                // A read-only file is never written: it is made again.
+                finding.fix = command("moult", "apply", "--store", layout.root, "RELEASE")
                 return finding
             }
         }
@@ -44,7 +44,7 @@ extension Doctor {
             Finding(
                 kind: "walReadOnly", path: path, what: "\(name) is in WAL mode in a place that cannot be written to",
                 why: "SQLite cannot make the files that it needs beside it, and opening it fails",
-                mend: command("sqlite3", path, "PRAGMA journal_mode=DELETE"))
+                fix: command("sqlite3", path, "PRAGMA journal_mode=DELETE"))
         ]
     }
 
@@ -59,7 +59,7 @@ extension Doctor {
                     Finding(
                         kind: "hardLink", path: path, what: "the file has \(facts.links) names",
                         why: "each name has sidecars of its own, so writers by different names corrupt it",
-                        mend: "remove the other names, which this lists: "
+                        fix: "remove the other names, which this lists: "
                             + command("find", try MountedFileSystem.of(path)?.place ?? "/", "-xdev", "-samefile", path))
                 )
             }
@@ -72,7 +72,7 @@ extension Doctor {
                     Finding(
                         kind: "hotJournal", path: journal, what: "a program ended in the middle of a transaction",
                         why: "the database is whole only after the journal was played back, so never remove it",
-                        mend: command("sqlite3", path, "SELECT count(*) FROM sqlite_schema")))
+                        fix: command("sqlite3", path, "SELECT count(*) FROM sqlite_schema")))
             }
             findings += try readOnlyWAL(database.name, path)
             if try !OpenFiles.isOpenHere(path), try isWAL(path), SQLiteVersion.linked.hasWALResetBug {
@@ -82,7 +82,7 @@ extension Doctor {
         return findings
     }
 
-    /// What is wrong with the SQLite of this command whatever the databases are.
+    /// Problems of this command's SQLite that do not depend on the databases.
     func version() throws -> [Finding] {
         guard SQLiteVersion.linked.hasSavepointBug else { return [] }
         return [
@@ -90,7 +90,7 @@ extension Doctor {
                 kind: "sqliteVersion", path: layout.root,
                 what: "SQLite \(SQLiteVersion.linked) has a bug in ROLLBACK TO with journals in memory",
                 why: "a program that is built or set to keep them there may corrupt its database",
-                mend: "sudo apt-get install --only-upgrade libsqlite3-0", isAdvice: true)
+                fix: "sudo apt-get install --only-upgrade libsqlite3-0", isAdvice: true)
         ]
     }
 
@@ -99,7 +99,7 @@ extension Doctor {
             kind: "sqliteVersion", path: path,
             what: "it is in WAL mode, and SQLite \(SQLiteVersion.linked) has the WAL-reset bug",
             why: "in rare cases two processes that write and checkpoint in the same moment corrupt it",
-            mend: "sudo apt-get install --only-upgrade libsqlite3-0", isAdvice: true)
+            fix: "sudo apt-get install --only-upgrade libsqlite3-0", isAdvice: true)
     }
 
     /// A journal is hot if its header is whole: it begins with these eight bytes, and zeros mean that it is done with.

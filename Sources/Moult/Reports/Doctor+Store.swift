@@ -8,17 +8,18 @@ extension Doctor {
     func unfinished() throws -> [Finding] {
         let workers = try LockHolders.of(layout.lock)
         return try Transaction.unfinished(layout).map { transaction in
-            let isAtWork = !workers.isEmpty
+            let isRunning = !workers.isEmpty
             return Finding(
                 kind: "unfinished", path: transaction.directory,
-                what: isAtWork
-                    ? "an update is at work: \(workers.map(\.description).joined(separator: ", "))"
+                what: isRunning
+                    ? "an update is running: \(workers.map(\.description).joined(separator: ", "))"
                     : "an update was interrupted",
-                why: isAtWork ? "what is found here may be about to change" : "it waits to be finished or cleaned away",
-                mend: isAtWork
+                why: isRunning
+                    ? "what is found here may be about to change" : "it waits to be finished or cleaned away",
+                fix: isRunning
                     ? command("moult", "status", "--store", layout.root)
                     : command("moult", "recover", "--store", layout.root),
-                isAdvice: isAtWork)
+                isAdvice: isRunning)
         }
     }
 
@@ -30,7 +31,7 @@ extension Doctor {
             return [
                 Finding(
                     kind: "pointer", path: layout.current, what: error.what, why: "no sealed database can be opened",
-                    mend: command("moult", "recover", "--store", layout.root))
+                    fix: command("moult", "recover", "--store", layout.root))
             ]
         }
     }
@@ -44,7 +45,7 @@ extension Doctor {
             }
             return Finding(
                 kind: "dangling", path: path, what: "the link leads nowhere: \(target)",
-                why: "a program that opens it by default makes an empty database there", mend: command("rm", path))
+                why: "a program that opens it by default makes an empty database there", fix: command("rm", path))
         }
     }
 
@@ -52,9 +53,9 @@ extension Doctor {
         try [layout.settings, layout.root, layout.hidden].compactMap { path in
             guard let facts = try Files.factsThroughLinks(path), facts.mode & 0o002 != 0 else { return nil }
             return Finding(
-                kind: "writable", path: path, what: "everybody may write to it",
-                why: "the settings name programs that moult runs, with the rights of whoever runs it",
-                mend: command("chmod", "o-w", path))
+                kind: "writable", path: path, what: "every user may write to it",
+                why: "the settings name programs, which moult runs with the rights of its caller",
+                fix: command("chmod", "o-w", path))
         }
     }
 
@@ -68,21 +69,21 @@ extension Doctor {
                     kind: "secrets", path: layout.settings,
                     what: "every user can read it, and a URL of the feed in it has a secret part",
                     why: "a query may have a token or a signature in it",
-                    mend: command("chmod", "o-r", layout.settings)))
+                    fix: command("chmod", "o-r", layout.settings)))
         }
         for address in addresses where address.withSecrets.lowercased().hasPrefix("http:") {
             findings.append(
                 Finding(
                     kind: "plainSecret", path: layout.settings,
                     what: "the secret part of \(address) is sent over plain http",
-                    why: "anyone between this machine and the server can read it", mend: "change the URL to https",
+                    why: "anyone between this machine and the server can read it", fix: "change the URL to https",
                     isAdvice: true))
         }
         return findings
     }
 
-    /// What lies in moult's own directory and is not its own.
-    func strangers() throws -> [Finding] {
+    /// Unknown files in moult's own directory.
+    func unknownFiles() throws -> [Finding] {
         var strange = try Files.list(layout.hidden).map { "\(layout.hidden)/\($0)" }
             .filter { !layout.own.contains($0) }
         for name in try Generation.names(layout) {
@@ -104,7 +105,7 @@ extension Doctor {
         return try strange.map {
             Finding(
                 kind: "unknown", path: $0, what: "moult does not know it", why: "it was not put there by moult",
-                mend: try moveAway($0))
+                fix: try moveAway($0))
         }
     }
 
@@ -122,15 +123,15 @@ extension Doctor {
                 let isCurrent = name == current
                 return Finding(
                     kind: "generation", path: layout.generation(name), what: error.why ?? error.what,
-                    why: isCurrent ? "it is in service" : "nobody can go back to it",
-                    mend: isCurrent
+                    why: isCurrent ? "it is in service" : "rollback cannot use it",
+                    fix: isCurrent
                         ? command("moult", "apply", "--store", layout.root, "RELEASE")
                         : command("moult", "clean", "--store", layout.root))
             }
         }
     }
 
-    /// What the store finds wrong with the databases that are in service.
+    /// The store's findings about the databases in service.
     func faults(_ generation: Generation) throws -> [Finding] {
         let assessment = try Assessment(of: generation, in: store)
         return try generation.manifest.databases.compactMap { database in
@@ -149,27 +150,28 @@ extension Doctor {
                 if case .permit(let command) = finding.remedy {
                     return Finding(
                         kind: "denied", path: path, what: "this user may not read it", why: finding.notChecked[0],
-                        mend: shellLine(command ?? ["ls", "-l", path]))
+                        fix: shellLine(command ?? ["ls", "-l", path]))
                 }
             }
             guard let fault else { return nil }
             let words = (remedy ?? ["moult", "verify", database.name]) + ["--store", layout.root]
             return Finding(
                 kind: "database", path: path, what: fault, why: "the app cannot use \(database.name) as it is",
-                mend: shellLine(words)
+                fix: shellLine(words)
                     + (remedy == ["moult", "apply"] && settings.feed == nil ? " RELEASE" : ""))
         }
     }
 
     func unused() throws -> [Finding] {
-        // Without the pointer nobody knows which ones are used; `pointer` tells of that, and `unreadable` of damaged ones.
+        // Without the pointer the used generations are unknown; `pointer` reports that, and `unreadable` reports damaged
+        // ones.
         guard try pointer().isEmpty else { return [] }
         let broken = try unreadable().map(\.path)
         return try Collector(layout: layout, settings: settings).collect(dry: true).removed.compactMap { name in
             if broken.contains(layout.generation(name)) { return nil }
             return Finding(
-                kind: "unused", path: layout.generation(name), what: "nobody uses this generation",
-                why: "it only takes room", mend: command("moult", "clean", "--store", layout.root))
+                kind: "unused", path: layout.generation(name), what: "no process uses this generation",
+                why: "it only takes up space", fix: command("moult", "clean", "--store", layout.root))
         }
     }
 
@@ -189,7 +191,7 @@ extension Doctor {
             return Finding(
                 kind: "network", path: path, what: "\(system.place) is a \(system.type) file system",
                 why: "locks and shared memory may not hold between machines, and then databases are corrupted",
-                mend: "move it to a local file system: " + command("cp", "-a", path, "LOCAL"))
+                fix: "move it to a local file system: " + command("cp", "-a", path, "LOCAL"))
         }
     }
 

@@ -19,27 +19,27 @@ package struct Doctor {
         package let kind: String
         /// The file that it is about.
         package let path: String
-        /// What was found.
+        /// The finding.
         package let what: String
-        /// What comes of it.
+        /// Its consequence.
         package let why: String
-        /// The command that mends it.
-        package var mend: String
+        /// The command that fixes it.
+        package var fix: String
         /// Worth knowing, but nothing of this store is wrong.
         package var isAdvice = false
     }
 
-    /// What keeps root from using a store at all, so that nothing in it is looked at; nil if nothing does.
+    /// The reason why root does not use this store at all and reads nothing in it; nil if it does.
     package static func custody(of layout: StoreLayout) throws -> [Finding]? {
         let custody = Custody(layout)
         do { try custody.prove() } catch let error as MoultError where error.code == .custody {
             var findings: [Finding] = []
-            // What lies in a directory of another user is that user's anyway.
+            // The files in a directory of another user are that user's anyway.
             for fault in try custody.faults() where !findings.contains(where: { fault.path.hasPrefix("\($0.path)/") }) {
                 findings.append(
                     Finding(
                         kind: "custody", path: fault.path, what: "it \(fault.why)",
-                        why: "root does not use a store that other users can change", mend: custody.advice(fault)))
+                        why: "root does not use a store that other users can change", fix: custody.advice(fault)))
             }
             return findings
         }
@@ -49,7 +49,7 @@ package struct Doctor {
     package func examine() throws -> [Finding] {
         var findings: [Finding] = []
         for check in [
-            unfinished, pointer, unreadable, links, settingsFile, secrets, strangers, unused, fileSystems, version,
+            unfinished, pointer, unreadable, links, settingsFile, secrets, unknownFiles, unused, fileSystems, version,
         ] {
             findings += try telling(check)
         }
@@ -63,7 +63,7 @@ package struct Doctor {
         return told
     }
 
-    /// What this user may not read is a finding, and no reason to leave out the rest.
+    /// A file that this user may not read is a finding, and no reason to leave out the rest.
     func telling(_ check: () throws -> [Finding]) throws -> [Finding] {
         do { return try check() } catch let error as MoultError where Files.isDenied(error) {
             return [denied(error)]
@@ -73,7 +73,7 @@ package struct Doctor {
     func denied(_ error: MoultError) -> Finding {
         Finding(
             kind: "denied", path: layout.root, what: error.what, why: error.why ?? "permission denied",
-            mend: Permission.command(in: error) ?? error.now ?? command("ls", "-l", layout.root))
+            fix: Permission.command(in: error) ?? error.now ?? command("ls", "-l", layout.root))
     }
 
     /// The command that moves a file out of the way; each gets a name of its own, in the store's directory, so that
@@ -82,7 +82,7 @@ package struct Doctor {
         command("mv", path, try Files.firstFree("\(layout.root)/\(Files.name(of: path)).moved"))
     }
 
-    /// The current generation, if it can be read; if not, `strangers` or `pointer` has told it.
+    /// The current generation, if it can be read; if not, `unknownFiles` or `pointer` has reported it.
     func currentGeneration() throws -> Generation? {
         guard let name = try Files.target(ofLink: layout.current).map(Files.name(of:)) else { return nil }
         return try? store.generation(name)

@@ -6,7 +6,7 @@ package import MoultStore
 internal import MoultTrust
 package import StepKit
 
-/// What a store has, as anybody may see without changing anything.
+/// The state of a store, as any user can read it without changing anything.
 package struct Status: Sendable {
     package struct Kept: Sendable {
         package let name: String
@@ -27,7 +27,7 @@ package struct Status: Sendable {
         package let size: Int?
         package let state: State
         package let note: String?
-        /// What is known of a database that apps write to.
+        /// The known facts about a database that apps write to.
         package var finding: Assessment.Finding?
         /// The command that repairs it, without the store; nil if none is needed, or none helps.
         package var remedy: [String]?
@@ -48,7 +48,7 @@ package struct Status: Sendable {
     /// When the installed release was made, and until when it is good, as its publisher said.
     package let created: Timestamp?
     package let expires: Timestamp?
-    /// What the feed said when it was last asked.
+    /// The feed's content at the last request.
     package let known: KnownFeed?
     package let databases: [File]
     package let generations: [Kept]
@@ -61,7 +61,7 @@ package struct Status: Sendable {
     package let laggards: [Laggard]
     /// Whether updates wait for readers, so that one who lags is late.
     package let waitsForReaders: Bool
-    /// What keeps a database that comes in from doing harm while it is checked.
+    /// The protection against a harmful database while it is checked.
     package let protection: String
 
     package init(of store: StoreSnapshot) throws {
@@ -102,7 +102,7 @@ package struct Status: Sendable {
 
     private static func kept(_ name: String, _ installed: Generation?, _ store: StoreSnapshot) throws -> Kept {
         let isCurrent = name == installed?.name
-        // A generation that cannot be read is told by `verify`; here it is only listed.
+        // `verify` reports a generation that cannot be read; here it is only listed.
         let generation = isCurrent ? installed : try? store.generation(name)
         return Kept(
             name: name, version: generation?.manifest.version, size: try Generation.size(name, store.layout),
@@ -157,7 +157,7 @@ package struct KeyListFacts: Sendable {
         (name, expires) = (KeyList.fileName(chain.serial), chain.roles.expires)
     }
 
-    /// What an operator should know in time.
+    /// Facts that an operator should know in time.
     package func warning(at now: Timestamp = .now) -> String? {
         guard let expires, expires.seconds - now.seconds < Self.early else { return nil }
         return expires < now

@@ -1,10 +1,10 @@
 package import MoultFiles
 
 extension BundleLayout {
-    /// Finds the layout of a file, if it is a bundle of ours: a seek table, and tar headers just where they belong.
+    /// Finds the layout of a file, if it is a moult bundle: a seek table, and tar headers in their proper places.
     ///
-    /// Nil for every other archive, which the strict reader then takes. What is found is what the file claims: compare
-    /// names and sizes with what is declared. `BundleReader` proves that the headers are the layout's to the byte.
+    /// Nil for every other archive, which the strict reader reads. The result is what the file claims: compare names and
+    /// sizes with the manifest. `BundleReader` proves that the headers match the layout to the byte.
     package static func find(in file: borrowing Descriptor) throws -> (layout: BundleLayout, frames: [Frame])? {
         guard let frames = try SeekTable.read(file), frames.count <= 2 * mostFrames else { return nil }
         var members: [TarHeader.Fields] = []

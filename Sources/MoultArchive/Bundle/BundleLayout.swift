@@ -1,6 +1,6 @@
-/// Where everything lies in a bundle of ours: a tar archive in which each member's content has frames of its own.
+/// The places of everything in a moult bundle: a tar archive in which each member's content has frames of its own.
 ///
-/// Members, frame size and time determine it to the byte, so whoever packs and whoever unpacks come to the same.
+/// Members, frame size and time determine it to the byte, so packing and unpacking arrive at the same layout.
 package struct BundleLayout: Hashable, Sendable {
     package struct Member: Hashable, Sendable {
         package let name: String
@@ -9,7 +9,7 @@ package struct BundleLayout: Hashable, Sendable {
         package let frames: Range<Int>
     }
 
-    /// What is in a frame.
+    /// The content of a frame.
     enum Part: Hashable, Sendable {
         /// Headers and padding of the tar archive.
         case tar([UInt8])

@@ -1,4 +1,4 @@
-/// Unpacks a bundle of ours on several threads: exactly the layout's members, and nothing besides.
+/// Unpacks a moult bundle on several threads: exactly the members of the layout, and nothing else.
 package struct BundleReader {
     private let layout: BundleLayout
     private let frames: any FrameSource
@@ -26,7 +26,7 @@ package struct BundleReader {
         (self.path, self.layout, self.frames) = (path, layout, try source())
     }
 
-    /// Decodes everything once; pieces come in any order and on several threads at a time.
+    /// Decodes everything once; pieces arrive in any order and on several threads at a time.
     package func read(
         threads: Int, onHeader: @Sendable (_ frame: Int, UnsafeRawBufferPointer) throws -> Void = { _, _ in },
         onPiece: @Sendable (Piece) throws -> Void

@@ -10,7 +10,7 @@ package struct BundleWriter {
         self.threads = threads
     }
 
-    /// What has to give content: a member's index, and where each piece of its content goes.
+    /// A source of content: a member's index, and where each piece of its content goes.
     package typealias Source = (_ member: Int, _ write: (UnsafeRawBufferPointer) throws -> Void) throws -> Void
 
     /// Writes the bundle and returns its frames, one for each part of the layout.

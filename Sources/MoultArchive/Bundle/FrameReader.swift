@@ -70,7 +70,7 @@ final class FrameDecoder {
     let content: UnsafeMutableRawBufferPointer
     private let ownsContent: Bool
 
-    /// The content goes into `memory`, if there is any, which must outlive this decoder.
+    /// The content goes into `memory`, if given, which must outlive this decoder.
     init(packedSize: Int, contentSize: Int, into memory: UnsafeMutableRawBufferPointer? = nil) throws {
         guard let context = ZSTD_createDCtx() else {
             throw ArchiveRefusal(.archiveLibrary, "zstd cannot start", now: nil)

@@ -1,8 +1,8 @@
 internal import MoultFiles
 
-/// Buffers that go round between the one that fills them and the threads that compress them.
+/// Buffers that circulate between the thread that fills them and the threads that compress them.
 ///
-/// Slots are used in a circle, so what comes out is in the order in which it went in, whoever was faster.
+/// Slots are used in a circle, so the output has the order of the input, however fast each thread is.
 final class FrameRing: @unchecked Sendable {
     // Sendable because `slots`, `next`, `isClosed` and `error` are touched inside of the monitor only, and a slot's buffers
     // only by whom its state names: the filler while it is `free` or `packed`, one worker while it is `taken`.

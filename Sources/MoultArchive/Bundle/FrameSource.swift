@@ -8,9 +8,9 @@ package protocol FrameSource: Sendable {
     /// How many threads may decode at a time: their buffers need memory.
     var mostThreads: Int { get }
 
-    /// What decodes frames on one thread, by their numbers; the content is valid until its next call.
+    /// Decodes frames on one thread, by their numbers; the content is valid until its next call.
     ///
-    /// With `memory` the content is left there, at its beginning; it has room for the largest.
+    /// With `memory` the content stays there, at its beginning; it has room for the largest frame.
     func decoder(into memory: UnsafeMutableRawBufferPointer?) throws -> (Int) throws -> UnsafeRawBufferPointer
 }
 

@@ -38,7 +38,7 @@ package struct FrameWriter: ~Copyable {
                 return try withoutActuallyEscaping(output) { output in
                     var writer = try FrameWriter(ring: ring, frameSize: frameSize, output: output)
                     do { try body(&writer) } catch {
-                        // What is still queued would be compressed for nothing.
+                        // Compressing the rest of the queue would be wasted.
                         ring.fail(error)
                         throw error
                     }
@@ -87,7 +87,7 @@ package struct FrameWriter: ~Copyable {
         return frames
     }
 
-    /// Writes the packed frame that lies in a slot, if there is one, and makes the slot free.
+    /// Writes the packed frame in a slot, if any, and frees the slot.
     private mutating func writeOut(_ slot: FrameRing.Slot) throws {
         guard case .packed = slot.state else { return }
         try output(slot.filledPacked)
@@ -96,7 +96,7 @@ package struct FrameWriter: ~Copyable {
     }
 }
 
-/// A worker: compresses frames until there are no more.
+/// A worker: compresses frames until none are left.
 private func compress(
     from ring: FrameRing, level: Int, onFrame: @Sendable (Int, UnsafeRawBufferPointer) throws -> Void
 ) {

@@ -62,7 +62,8 @@ package enum SeekTable {
         }
         let sum = frames.reduce(0) { $0 + $1.packedSize }
         guard sum == place else {
-            throw ArchiveRefusal(.archiveFrames, "its seek table lists \(sum) bytes of frames, but there are \(place)")
+            throw ArchiveRefusal(
+                .archiveFrames, "its seek table lists \(sum) bytes of frames, but the file has \(place)")
         }
         return frames
     }

@@ -17,7 +17,7 @@ package enum TarHeader {
         }
         put(name.utf8, at: 0)
         put(number(0o644, width: 8), at: 100)
-        // Owner and group 0 without names: what a tar file says of them is nobody's business.
+        // Owner and group 0 without names: a bundle does not reveal who packed it.
         put(number(0, width: 8), at: 108)
         put(number(0, width: 8), at: 116)
         put(number(size, width: 12), at: 124)
@@ -44,7 +44,7 @@ package enum TarHeader {
         [UInt8](repeating: 0, count: (blockSize - size % blockSize) % blockSize)
     }
 
-    /// What can differ between two headers of ours.
+    /// The fields in which two moult headers can differ.
     struct Fields {
         let name: String
         let size: Int

@@ -20,7 +20,7 @@ extension ArchiveRefusal {
 
     /// Other bytes follow where the compressed stream should have ended or gone on.
     static func behindEnd(of format: String) -> ArchiveRefusal {
-        ArchiveRefusal(.archiveGarbage, "there are other bytes behind the end of its \(format) stream")
+        ArchiveRefusal(.archiveGarbage, "unexpected data after the end of its \(format) stream")
     }
 }
 

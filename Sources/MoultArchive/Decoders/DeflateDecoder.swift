@@ -59,7 +59,7 @@ final class DeflateDecoder: Decoder {
         padding += input.count
         guard padding <= Self.mostPadding else {
             throw ArchiveRefusal(
-                .archiveGarbage, "there is more than 1 MiB of NUL bytes behind the end of its gzip stream")
+                .archiveGarbage, "more than 1 MiB of NUL bytes after the end of its gzip stream")
         }
         input = UnsafeRawBufferPointer(rebasing: input[input.endIndex...])
     }

@@ -35,7 +35,7 @@ final class XzDecoder: Decoder {
         case LZMA_MEMLIMIT_ERROR:
             throw ArchiveRefusal.memory("its xz dictionary", now: .smallerDictionary)
         case LZMA_FORMAT_ERROR:
-            throw ArchiveRefusal(.archiveGarbage, "there are other bytes behind the end of its xz stream")
+            throw ArchiveRefusal(.archiveGarbage, "unexpected data after the end of its xz stream")
         case LZMA_OPTIONS_ERROR:
             throw ArchiveRefusal(.archiveDamaged, "it uses options of xz that are not known here")
         case LZMA_DATA_ERROR: throw ArchiveRefusal(.archiveDamaged, "xz says: the data is corrupt")

@@ -29,7 +29,7 @@ final class PatchCompressor {
             return try zstd(content, behind: near, piece.windowLog)
         }
         let difference = try DifferenceFrame.encode(bytes)
-        // What is alike is always smaller so; to try the other takes a hundred times as long.
+        // For similar content this is always smaller; trying the other takes a hundred times as long.
         if columns.literals <= content.count / 4 { return difference }
         let other = try zstd(content, behind: near, piece.windowLog)
         return difference.count <= other.count ? difference : other
@@ -46,7 +46,7 @@ final class PatchCompressor {
         try set(ZSTD_c_windowLog, windowLog)
         // So that a wrong base is noticed at once.
         try set(ZSTD_c_checksumFlag, 1)
-        // What is searched is always the end of the same prefix, so whoever decodes need not know.
+        // The search always covers the end of the same prefix, so the decoder need not know.
         let near = UnsafeRawBufferPointer(rebasing: base.suffix(Self.mostNear))
         try check(ZSTD_CCtx_refPrefix(context, near.baseAddress, near.count))
         return try [UInt8](unsafeUninitializedCapacity: ZSTD_compressBound(content.count)) { buffer, count in

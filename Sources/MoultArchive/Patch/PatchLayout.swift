@@ -1,9 +1,9 @@
 internal import MoultFiles
 
-/// How a patch is divided: the new file in pieces, each a frame of its own that is made of the old file.
+/// The division of a patch: the new file in pieces, each a frame of its own that is made from the old file.
 ///
-/// A frame has the differences to the old file, all of which is at hand; or it is zstd's, and looks back at a part of it.
-/// The sizes of both files determine it, so whoever makes and whoever applies a patch come to the same.
+/// A frame has either the differences to the whole old file, or zstd data that refers to a part of it. The sizes of both
+/// files determine it, so maker and user of a patch arrive at the same division.
 package struct PatchLayout: Hashable, Sendable {
     package struct Piece: Hashable, Sendable {
         /// Where in the new file it lies.
@@ -11,7 +11,7 @@ package struct PatchLayout: Hashable, Sendable {
         package let count: Int
         /// The part of the old file that zstd looks back at: all of it, if it can look back so far.
         package let base: Range<Int>
-        /// What is from there on comes first, so that what is most alike is nearest; nil if nothing is moved.
+        /// Content from here on comes first, so that the most similar content is nearest; nil if nothing is moved.
         package let split: Int?
     }
 
@@ -33,7 +33,7 @@ package struct PatchLayout: Hashable, Sendable {
             let near = MappedFile.roundedUp(place + Self.lookahead)
             var base = 0..<baseSize
             if baseSize > Self.mostBase {
-                // As much before the place as behind it, as far as there is.
+                // As much before the place as behind it, if the file has that much.
                 let first = max(0, min(near - Self.mostBase / 2, MappedFile.roundedUp(baseSize - Self.mostBase)))
                 let start = first / MappedFile.alignment * MappedFile.alignment
                 base = start..<min(baseSize, start + Self.mostBase)

@@ -2,9 +2,9 @@ internal import CZstd
 internal import MoultBasics
 package import MoultFiles
 
-/// Applies a patch: makes the new file's content of the patch and the old file. Its frames are the pieces of `PatchLayout`.
+/// Applies a patch: makes the new file's content from the patch and the old file. Its frames are the pieces of `PatchLayout`.
 ///
-/// What comes out is proven by whoever takes it: a wrong old file gives an error, or wrong bytes.
+/// The caller proves the output: a wrong old file gives an error, or wrong bytes.
 package final class PatchReader: FrameSource {
     private let file: Descriptor
     private let base: Descriptor?
@@ -20,7 +20,7 @@ package final class PatchReader: FrameSource {
             guard let found, found.map(\.contentSize) == layout.contentSizes else {
                 throw ArchiveRefusal(
                     .archiveFrames,
-                    found == nil ? "it is no patch, or it is cut off" : "it is for files of other sizes",
+                    found == nil ? "it is not a patch, or it is truncated" : "it is for files of other sizes",
                     now: .samePatch)
             }
             // More than zstd makes of what it cannot compress.

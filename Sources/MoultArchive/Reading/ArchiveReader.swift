@@ -1,15 +1,15 @@
 internal import MoultBasics
 package import MoultFiles
 
-/// Reads an archive from somebody else: exactly the declared members, exactly as large, and nothing besides.
+/// Reads an untrusted archive: exactly the declared members, exactly as large, and nothing else.
 ///
-/// Nothing is written to any disk here; what comes out must still be compared with its digest.
+/// Nothing is written to disk here; the caller must still compare the output with its digest.
 package struct ArchiveReader: ~Copyable {
     private let path: String
     private let kind: ArchiveKind
     private let file: RawFile
 
-    /// What happens to a member, in this order.
+    /// The events of a member, in this order.
     package enum Part {
         case begin
         /// The next bytes of its content, valid during the call only.
@@ -27,7 +27,7 @@ package struct ArchiveReader: ~Copyable {
 
     /// Reads the whole archive once; `members` has the size of each declared member.
     ///
-    /// Members come in the archive's order, one after the other.
+    /// Members arrive in the archive's order, one after the other.
     package consuming func read(members: [String: Int], onMember: (String, Part) throws -> Void) throws {
         let (path, kind, file) = (path, kind, file)
         try reading(path) {
@@ -55,15 +55,15 @@ package struct ArchiveReader: ~Copyable {
         try finishTar(stream, used: archive.bytesUsed)
     }
 
-    /// Reads what is behind a tar archive's end: zeros to the end of tar's last record, and nothing else.
+    /// Reads the data after a tar archive's end: zeros to the end of tar's last record, and nothing else.
     private static func finishTar(_ stream: PlainStream, used: Int) throws {
-        // tar pads to 10 KiB, or to what -b says; nobody needs more.
+        // tar pads to 10 KiB, or to the size given by -b; more is not plausible.
         let mostPadding = 1 << 20
         while try !stream.next().isEmpty {
             if stream.count - used > mostPadding { break }
         }
         guard stream.zerosAtEnd >= stream.count - used, stream.count - used <= mostPadding else {
-            throw ArchiveRefusal(.archiveGarbage, "there are other bytes behind the end of the tar archive")
+            throw ArchiveRefusal(.archiveGarbage, "unexpected data after the end of the tar archive")
         }
         guard stream.zerosAtEnd >= 1024, stream.count % 512 == 0 else { throw ArchiveRefusal.cut }
     }

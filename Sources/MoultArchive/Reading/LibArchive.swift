@@ -33,7 +33,7 @@ final class LibArchive: EntrySource {
         let result = archive_read_next_header(handle, &entry)
         if result == ARCHIVE_EOF, feed.error == nil { return nil }
         let name = archive_entry_pathname(entry).map { String(cString: $0) }
-        // libarchive warns of names outside of ASCII; whoever asked refuses them in better words.
+        // libarchive warns of names outside ASCII; the caller refuses them with a better message.
         let isStrangeName = result == ARCHIVE_WARN && name?.utf8.allSatisfy { $0 < 0x80 } != true
         if !isStrangeName { try check(result) }
         return ArchiveEntry(

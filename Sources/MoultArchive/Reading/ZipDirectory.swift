@@ -42,7 +42,7 @@ struct ZipDirectory {
         }
         // Some readers look for a directory where the end record says, without regard to the bytes in front.
         if prefix > 0, try Self.isDirectory(at: end.start, in: file) {
-            throw ArchiveRefusal.damaged("there are two of it")
+            throw ArchiveRefusal.damaged("it appears twice")
         }
         var fields = LittleEndian(try file.bytes(at: start, count: end.length)[...])
         entries = try (0..<end.count).map { _ in
@@ -53,14 +53,14 @@ struct ZipDirectory {
             entry.offset += prefix
             return entry
         }
-        guard fields.isAtEnd else { throw ArchiveRefusal.damaged("there are bytes behind its last entry") }
+        guard fields.isAtEnd else { throw ArchiveRefusal.damaged("unexpected data after its last entry") }
     }
 
     private static func isDirectory(at place: Int, in file: RawFile) throws -> Bool {
         try file.bytes(at: place, count: min(4, file.size - place)).elementsEqual(entrySignature)
     }
 
-    /// What the end record says: how many entries, how long the directory is, and where it begins.
+    /// The end record: the number of entries, and the length and start of the directory.
     private struct End {
         let count: Int
         let length: Int
@@ -93,7 +93,7 @@ struct ZipDirectory {
         let end = place + endSize + comment
         guard end <= file.size else { throw ArchiveRefusal.cut }
         guard end >= file.size - padding else {
-            throw ArchiveRefusal(.archiveGarbage, "there are other bytes behind the end of the zip archive")
+            throw ArchiveRefusal(.archiveGarbage, "unexpected data after the end of the zip archive")
         }
         guard disk == 0, first == 0, here == entries else { throw ArchiveRefusal.damaged("it is a part of several") }
         guard let large = try largeEnd(before: place, in: file) else {
@@ -162,7 +162,7 @@ struct ZipSizes: Equatable {
     /// All ones stand for a number that is too large for its field: zip64's extra field has it.
     static let elsewhere = 0xffff_ffff
 
-    /// zip64's extra field, or nothing. Padding, which is no field, ends the search.
+    /// zip64's extra field, or nothing. Padding, which is not a field, ends the search.
     static func largeNumbers(in extra: ArraySlice<UInt8>) throws -> LittleEndian {
         var fields = LittleEndian(extra)
         while fields.remaining >= 4 {

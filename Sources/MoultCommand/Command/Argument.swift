@@ -24,7 +24,7 @@ package struct Argument: Sendable {
     }
 }
 
-/// What stands for an option's value or for an argument: its name in the help, and which texts fit.
+/// The placeholder of an option's value or an argument: its name in the help, and the accepted texts.
 package struct ArgumentType: Sendable {
     package enum Kind: Sendable {
         case text
@@ -41,7 +41,7 @@ package struct ArgumentType: Sendable {
         case ofStore(StoreNames)
     }
 
-    /// What a store has names for.
+    /// The kinds of names that a store has.
     package enum StoreNames: String, Sendable, CaseIterable {
         case databases, releases, holds, quarantine
     }

@@ -47,7 +47,7 @@ package struct Call: Sendable {
 
     /// The store that a command makes if it is not there.
     var storeToMake: String {
-        // Its only error is that there is none.
+        // Its only error is that the store is missing.
         (try? namedStore()) ?? "./store"
     }
 
@@ -72,7 +72,7 @@ package struct Call: Sendable {
         UsageErrors(verb: command.name).error(what, why: why)
     }
 
-    /// A new progress bar, for one operation; silent where nobody could see it.
+    /// A new progress bar, for one operation; silent where it cannot be seen.
     package func progressBar() -> ProgressBar {
         ProgressBar(
             console: output.console, quiet: output.isQuiet || output.format != .text, ticks: true,

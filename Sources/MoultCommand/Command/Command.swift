@@ -4,7 +4,7 @@ package struct Command: Sendable {
     package enum Group: String, Sendable, CaseIterable {
         case operators = "For operators"
         case publishers = "For publishers"
-        case besides = "Besides"
+        case other = "Other commands"
     }
 
     package struct Example: Sendable {

@@ -16,7 +16,7 @@ package struct ExitCode: RawRepresentable, Hashable, Sendable {
     package static let meanings: [(status: ExitCode, meaning: String)] =
         ([
             (.done, "done, or there was nothing to do"),
-            (.changes, "plan: there are changes; check: there is a newer release; cache: it is new and empty"),
+            (.changes, "plan: changes are due; check: a newer release exists; cache: it is new and empty"),
         ]
         + MoultError.Outcome.allCases.map { (.failure($0), $0.meaning) })
         .sorted { $0.status.rawValue < $1.status.rawValue }
@@ -44,7 +44,7 @@ extension MoultError.Outcome {
         case .undone: "failed and undone: the old data is intact"
         case .stuck: "could not be undone: an operator is needed; the message says what and where"
         case .usage: "wrong usage of the command"
-        case .busy: "try later: another moult is at work, a program has a database open, or the feed cannot be reached"
+        case .busy: "try later: another update is running, a program has a database open, or the feed cannot be reached"
         }
     }
 }

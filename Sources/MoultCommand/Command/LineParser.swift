@@ -18,7 +18,7 @@ package struct LineParser {
         var parser = LineParser(words: words, commands: commands)
         try parser.readWords()
         let line = parser.line
-        // Who asks for help may not know the rest yet.
+        // A user who asks for help may not know the rest yet.
         if line.has(.help) || line.asksForVersion { return line }
         guard line.command != nil else { throw parser.errors.noVerb() }
         try parser.placeArguments()
@@ -54,7 +54,7 @@ package struct LineParser {
             throw errors.unknownVerb(word, among: commands.map(\.name))
         }
         line.command = command
-        // What was said before the verb must mean something to it.
+        // Options before the verb must mean something to it.
         for name in line.options.keys.sorted() where !command.options.contains(where: { $0.name == name }) {
             throw errors.unknownOption("--\(name)", among: command.options)
         }

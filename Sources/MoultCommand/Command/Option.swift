@@ -4,7 +4,7 @@ package struct Option: Sendable {
     package let name: String
     /// The letter of the short form.
     package let letter: Character?
-    /// What its value is; nil for a flag.
+    /// The kind of its value; nil for a flag.
     package let value: ArgumentType?
     package let summary: String
     /// It may be given more than once, and every value counts.
@@ -39,6 +39,6 @@ extension Option {
         "store", letter: "s", value: .directory(),
         "The store; else MOULT_STORE, else the current directory or ./store if moult.json is there")
 
-    /// What may stand before the verb, whichever it will be.
+    /// The options that may precede any verb.
     package static let beforeVerb: [Option] = [.store, .json, .quiet, .verbose, .help, .version]
 }

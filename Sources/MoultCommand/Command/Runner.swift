@@ -39,7 +39,7 @@ package struct Runner {
                 isVerbose: line.has(.verbose))
             status = try perform(line, output: output)
         } catch {
-            // What was found comes before why it ended there.
+            // Findings come before the reason why the command ended there.
             console.flush()
             console.endProgress()
             output.report((error as? MoultError)?.naming(store: store, in: verbsOfStores) ?? error)
@@ -67,7 +67,7 @@ package struct Runner {
         return .failure(error.outcome)
     }
 
-    /// Who types the bare name wants to know what there is; a script has forgotten the verb.
+    /// A user who types the bare name wants an overview; a script has forgotten the verb.
     private func overviewForNothing() -> ExitCode {
         var page = Page(for: console.err)
         OverviewHelp(commands: commands).write(to: &page)

@@ -17,12 +17,12 @@ package enum StoreLocation {
         if let named = option ?? environment["MOULT_STORE"] { return named }
         for candidate in [directory, directory + "/store"] where isStore(candidate) { return candidate }
         throw MoultError(
-            .noStore, what: "no store is named, and there is none here",
+            .noStore, what: "no store is named, and this directory is not a store",
             why: "neither \(directory)/moult.json nor \(directory)/store/moult.json is there",
             now: "Name one with --store DIR or MOULT_STORE, or make one with moult init, or with moult apply --create.")
     }
 
-    /// A store that may not be looked into is one all the same: whoever reads it will say why it cannot.
+    /// A store without read permission is still a store: the code that reads it reports the reason.
     private static func isStore(_ directory: String) -> Bool {
         access(directory + "/moult.json", F_OK) == 0 || moult_errno() == EACCES
     }

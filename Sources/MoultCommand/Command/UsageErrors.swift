@@ -5,7 +5,7 @@ extension MoultError.Code {
     package static let usage = Self(900)
 }
 
-/// What a command line can have wrong, as sentences.
+/// The possible mistakes in a command line, as sentences.
 package struct UsageErrors {
     /// The verb, nil before it is known.
     let verb: String?
@@ -26,11 +26,11 @@ package struct UsageErrors {
     func noVerb() -> MoultError { error("no verb is given") }
 
     func unknownVerb(_ word: String, among verbs: [String]) -> MoultError {
-        error("there is no verb \"\(Address(word))\"", why: suggestion(word, among: verbs))
+        error("no verb \"\(Address(word))\"", why: suggestion(word, among: verbs))
     }
 
     func unknownTopic(_ word: String, among topics: [String]) -> MoultError {
-        error("there is no verb or topic \"\(word)\"", why: suggestion(word, among: topics))
+        error("no verb or topic \"\(word)\"", why: suggestion(word, among: topics))
     }
 
     func unknownOption(_ word: String, among options: [Option]) -> MoultError {
@@ -56,7 +56,7 @@ package struct UsageErrors {
         return error("\(name) takes \(takes)", why: "\"\(Address(word))\" is too many")
     }
 
-    /// What is wrong with the text given for an option or argument, nil if nothing is.
+    /// The fault of the text given for an option or argument; nil if it is valid.
     func misfit(_ text: String, for value: ArgumentType, of owner: String) -> MoultError? {
         switch value.kind {
         case .text, .source, .offer, .ofStore: return nil

@@ -1,4 +1,4 @@
-/// What a shell offers where a value stands.
+/// The suggestions of a shell for a value.
 enum Completion {
     case nothing
     case files

@@ -35,7 +35,7 @@ package struct FishCompletions {
             test "$words[1]" = "$argv[1]"
         end
 
-        # What the store at hand has names for.
+        # The names in the current store.
         function __moult_names
             set -l store
             set -l words (commandline -opc)

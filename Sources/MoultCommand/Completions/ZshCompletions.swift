@@ -26,7 +26,7 @@ package struct ZshCompletions {
                 esac ;;
             esac
         }
-        # What the store at hand has names for.
+        # The names in the current store.
         _moult_names() {
             local store=${opt_args[--store]:-${opt_args[-s]}}
             # Backslashes are doubled there.

@@ -31,7 +31,7 @@ extension Topic {
             status is 75 if it may be better later.
             """,
             """
-            What was seen last is kept, so that moult status can say what is newer without asking anybody. A release \
+            The newest feed is kept, so that moult status can name newer releases without a request. A release \
             that requires another one first is reached by way of that one.
             """,
             .heading("Without a network"),

@@ -31,7 +31,7 @@ extension Topic {
                 """),
             """
             A key list has the keys of each role; a key that is left out is revoked. A list is good for a year, or as long \
-            as --days says. Stores install nothing when its time is over, until there is a newer one.
+            as --days says. After that, stores install nothing until they receive a newer list.
             """,
             """
             The serial of a feed may be at most 1000000 above the last one. A new key list lets it begin again, so \

@@ -17,14 +17,14 @@ extension Topic {
                 moult publish public releases/dailyvalue-2.1.0.json --key release.key
                 """),
             """
-            Patches are small if a database is changed where it stands and not made anew; moult delta says how small, \
+            Patches are small if a database is changed in place instead of rebuilt; moult delta says how small, \
             without any release.
             """,
             .heading("For the store"),
             """
             Nothing needs to be set. moult plan says which way is taken: that by the fewest bytes. Every byte of the \
             result is digested before anything else is done with it, and whatever does not fit is a warning: then the \
-            release comes in by another patch, in the end by its bundle.
+            release is installed by another patch, or else from its bundle.
             """,
         ])
 }

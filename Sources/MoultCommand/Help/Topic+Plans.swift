@@ -13,7 +13,7 @@ extension Topic {
                 ("=", "stays as it is"),
             ]),
             "A line without a sign changes nothing by itself: check, attach, verify.",
-            "Exit status 0 means that nothing would change, 2 that there are changes.",
+            "Exit status 0 means that nothing would change, 2 that something would.",
             .literal("moult plan releases/dailyvalue-2.1.0.json\nmoult apply releases/dailyvalue-2.1.0.json"),
             """
             Where one person approves what another runs, save the plan. Applying it does exactly what it says, and \
@@ -24,7 +24,7 @@ extension Topic {
             """
             Applying prepares everything first: unpacked beside the store's files, counted, digested and checked by \
             SQLite. Only then comes the decision, one record on disk. Before it any failure leaves the store as it \
-            was. After it the change is made, or undone exactly; what a crash has interrupted there is finished by \
+            was. After it the change is made, or undone exactly; an update that a crash interrupted there is finished by \
             the next command that writes.
             """,
             "A rollback has a plan, too: moult rollback --dry-run.",

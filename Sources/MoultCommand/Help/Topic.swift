@@ -35,7 +35,7 @@ extension Topic {
             """,
             """
             One verb has numbers of its own if it is asked to: moult status --nagios ends as a check of Nagios does, \
-            with 0, 1 (warning), 2 (critical) or 3 (could not be told).
+            with 0, 1 (warning), 2 (critical) or 3 (unknown).
             """,
             """
             With --json the error is an object on stdout that carries the same number as "exit", its name as \

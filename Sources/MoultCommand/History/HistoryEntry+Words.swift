@@ -3,10 +3,10 @@ internal import MoultStore
 internal import StepKit
 
 extension History.Entry {
-    /// What was done and how it ended, in a few words: `update 2.0.0 -> 2.1.0 done in 1.2 s`.
+    /// The action and its outcome, in a few words: `update 2.0.0 -> 2.1.0 done in 1.2 s`.
     var sentence: String { "\(what) \(ending)" }
 
-    /// What was done: `update 2.0.0 -> 2.1.0`.
+    /// The action: `update 2.0.0 -> 2.1.0`.
     var what: String {
         let from = self.from.map { Generation.version(of: $0) } ?? "nothing"
         return action + (self.from == to ? "" : " \(from) -> \(Generation.version(of: to))")
@@ -51,7 +51,7 @@ extension History.Entry {
         var passes: [String] = []
         for part in parts where !passes.contains(part.pass) { passes.append(part.pass) }
         return passes.map { pass in
-            // What takes no time is not what anybody looks for.
+            // Stages that take no time are not interesting.
             let times = parts.filter { $0.pass == pass && $0.microseconds >= 50 }.map { "\($0.name) \($0.text)" }
             return "\(pass): \(times.isEmpty ? "no time" : times.joined(separator: ", "))"
         }

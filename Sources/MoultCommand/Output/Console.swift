@@ -17,10 +17,10 @@ package final class Console: Sendable {
         var pending: [UInt8] = []
         /// The reader has gone (`| head -1`), or writing failed: what is still to come goes nowhere.
         var isClosed = false
-        /// errno of the write that failed; a reader that has gone is no failure.
+        /// errno of the write that failed; a reader that has gone is not a failure.
         var failure: Int32?
         var hasProgressLine = false
-        /// What comes now is the end of it all, and no line of progress.
+        /// The following text is the end of the output, not a line of progress.
         var isEnding = false
     }
 
@@ -35,7 +35,7 @@ package final class Console: Sendable {
     /// What stderr can show at this moment.
     var errNow: Terminal { Terminal(descriptor: errDescriptor, environment: environment) }
 
-    /// Adds to what goes to stdout; it goes out by `flush`, or when there is much of it.
+    /// Appends to stdout; written by `flush`, or when the buffer is large.
     package func write(_ text: String) { write(Array(text.utf8)) }
 
     /// The same with bytes that need not be text.
@@ -122,7 +122,7 @@ package final class Console: Sendable {
             return nil
         }
     }
-    /// Whoever gave us the descriptor may have made it non-blocking.
+    /// The caller may have made the inherited descriptor non-blocking.
     private static func waitUntilWritable(_ descriptor: Int32) {
         var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
         // Whatever poll says, the next write says it better.
@@ -132,8 +132,8 @@ package final class Console: Sendable {
 
 /// Makes the three standard descriptors safe to rely on.
 enum StandardDescriptors {
-    /// Fills those that the caller has closed, or a database opened later would get number 1 and be written over by
-    /// results; and lets a write to a pipe that nobody reads fail instead of killing the process.
+    /// Opens the standard descriptors that the caller has closed, or a database opened later would get number 1 and be
+    /// overwritten by results; and makes a write to a closed pipe fail instead of killing the process.
     static func secure() {
         for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) == -1 {
             // The lowest free number is the one that is missing. Read-only, so that output to it fails as it should;

@@ -56,7 +56,7 @@ package struct Output: Sendable {
         console.flush()
     }
 
-    /// What happens in a long verb, as one line of JSON that goes out at once; in text the progress bar shows it.
+    /// An event of a long verb, as one line of JSON that is written at once; in text the progress bar shows it.
     package func event(_ name: String, _ members: KeyValuePairs<String, JSON?> = [:]) {
         guard format == .json, !isQuiet else { return }
         let event = JSON.object([JSON.Member("event", .string(name))] + (JSON.compact(members).members ?? []))
@@ -64,13 +64,13 @@ package struct Output: Sendable {
         console.flush()
     }
 
-    /// Something worth knowing that is no result.
+    /// A remark that is not a result.
     package func note(_ text: StyledText) {
         guard !isQuiet, format == .text else { return }
         diagnose("moult: \(text)")
     }
 
-    /// What a script prints while it runs, without a name before it: the words are the script's.
+    /// The output of a script while it runs, without a name before it: the words are the script's.
     package func say(lines bytes: [UInt8]) {
         guard !isQuiet, format == .text else { return }
         let text = bytes.last == 0x0A ? bytes.dropLast() : bytes[...]
@@ -80,7 +80,7 @@ package struct Output: Sendable {
         }
     }
 
-    /// Something that is not as it should be, although the verb goes on.
+    /// A problem that does not stop the verb.
     package func warn(_ text: StyledText) {
         switch format {
         case .text:
@@ -113,7 +113,7 @@ package struct Output: Sendable {
     }
 }
 
-/// A file that a verb writes for whoever named it.
+/// A file that a verb writes for its caller.
 enum OutputFile {
     /// Replaces the file with another one.
     static func write(_ bytes: [UInt8], to path: String) throws {
@@ -126,7 +126,7 @@ enum OutputFile {
         let directory = Files.directory(of: path)
         guard try Files.factsThroughLinks(directory)?.kind != .directory else { return }
         throw MoultError(
-            .output, what: "cannot write \(path)", why: "there is no directory \(directory)",
+            .output, what: "cannot write \(path)", why: "no directory \(directory)",
             now: "Make it first, or name another file.")
     }
 }

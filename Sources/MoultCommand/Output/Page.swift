@@ -21,7 +21,7 @@ package struct Page {
         for part in line.wrapped(to: max(width - indent, 20)) { self.line(spaces(indent) + part) }
     }
 
-    /// A diagnostic: one line in a pipe; on a terminal wrapped, and set in where it goes on.
+    /// A diagnostic: one line in a pipe; on a terminal wrapped, with indented continuation lines.
     package mutating func diagnostic(_ text: StyledText, indent: Int = 0) {
         let text = text.spelt(for: terminal)
         guard let width = terminal.width else { return line(spaces(indent) + text) }
@@ -42,7 +42,7 @@ package struct Page {
     package mutating func raw(_ raw: String) { text += raw }
 }
 
-/// What a verb found or did, as a value that can be written for people and for programs.
+/// The findings or results of a verb, as a value that can be written for people and for programs.
 package protocol Report {
     /// Writes it for a person.
     func write(to page: inout Page)

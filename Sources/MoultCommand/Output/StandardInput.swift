@@ -2,7 +2,7 @@ internal import CLinux
 internal import Glibc
 internal import MoultBasics
 
-/// What is piped into the command.
+/// The data piped into the command.
 enum StandardInput {
     static var isTerminal: Bool { isatty(STDIN_FILENO) == 1 }
 

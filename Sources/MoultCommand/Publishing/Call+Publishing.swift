@@ -5,7 +5,7 @@ internal import MoultSandbox
 internal import Synchronization
 
 extension Call {
-    /// Compares two subjects, shows how far that is, and stops if it is told to.
+    /// Compares two subjects, shows the progress, and stops on a signal.
     func compare(
         _ old: Subject, _ new: Subject, only names: [String] = [], _ options: DiffOptions = DiffOptions()
     ) throws -> ReleaseDiff {

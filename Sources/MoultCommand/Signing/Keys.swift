@@ -40,7 +40,7 @@ enum Keys {
 
     private static func missing(_ kind: String, _ path: String) -> MoultError {
         MoultError(
-            .minisignForm, what: "there is no \(kind) at \(path)", why: "no such file",
+            .minisignForm, what: "no \(kind) at \(path)", why: "no such file",
             now: "Make a pair of keys with: moult keygen")
     }
 }

@@ -21,7 +21,7 @@ enum Password {
         return try StandardInput.line()
     }
 
-    /// Asks twice where somebody types, because a slip would lock the key for ever.
+    /// Asks twice on a terminal, because a typo would lock the key forever.
     static func choose() throws -> [UInt8] {
         let password = try ask("Password for the new key: ")
         guard !password.isEmpty else {
@@ -36,7 +36,7 @@ enum Password {
         return password
     }
 
-    /// To stderr, so that results stay what they are; a prompt that cannot be shown is no reason to stop.
+    /// To stderr, so that results stay clean; a prompt that cannot be shown does not stop the command.
     private static func say(_ text: String) { _ = write(STDERR_FILENO, text, text.utf8.count) }
 
     private static func error(_ what: String) -> MoultError {

@@ -44,13 +44,13 @@ struct Metrics {
             ("generation", status.current?.name ?? ""),
         ]
         return [
-            Metric("info", "What is installed.", [.init(labels: labels, value: "1")]),
+            Metric("info", "The installed release.", [.init(labels: labels, value: "1")]),
             Metric("installed", "Whether a release is installed.", status.current == nil ? 0 : 1),
             Metric("installed_timestamp_seconds", "Since when it is in service.", status.since?.seconds),
             Metric("release_created_timestamp_seconds", "When it was made.", status.created?.seconds),
             Metric("release_expires_timestamp_seconds", "Until when it is good.", status.expires?.seconds),
             Metric(
-                "state", "What status --nagios says: 0 ok, 1 warning, 2 critical.",
+                "state", "The state as in status --nagios: 0 ok, 1 warning, 2 critical.",
                 Int(Verdict(status).state.rawValue)),
         ]
     }
@@ -90,8 +90,8 @@ struct Metrics {
     private var attempts: [Metric] {
         [
             Metric("hold", "Whether releases are on hold.", status.holds.all.isEmpty ? 0 : 1),
-            Metric("holds", "How many holds there are.", status.holds.all.count),
-            Metric("updating", "Whether an update is at work.", status.unfinished.workers.isEmpty ? 0 : 1),
+            Metric("holds", "Number of holds.", status.holds.all.count),
+            Metric("updating", "Whether an update is running.", status.unfinished.workers.isEmpty ? 0 : 1),
             Metric(
                 "interrupted", "How many updates were interrupted and are not settled.",
                 status.unfinished.workers.isEmpty ? status.unfinished.updates.count : 0),

@@ -74,7 +74,7 @@ extension KnownFeed {
 }
 
 extension OutdatedReader {
-    /// Who it is, and what it has open.
+    /// The process, and the files that it has open.
     var json: JSON {
         [
             "pid": .size(Int(process.pid)), "command": .string(process.command),
@@ -84,7 +84,7 @@ extension OutdatedReader {
 }
 
 extension Laggard {
-    /// Who it is, and what it reads.
+    /// The process, and the release that it reads.
     var json: JSON {
         [
             "pid": .size(Int(process.pid)), "command": .string(process.command), "generation": .string(generation),

@@ -74,7 +74,7 @@ struct StatusReport: Report {
         }
     }
 
-    /// What the feed had when it was last asked.
+    /// The feed's releases at the last request.
     private func news(_ page: inout Page) {
         guard let known = status.known else {
             if status.current == nil {
@@ -89,7 +89,7 @@ struct StatusReport: Report {
                 page.line("go back with: \(command("rollback"), .heading)")
             }
         }
-        // What is on hold is said above.
+        // Holds are printed above.
         for passed in known.choice.passed where status.holds.covering(passed.version).isEmpty {
             page.wrapped("\("=", .dim) \("\(passed.version)") is not taken: \(passed.why)")
         }

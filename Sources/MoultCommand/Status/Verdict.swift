@@ -3,7 +3,7 @@ internal import MoultBasics
 internal import MoultEngine
 internal import MoultStore
 
-/// What a monitor should make of a store: the worst finding decides.
+/// The state of a store for a monitoring system: the worst finding decides.
 struct Verdict {
     /// With the exit status that checks of Nagios have.
     enum State: Int32, Comparable {

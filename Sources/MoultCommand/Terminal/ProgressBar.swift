@@ -27,7 +27,7 @@ package final class ProgressBar: Sendable {
     private static let patience = 0.5
     private static let interval = 0.1
 
-    /// With `ticks` it is drawn again though nothing is told, as long as the operation lasts.
+    /// With `ticks` it is redrawn even without news, as long as the operation lasts.
     package init(
         console: Console, quiet: Bool = false, ticks: Bool = false,
         isStopping: @escaping @Sendable () -> Bool = { false },
@@ -81,12 +81,12 @@ package final class ProgressBar: Sendable {
         do {
             try Threads.detach { [self] in while tick() { usleep(100_000) } }
         } catch {
-            // Where there is no room for a thread the events alone draw it.
+            // Where no thread can be started, events alone draw it.
             state.ticks = false
         }
     }
 
-    /// Draws what was told last; false when the operation is over.
+    /// Draws the latest event; false when the operation is over.
     private func tick() -> Bool {
         let now = clock()
         return state.withLock { state in
@@ -119,7 +119,7 @@ struct ProgressRate {
         while samples.count > 2, samples[1].time < time - Self.window { samples.removeFirst() }
     }
 
-    /// Units per second; nil while there is too little to tell.
+    /// Units per second; nil while there are too few samples.
     var perSecond: Double? {
         guard let first = samples.first, let last = samples.last, last.time - first.time >= Self.shortest else {
             return nil
@@ -130,10 +130,10 @@ struct ProgressRate {
 
 /// How far a long operation is: the phase it is in, and what of it is done.
 package struct Progress: Sendable, Equatable {
-    /// What is going on, in a few words: `copy food`.
+    /// The current action, in a few words: `copy food`.
     package var phase: String
     package var done: Int
-    /// How much there is to do; nil where nobody knows.
+    /// The total amount of work; nil if it is unknown.
     package var total: Int?
     package var unit: Unit
 

@@ -6,7 +6,7 @@ struct ProgressLine {
     let rate: Double?
     /// Seconds since the phase began.
     let elapsed: Double
-    /// Somebody has asked for the end, and it is not there yet.
+    /// The user has asked the command to stop, and it has not stopped yet.
     var isStopping = false
     let terminal: Terminal
 
@@ -48,7 +48,7 @@ struct ProgressLine {
     }
 
     private var amount: String? {
-        // Of work that nobody can measure at least the time is seen.
+        // Work that cannot be measured shows at least the time.
         if progress.total == nil, progress.done == 0 { return elapsed < 1 ? nil : countdownText(seconds: Int(elapsed)) }
         switch progress.unit {
         case .bytes:

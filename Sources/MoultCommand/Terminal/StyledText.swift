@@ -72,7 +72,7 @@ extension StyledText: ExpressibleByStringInterpolation {
     }
 }
 
-/// What a piece of text means; colour only underlines it, the words say it too.
+/// The meaning of a piece of text; colour only underlines it, the words say it too.
 package enum Style: Sendable, Equatable, CaseIterable {
     case added, removed, changed, good, bad, warning, dim, heading
 

@@ -1,9 +1,9 @@
 internal import CLinux
 internal import Glibc
 
-/// What one output stream can show: a terminal of some width with or without colour, or a pipe or file.
+/// The abilities of one output stream: a terminal of some width with or without colour, or a pipe or file.
 package struct Terminal: Sendable, Equatable {
-    /// Columns; nil where nobody looks at the width, because it is a pipe or a file.
+    /// Columns; nil for a pipe or a file, which have no width.
     package var width: Int?
     package var hasColor: Bool
     package var hasUnicode: Bool

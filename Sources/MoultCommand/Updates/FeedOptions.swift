@@ -13,7 +13,7 @@ enum FeedOptions {
 }
 
 extension Call {
-    /// What is asked of a feed by these options.
+    /// The request to a feed that these options make.
     func feedRequest() throws -> FeedRequest {
         var request = FeedRequest(
             place: value(FeedOptions.feed).map(Address.init),
@@ -31,7 +31,7 @@ extension Call {
         }
     }
 
-    /// What was named to be installed.
+    /// The release to install, as it was named.
     func source(_ name: String) throws -> ReleaseSource {
         if has(FeedOptions.feed) {
             throw wrongUsage("--feed and a release cannot both be given", why: "a feed may be named as the release")

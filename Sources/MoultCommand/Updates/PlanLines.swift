@@ -34,7 +34,7 @@ package struct PlanLines: Sendable {
         var start: StyledText = "\(before)\(effect.mark.rawValue, effect.mark.style) \(phase)"
         start += spaces(9 - phase.count)
         if let database = effect.database {
-            // What changes a database has its name in a column of its own; what is only said of it begins with it.
+            // A change to a database has its name in a column of its own; a remark on it begins with the name.
             start +=
                 effect.mark == .none
                 ? "\(database): " : StyledText(database) + spaces(databaseWidth + 2 - displayWidth(database))
@@ -62,7 +62,7 @@ extension Effect.Mark {
 }
 
 extension Page {
-    /// What a plan is about, in one line: `dailyvalue 2.0.0 -> 2.1.0   (store ./store, bundle 83.8 MiB, not signed)`.
+    /// The subject of a plan, in one line: `dailyvalue 2.0.0 -> 2.1.0   (store ./store, bundle 83.8 MiB, not signed)`.
     mutating func title(of plan: Plan, store: String) {
         let name = plan.product.split(separator: ".").last.map { String($0) } ?? plan.product
         let from = plan.from.map { "\($0.version)" } ?? "nothing"

@@ -14,12 +14,12 @@ struct PlanReport: Report {
     let store: String
     /// The bytes that are free where the store is.
     let free: Int
-    /// What was begun and is not over.
+    /// Unfinished updates.
     let unfinished: Unfinished
     let details: Bool
     /// The command that does it.
     let command: [String]
-    /// What changes inside of the databases, if somebody asked and there is something to compare.
+    /// The changes inside the databases, if they were requested and there is something to compare.
     let contents: ReleaseDiff?
     /// Where the databases of the release would be checked.
     let examiner: Validator
@@ -101,7 +101,7 @@ extension Page {
 func nothingToDo(_ version: String) -> String { "nothing to do: \(version) is installed" }
 
 extension Call {
-    /// Prints a plan with all that belongs to it; the exit status says whether there is anything to do.
+    /// Prints a whole plan; the exit status says whether anything would change.
     func show(
         _ plan: Plan, store: String, command: [String], in orchestrator: Orchestrator, summary: [String]? = nil,
         contents: () throws -> ReleaseDiff? = { nil }

@@ -118,7 +118,7 @@ final class UpdateDisplay: Sendable {
         let seconds = monotonicSeconds() - state.withLock { $0.start }
         let generation = result.generation ?? ""
         let version = Generation.version(of: generation)
-        // Who reads JSON takes the last line for the result.
+        // Readers of JSON take the last line as the result.
         if output.format == .json { warn(of: result) }
         output.event(
             "result",

@@ -9,10 +9,10 @@ enum UpdateOptions {
     static let app = Option("app", value: .text("VERSION"), "The app's version, if a release requires one")
     static let follow = Option(
         "follow", value: .choice("HOW", of: Policy.Follow.allCases.map(\.rawValue)),
-        "What to let in: newer, only upward; match, whatever differs; else as moult.json says")
-    static let allowDowngrade = Option("allow-downgrade", "Let in an older release, too")
+        "Releases to accept: newer, or match for any other version (default: the store's setting)")
+    static let allowDowngrade = Option("allow-downgrade", "Accept an older release, too")
     static let wait = Option(
-        "wait", value: .number("SECONDS", in: 0...604_800), "How long to wait if another moult is at work; else 0")
+        "wait", value: .number("SECONDS", in: 0...604_800), "Seconds to wait for another update to finish (default 0)")
 
     static let forceAfter = Option(
         "force-after", value: .number("SECONDS", in: 0...86_400),
@@ -40,7 +40,7 @@ enum UpdateOptions {
 }
 
 extension Call {
-    /// What is asked for by a manifest and these options.
+    /// The request that a manifest and these options make.
     func request(_ manifest: String) throws -> UpdateRequest {
         var request = UpdateRequest(
             manifest: manifest, follow: value(UpdateOptions.follow).flatMap { Policy.Follow(rawValue: $0) },
@@ -49,7 +49,7 @@ extension Call {
         return request
     }
 
-    /// What the operator accepts for the app's data.
+    /// The effects on the app's data that the operator accepts.
     var consent: Consent {
         Consent(
             takeOver: Set(values(UpdateOptions.takeOver)), acceptsUnpreserved: has(UpdateOptions.acceptUnpreserved))
@@ -94,6 +94,6 @@ extension Call {
 
     func layout() throws -> StoreLayout { try StoreLayout(root: store()) }
 
-    /// What the records of the store that is meant say.
+    /// The records of the chosen store.
     func snapshot() throws -> StoreSnapshot { StoreSnapshot(try layout()) }
 }

@@ -11,7 +11,7 @@ enum ApplyVerb {
         "The sealed manifest of a release, or a feed: a path or a URL. Without it, the store's own feed is followed")
     static let create = Option(
         "create",
-        "Make the store if there is none, for the product of RELEASE; with --key, it trusts only that key")
+        "Make the store if it is missing, for the product of RELEASE; with --key, it trusts only that key")
     static let plan = Option("plan", value: .file(), "Do exactly this saved plan, once, instead of RELEASE")
 
     static let command = Command(
@@ -55,7 +55,8 @@ enum ApplyVerb {
             .init(.failure(.refused), "the release is refused; the message says why"),
             .init(.failure(.stale), "the saved plan was used, or no longer fits; the message says what changed"),
             .init(.failure(.undone), "it failed and was undone"),
-            .init(.failure(.busy), "somebody else is at work, or does not let go; the message names them"),
+            .init(
+                .failure(.busy), "another update is running, or a process keeps a database open; the message names it"),
         ],
         run: run)
 
@@ -112,7 +113,7 @@ enum ApplyVerb {
         display.finish(try body(call.orchestrator(display.watcher), display.announce), storeWords: call.storeWords)
     }
 
-    /// False if there is a store; then it must have the keys that were named.
+    /// False if the store exists; then it must have the named keys.
     private static func makeStore(_ call: Call, _ source: ReleaseSource) throws -> Bool {
         let store = call.storeToMake
         try Custody(StoreLayout(root: store)).prove()
@@ -146,7 +147,7 @@ enum ApplyVerb {
         }
         guard let plan = try Plan.saved(in: file) else {
             throw MoultError(
-                .stale, what: "there is no plan at \(file)", why: "no such file",
+                .stale, what: "no plan at \(file)", why: "no such file",
                 now: "Make one with: moult plan --out FILE RELEASE")
         }
         Interruption.watch()

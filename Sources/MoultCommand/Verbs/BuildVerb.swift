@@ -63,7 +63,7 @@ enum BuildVerb {
         return .done
     }
 
-    /// An older build is replaced; what lies in a store may be all that somebody has written.
+    /// An older build is replaced; a file in a store may hold the only copy of user data.
     private static func refuseStore(_ output: String) throws {
         let directory = Files.directory(of: try Files.absolute(output))
         guard try Files.facts(output) != nil, try Files.facts("\(directory)/\(StoreLayout.settingsName)") != nil else {

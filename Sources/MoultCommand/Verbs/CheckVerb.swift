@@ -3,13 +3,13 @@ internal import MoultBasics
 internal import MoultStore
 internal import StepKit
 
-/// `moult check`: asks the feed whether there is something newer.
+/// `moult check`: asks the feed for a newer release.
 enum CheckVerb {
     static let command = Command(
-        "check", .operators, "ask the feed whether there is a newer release",
+        "check", .operators, "ask the feed for a newer release",
         discussion: [
             """
-            Installs nothing. That the feed could not be asked is an error of its own and never means that there is \
+            Installs nothing. A feed that cannot be reached is an error of its own and never means that there is \
             nothing new: exit status 75 if it may be better later, 1 if it will not, 3 if the answer cannot be trusted.
             """
         ],
@@ -19,7 +19,7 @@ enum CheckVerb {
             .init("In a script:", "moult check -q; [ $? = 2 ] && notify-send 'new data'"),
         ],
         exits: [
-            .init(.done, "there is nothing newer for this store"), .init(.changes, "there is a newer release"),
+            .init(.done, "no newer release for this store"), .init(.changes, "a newer release exists"),
             .init(.failure(.refused), "the feed cannot be trusted; the message says why"),
             .init(.failure(.busy), "the feed cannot be reached now"),
         ],
@@ -32,7 +32,7 @@ enum CheckVerb {
     }
 }
 
-/// What a look at the feed found.
+/// The answer of the feed.
 struct FeedReport: Report {
     let look: Orchestrator.FeedLook
     let storeWords: [String]
@@ -49,9 +49,9 @@ struct FeedReport: Report {
         } else {
             page.line(
                 look.installed == nil
-                    ? "there is no release for this store" : "nothing newer: \(installed) is installed")
+                    ? "no release for this store" : "nothing newer: \(installed) is installed")
         }
-        // What is on hold is told below.
+        // Releases on hold are reported below.
         for passed in look.choice.passed where look.holds.covering(passed.version).isEmpty {
             page.wrapped("\("=", .dim) \("\(passed.version)") is not taken: \(passed.why)")
         }

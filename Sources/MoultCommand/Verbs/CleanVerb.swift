@@ -3,7 +3,7 @@ internal import MoultBasics
 internal import MoultEngine
 internal import MoultStore
 
-/// `moult clean`: removes generations that nobody needs.
+/// `moult clean`: removes generations that are no longer needed.
 enum CleanVerb {
     static let keep = Option(
         "keep", value: .number(in: 1...1000), "How many generations stay, with the current one; else as moult.json says"
@@ -24,7 +24,7 @@ enum CleanVerb {
             (generation 0+adopted) are never removed.
             """,
             """
-            Databases that were set aside stay in quarantine: broken caches until there are more of them than \
+            Databases that were set aside stay in quarantine: broken caches until they are more than \
             "quarantineLimit" in moult.json allows, what people wrote until you remove it.
             """,
         ],

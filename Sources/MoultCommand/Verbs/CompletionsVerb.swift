@@ -15,7 +15,7 @@ enum CompletionsVerb {
         .directory(), presence: .optional, "Where the manual pages go; only for man, and made if it is not there")
 
     static let command = Command(
-        "completions", .besides, "print completions for a shell, or write the manual pages",
+        "completions", .other, "print completions for a shell, or write the manual pages",
         discussion: [
             """
             A completion script goes to stdout; put it where the shell looks for it. Manual pages are written into a \
@@ -67,7 +67,7 @@ enum CompletionsVerb {
 }
 
 extension StoreSnapshot {
-    /// What shells offer.
+    /// The suggestions for shells.
     fileprivate func names(_ kind: ArgumentType.StoreNames) throws -> [String] {
         switch kind {
         case .databases: try installed?.manifest.databases.map(\.name) ?? []

@@ -8,7 +8,7 @@ internal import StepKit
 /// `moult delta`: makes the patch between two databases, to see what it would come to.
 enum DeltaVerb {
     static let old = Argument(.file("OLD"), "A database, a bundle or a sealed manifest")
-    static let new = Argument(.file("NEW"), "What the patch makes of it")
+    static let new = Argument(.file("NEW"), "The file that the patch makes of it")
     static let output = Option("output", letter: "o", value: .file(), "Where the patch goes")
     static let database = Option(
         "database", value: .text("NAME"), "The database of the releases, if more than one of them changed")
@@ -100,11 +100,11 @@ enum DeltaVerb {
         if pairs.count == 1, let pair = pairs.first { return (pair.old, pair.new) }
         let names = pairs.map(\.name).joined(separator: ", ")
         throw call.wrongUsage(
-            pairs.isEmpty ? "there is nothing to make a patch of" : "--database is missing",
+            pairs.isEmpty ? "no files to make a patch from" : "--database is missing",
             why: pairs.isEmpty ? "no database of both has changed" : "these have changed: \(names)")
     }
 
-    /// What is in a WAL is not in the file.
+    /// The content of a WAL is not in the file.
     private static func refuseOpen(_ path: String) throws {
         guard let facts = try Files.factsThroughLinks("\(path)-wal"), facts.size > 0 else { return }
         throw MoultError(

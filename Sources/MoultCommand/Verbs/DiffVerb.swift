@@ -26,7 +26,7 @@ enum DiffVerb {
             """,
             """
             Between a store and a release, databases of the kinds user and cache are left out, because the release \
-            leaves them alone. What manifests say besides, the version for one, is no difference.
+            leaves them alone. Other fields of the manifests, such as the version, do not count as differences.
             """,
         ],
         arguments: [old, new], options: [database, rows, html],
@@ -36,7 +36,7 @@ enum DiffVerb {
             .init("Show rows, and make a page to look at:", "moult diff --rows 5 --html d.html a.db b.db"),
         ],
         exits: [
-            .init(.done, "there is no difference"), .init(.changes, "there are differences"),
+            .init(.done, "no difference"), .init(.changes, "the two differ"),
             .init(.failure(.failed), "a database is damaged"),
         ],
         run: run)
@@ -70,7 +70,7 @@ enum DiffVerb {
         if let file {
             let bytes = Array(DiffPage(diff).html.utf8)
             if let scratch = SandboxedReexec.scratch {
-                // Nobody changes modes in there, and nobody else may look into that directory.
+                // No other process changes modes in there, and no other user may read that directory.
                 let file = try Descriptor("\(scratch)/\(page)", .create, mode: 0o600)
                 try file.write(bytes)
             } else {

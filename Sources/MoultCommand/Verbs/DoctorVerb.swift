@@ -9,11 +9,11 @@ enum DoctorVerb {
         discussion: [
             """
             It looks at the surroundings: journals left behind, foreign files beside sealed databases, hard links, \
-            file systems without reliable locks, unfinished updates, links that lead nowhere, what everybody may write \
+            file systems without reliable locks, unfinished updates, links that lead nowhere, files that every user may write \
             to. Whether the data is what was installed is asked of moult verify.
             """,
             """
-            Each finding comes with the command that mends it; doctor itself changes nothing. Advice is worth knowing, \
+            Each finding comes with the command that fixes it; doctor itself changes nothing. Advice is worth knowing, \
             but does not count as a finding.
             """,
         ],
@@ -44,7 +44,7 @@ private struct DoctorReport: Report {
             let word: StyledText = finding.isAdvice ? "\("advice:", .warning)" : "\("found:", .bad)"
             page.paragraph("\(word) \(finding.path): \(finding.what)")
             page.paragraph("\(finding.why)", indent: 2)
-            page.line("  mend: \(finding.mend, .heading)")
+            page.line("  fix: \(finding.fix, .heading)")
         }
         if findings.allSatisfy(\.isAdvice) { page.line("\(root): \("sound", .good)") }
     }
@@ -56,7 +56,7 @@ private struct DoctorReport: Report {
                 findings.map {
                     [
                         "kind": .string($0.kind), "path": .string($0.path), "what": .string($0.what),
-                        "why": .string($0.why), "mend": .string($0.mend), "advice": .bool($0.isAdvice),
+                        "why": .string($0.why), "mend": .string($0.fix), "advice": .bool($0.isAdvice),
                     ]
                 }),
         ]

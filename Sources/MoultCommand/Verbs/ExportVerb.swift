@@ -22,7 +22,7 @@ enum ExportVerb {
             .init("Put a release on a stick:", "moult export 2.1.0 /media/stick/dailyvalue"),
             .init("Take it from there:", "moult apply --feed /media/stick/dailyvalue/feed.json"),
         ],
-        exits: [.init(.failure(.refused), "there is no such release, or it cannot be trusted")],
+        exits: [.init(.failure(.refused), "no such release, or it is not trusted")],
         run: run)
 
     static func run(_ call: Call) throws -> ExitCode {

@@ -5,7 +5,7 @@ enum HelpVerb {
         "What to explain; without it, everything in one line each")
 
     static let command = Command(
-        "help", .besides, "explain a verb or a topic",
+        "help", .other, "explain a verb or a topic",
         arguments: [subject], usesStore: false,
         examples: [
             .init("See every verb and topic:", "moult help"),

@@ -25,7 +25,7 @@ enum HistoryVerb {
 
     static func run(_ call: Call) throws -> ExitCode {
         let layout = try call.layout()
-        // Else a directory that is no store would have an empty history.
+        // Otherwise a directory that is not a store would have an empty history.
         let settings = try Settings.read(layout)
         let (entries, torn) = try History.read(layout, newest: call.number(number) ?? 20)
         if let page = call.value(html) {

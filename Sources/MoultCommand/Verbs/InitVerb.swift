@@ -10,7 +10,8 @@ internal import StepKit
 enum InitVerb {
     static let directory = Argument(
         .directory(), presence: .optional, "The store's directory, made if it is not there; else ./store")
-    static let product = Option("product", value: .text("NAME"), "What its data belongs to: org.example.dailyvalue")
+    static let product = Option(
+        "product", value: .text("NAME"), "The product whose data it holds: org.example.dailyvalue")
 
     static let key = Option(
         "key", value: .text("KEY"), repeats: true,
@@ -70,14 +71,14 @@ enum InitVerb {
 
     /// The verbs find it on their own, so that the next command need not name it.
     private static func isDefault(_ store: String, _ call: Call) throws -> Bool {
-        // Its only error is that there is none.
+        // Its only error is that the store is missing.
         guard let found = try? StoreLocation.find(option: nil, environment: call.environment) else { return false }
         return try StoreLayout(root: found) == StoreLayout(root: store)
     }
 }
 
 extension Call {
-    /// Who must have signed what comes in.
+    /// The keys that must have signed releases for this store.
     func keys() throws -> TrustedKeys? {
         let keys = try values(InitVerb.key).map { TrustedKeys.Entry(key: try Keys.public($0)) }
         return keys.isEmpty ? nil : TrustedKeys(keys)
@@ -86,17 +87,17 @@ extension Call {
     /// The feed that the store shall follow.
     func feedSettings() throws -> FeedSettings? {
         try value(InitVerb.feed).map { url in
-            // What can never be asked is not written down, a password least of all.
+            // An address that can never be fetched is not recorded, least of all with a password.
             _ = try Location(url)
             if url.contains("://") { return FeedSettings(url: Address(url)) }
             let path = try Files.absolute(url)
-            // What moult publish has made.
+            // A directory that moult publish has made.
             let isDirectory = try Files.factsThroughLinks(path)?.kind == .directory
             return FeedSettings(url: Address(isDirectory ? "\(path)/feed.json" : path))
         }
     }
 
-    /// What was said about the store's settings: if the store is there already, they must be so.
+    /// The given settings: an existing store must already have them.
     var claims: [String] {
         [(UpdateOptions.app, "app"), (UpdateOptions.follow, "follow"), (InitVerb.key, "keys"), (InitVerb.feed, "feed")]
             .filter { has($0.0) }.map(\.1)
@@ -112,7 +113,7 @@ private struct InitReport: Report {
     func write(to page: inout Page) {
         let follows =
             switch settings.follow {
-            case .newer: "lets in newer releases only"
+            case .newer: "accepts newer releases only"
             case .match: "takes whatever release it is given"
             }
         page.wrapped(

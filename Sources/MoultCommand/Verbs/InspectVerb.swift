@@ -25,7 +25,7 @@ enum InspectVerb {
             .init("Look into a release and its bundle:", "moult inspect releases/food-2.1.0.json"),
         ],
         exits: [
-            .init(.done, "every database is sound, and as the manifest says, if there is one"),
+            .init(.done, "every database is sound and matches the manifest, if one is given"),
             .init(.failure(.failed), "a database is damaged, or is not as the manifest says"),
         ],
         run: run)

@@ -19,7 +19,7 @@ enum KeygenVerb {
             protected by a password, which is asked for, or read as a line of what is piped in. Each use of the key \
             takes 128 MiB of memory and some tenths of a second; a key that minisign made takes 1 GiB and seconds.
             """,
-            "Who has the secret key can publish in your name: keep it off the server that serves the releases.",
+            "Anyone with the secret key can publish in your name: keep it off the server that serves the releases.",
         ],
         arguments: [name], options: [noPassword, root], usesStore: false,
         examples: [

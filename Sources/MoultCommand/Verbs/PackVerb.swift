@@ -236,7 +236,7 @@ private struct PackedReport: Report {
 }
 
 extension Trials {
-    /// What was tried, in one line.
+    /// The trial installs, in one line.
     func text(_ terminal: Terminal) -> StyledText {
         let done = all.filter { $0.skipped == nil }.map { $0.previous.map { "over \($0)" } ?? "into an empty store" }
         let skipped = all.compactMap { trial in

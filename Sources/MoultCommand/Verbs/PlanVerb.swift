@@ -29,7 +29,7 @@ enum PlanVerb {
             .init("Save it, have it approved, and do exactly that:", "moult plan -o approved.plan new.json"),
         ],
         exits: [
-            .init(.done, "there is nothing to do"), .init(.changes, "there are changes"),
+            .init(.done, "nothing to do"), .init(.changes, "changes are due"),
             .init(.failure(.refused), "the release is refused; the message says why"),
         ],
         run: run)
@@ -53,7 +53,7 @@ enum PlanVerb {
         }
     }
 
-    /// The plan of the next release of the feed, if there is one.
+    /// The plan of the next release of the feed, if it has one.
     private static func follow(_ call: Call, _ request: FeedRequest, _ words: [String]) throws -> ExitCode {
         let (look, plan) = try call.orchestrator().plan(following: request)
         guard let plan else {
@@ -79,7 +79,7 @@ enum PlanVerb {
         }
     }
 
-    /// What changes inside of the databases; nil if nobody asked, or nothing is installed to compare with.
+    /// The changes inside the databases; nil if they were not requested, or nothing is installed to compare with.
     private static func contents(of plan: Plan, _ path: String, _ call: Call) throws -> ReleaseDiff? {
         guard call.has(deep), plan.changesStore, plan.from != nil else { return nil }
         let (before, after) = (try call.installedSubject(), try call.subject(path))

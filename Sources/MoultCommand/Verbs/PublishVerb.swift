@@ -7,7 +7,7 @@ internal import StepKit
 /// `moult publish`: puts releases into a directory of static files that stores follow.
 enum PublishVerb {
     static let directory = Argument(
-        .directory(), "What a web server serves, or a stick carries; made if it is not there")
+        .directory(), "The directory that a web server serves or a USB stick carries; made if it is missing")
     static let manifests = Argument(
         .file("MANIFEST"), presence: .repeated, "Sealed manifests of releases; their bundles lie beside them")
     static let key = Option(
@@ -21,7 +21,7 @@ enum PublishVerb {
         "release", value: .text("VERSION"), "Set --rollout of this release, which is in the feed")
     static let withdraw = Option(
         "withdraw", value: .text("VERSION"), "Take a release back: it is installed nowhere any more")
-    static let reason = Option("reason", value: .text("TEXT"), "Why it is withdrawn; whoever has it will read it")
+    static let reason = Option("reason", value: .text("TEXT"), "Why it is withdrawn; users of the release will read it")
     static let trust = Option(
         "trust", value: .text("KEY"), repeats: true,
         "The keys that stores trust from now on: a list of moult trust, or public keys, each with --trust")
@@ -99,7 +99,7 @@ enum PublishVerb {
         var changes: [PublishOptions.Change] = []
         if let version = try call.version(withdraw) {
             guard let why = call.value(reason) else {
-                throw call.wrongUsage("--withdraw needs --reason TEXT", why: "whoever has the release must know why")
+                throw call.wrongUsage("--withdraw needs --reason TEXT", why: "users of the release must know why")
             }
             changes.append(.withdraw(version, reason: why))
         }

@@ -22,7 +22,7 @@ enum QuarantineVerb {
         "quarantine", .operators, "list, export, restore or remove old content of databases",
         discussion: [
             """
-            An update never destroys what an app or a user wrote. What does not survive in the new content stays here: \
+            An update never destroys what an app or a user wrote. Content that the new files do not have stays here: \
             the complete old database, with the reason, the release and the number of rows that are only here. Nothing \
             but caches is ever removed unless you name it.
             """
@@ -38,7 +38,7 @@ enum QuarantineVerb {
         ],
         exits: [
             .init(.done, "it is done"),
-            .init(.failure(.refused), "there is no such set, or it cannot be put back; the message says why"),
+            .init(.failure(.refused), "no such set, or it cannot be put back; the message says why"),
             .init(.failure(.busy), "another process has the database open; the message names it"),
         ],
         run: run)
@@ -195,7 +195,7 @@ private struct RestoredReport: Report {
                 "its content is of release \(release), and \(installed) is installed: an app of \(installed) may not "
                     + "be able to read it. To go back as a whole: moult rollback --to \(release)")
         }
-        for kept in result.kept { page.line("  the database that was there is in \(kept.directory)") }
+        for kept in result.kept { page.line("  the database it replaced is in \(kept.directory)") }
     }
 
     var json: JSON { ["set": .string(set.id), "kept": .array(result.kept.map(\.json))] }

@@ -24,7 +24,7 @@ enum RecoverVerb {
         exits: [
             .init(.done, "nothing is unfinished any more"),
             .init(.failure(.stuck), "it can be neither finished nor undone; the message says why"),
-            .init(.failure(.busy), "somebody else is at work; the message names them"),
+            .init(.failure(.busy), "another update is running; the message names it"),
         ],
         run: run)
 
@@ -57,7 +57,7 @@ private struct RecoverReport: Report {
 }
 
 extension Call {
-    /// For short verbs that write: what had to be settled first is told, and nothing else.
+    /// For short verbs that write: reports recovered updates, and nothing else.
     var settledWatcher: Watcher {
         Watcher(tell: { [output] event in
             switch event {

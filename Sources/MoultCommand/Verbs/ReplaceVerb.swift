@@ -52,7 +52,7 @@ enum ReplaceVerb {
             .init(.changes, "with --dry-run: it can be replaced"),
             .init(.failure(.refused), "NEW.db is not sound, a check failed, or OLD.db cannot be replaced in this way"),
             .init(.failure(.undone), "it failed and was undone"),
-            .init(.failure(.busy), "a program keeps OLD.db locked, or another moult is at work; try again"),
+            .init(.failure(.busy), "a program keeps OLD.db locked, or another update is running; try again"),
         ],
         run: run)
 
@@ -159,7 +159,7 @@ enum ReplaceVerb {
 }
 
 extension Call {
-    /// What the new content must be and takes over, as it was said.
+    /// The given requirements for the new content, and the rows that it takes over.
     fileprivate var contentWords: [String] {
         [ReplaceVerb.preserve, ReplaceVerb.check].flatMap { option in
             values(option).flatMap { ["--\(option.name)", $0] }

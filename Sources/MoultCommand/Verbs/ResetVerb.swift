@@ -2,7 +2,7 @@ internal import Moult
 internal import MoultBasics
 internal import MoultSQLite
 
-/// `moult reset`: a database that will not load is set aside and begun anew.
+/// `moult reset`: sets aside a database that does not load, and starts with an empty one.
 enum ResetVerb {
     static let database = Argument(
         .ofStore("DATABASE", .databases), "A living database of the installed release, by its name")
@@ -14,10 +14,10 @@ enum ResetVerb {
     static let dryRun = Option("dry-run", letter: "n", "Show what it would do, and change nothing")
 
     static let command = Command(
-        "reset", .operators, "set a broken database aside, and begin it anew",
+        "reset", .operators, "set a broken database aside and start with an empty one",
         discussion: [
             """
-            It works when nothing loads: a file that is no database, zero bytes, a journal of another file, a directory \
+            It works on anything that does not load: a file that is not a database, an empty file, a journal of another file, a directory \
             in its place. The file and all that SQLite keeps beside it go to quarantine, and a fresh one is made from \
             the release. Nothing is deleted, and a crash in the middle is finished by the next command.
             """,
@@ -30,17 +30,18 @@ enum ResetVerb {
         ],
         arguments: [database], options: [userData, reason, again, dryRun, UpdateOptions.wait], changesStore: true,
         examples: [
-            .init("Begin a cache anew:", "moult reset thumbs"),
+            .init("Start with an empty cache:", "moult reset thumbs"),
             .init(
-                "Begin the user's database anew, and keep the old one aside:", "moult reset user --set-user-data-aside"),
+                "Start with an empty user database, and keep the old one aside:",
+                "moult reset user --set-user-data-aside"),
             .init("Salvage once more, now that the disk has room:", "moult reset user --salvage-again"),
         ],
         exits: [
-            .init(.done, "it is done"), .init(.changes, "with --dry-run: there are changes"),
+            .init(.done, "done"), .init(.changes, "with --dry-run: changes are due"),
             .init(
-                .failure(.refused), "it has what people wrote, and they were not named; or there is no such database"),
+                .failure(.refused), "the database holds user data and was not named; or no such database"),
             .init(.failure(.undone), "it failed and was undone"),
-            .init(.failure(.busy), "somebody has the database open; the message names them"),
+            .init(.failure(.busy), "a process has the database open; the message names it"),
         ],
         run: run)
 
@@ -80,7 +81,7 @@ private struct ResetReport: Report {
     let reset: Orchestrator.Reset
 
     func write(to page: inout Page) {
-        page.line("\("~", .changed) \(reset.database) begins anew: \(reset.place)")
+        page.line("\("~", .changed) \(reset.database) starts empty: \(reset.place)")
         if let setAside = reset.setAside { page.line("  the old files are in \(setAside)") }
         writeSalvage(of: reset, to: &page)
     }

@@ -31,10 +31,11 @@ enum RollbackVerb {
             .init("Go back to a version that is on hold:", "moult rollback --to 2.0.0 --force"),
         ],
         exits: [
-            .init(.done, "it is done"), .init(.changes, "with --dry-run: there are changes"),
+            .init(.done, "done"), .init(.changes, "with --dry-run: changes are due"),
             .init(.failure(.refused), "no kept release can be used, or it is on hold or cannot be trusted"),
             .init(.failure(.undone), "it failed and was undone"),
-            .init(.failure(.busy), "somebody else is at work, or does not let go; the message names them"),
+            .init(
+                .failure(.busy), "another update is running, or a process keeps a database open; the message names it"),
         ],
         run: run)
 

@@ -52,7 +52,7 @@ enum SQLVerb {
                 }
             }
         } catch { throw explained(error) }
-        if count == 0 { throw call.wrongUsage("there is no statement in the SQL") }
+        if count == 0 { throw call.wrongUsage("the SQL has no statement") }
         try store.close()
         return .done
     }
@@ -78,7 +78,7 @@ enum SQLVerb {
     }
 }
 
-/// What one statement gave: rows, or how many it changed.
+/// The result of one statement: rows, or the number of changed rows.
 private struct RowsReport: Report {
     let columns: [String]
     let rows: [[Value]]

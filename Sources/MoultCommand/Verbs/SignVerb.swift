@@ -6,7 +6,8 @@ internal import MoultTrust
 enum SignVerb {
     static let files = Argument(.file(), presence: .repeated, "What to sign: sealed manifests, key lists, any file")
     static let key = Option("key", letter: "k", value: .file(), "The secret key, of moult keygen or of minisign")
-    static let comment = Option("comment", letter: "t", value: .text("TEXT"), "What the signature says, signed with it")
+    static let comment = Option(
+        "comment", letter: "t", value: .text("TEXT"), "The comment in the signature, which it also signs")
 
     static let command = Command(
         "sign", .publishers, "sign manifests, in minisign's format",
@@ -28,7 +29,7 @@ enum SignVerb {
         let paths = call.values(files)
         guard !paths.isEmpty else { throw call.wrongUsage("sign needs the argument FILE") }
         guard let keyPath = call.value(key) else {
-            throw call.wrongUsage("sign needs --key FILE", why: "a signature is somebody's")
+            throw call.wrongUsage("sign needs --key FILE", why: "signing requires a secret key")
         }
         for path in paths where try Files.factsThroughLinks(path)?.kind != .file {
             throw MoultError(.system, what: "cannot sign \(path)", why: "no such file")

@@ -12,7 +12,7 @@ enum StatusVerb {
             """
             A sealed database is recognized by its inode, size and times, without reading it. In a store that was \
             copied, moved or restored these do not match, and the database is shown as copied and not verified: \
-            moult verify reads it. What is newer is told by the feed as it was last seen: nothing \
+            moult verify reads it. Newer releases come from the feed as it was last seen: nothing \
             is asked, use moult check for that.
             """,
             """

@@ -11,10 +11,10 @@ enum StepTrial {
         "database", value: .file("FILE"), repeats: true,
         "For test: a sample database, staged under its name without .db")
     static let before = Option(
-        "before", value: .choice("PHASE", of: Phase.allCases.map(\.rawValue)), "For test: where it would come in")
+        "before", value: .choice("PHASE", of: Phase.allCases.map(\.rawValue)), "For test: where it would run")
     static let after = Option(
         "after", value: .choice("PHASE", of: Phase.allCases.map(\.rawValue)),
-        "For test: where it would come in; else after copy")
+        "For test: where it would run (default: after copy)")
 
     static func run(_ call: Call, _ program: String) throws -> ExitCode {
         var options = ConformanceKit.Options(executable: try Files.absolute(program))
@@ -26,7 +26,7 @@ enum StepTrial {
         }
         options.databases = try call.values(database).map { path in
             guard try Files.factsThroughLinks(path)?.kind == .file else {
-                throw call.wrongUsage("there is no database at \(path)")
+                throw call.wrongUsage("no database at \(path)")
             }
             let name = Files.name(of: path)
             let stem = name.hasSuffix(".db") ? String(name.dropLast(3)) : name

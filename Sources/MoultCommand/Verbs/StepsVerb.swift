@@ -15,10 +15,10 @@ enum StepsVerb {
         .file("STEP"), presence: .optional, "The name of the step in moult.json, for trust; the program, for test")
 
     static let command = Command(
-        "steps", .besides, "list the steps there are; trust or test a program that is one",
+        "steps", .other, "list the steps; trust or test a program that is one",
         discussion: [
             """
-            A manifest names other steps than the built-in ones, and says where they come in. What programs those are, \
+            A manifest can name steps besides the built-in ones, and where they run. The programs for them, \
             and what they may do, is the operator's to say, under "steps" in moult.json; none is run before it is \
             trusted, and none that has changed since.
             """,
@@ -99,7 +99,7 @@ struct Listed {
     var settings: StepSettings?
 }
 
-/// What there is to say of one step.
+/// The description of one step.
 private struct StepRow {
     let name: String
     let phase: String

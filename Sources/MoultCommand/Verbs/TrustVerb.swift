@@ -28,7 +28,7 @@ enum TrustVerb {
             """,
             """
             Stores pin the public root key, and get each list from the feed: moult publish --trust FILE. When the time of \
-            a list is over, stores install nothing until there is a newer one.
+            a list is over, stores install nothing until they receive a newer one.
             """,
             """
             If another machine has a root key that must sign as well, sign the list there: moult sign FILE --key FILE.

@@ -11,7 +11,7 @@ enum UnholdVerb {
 
     static let command = Command(
         "unhold", .operators, "remove a hold",
-        discussion: ["Without VERSION it removes the only hold there is; if there are several, it refuses."],
+        discussion: ["Without VERSION it removes the only hold; if a store has several, it refuses."],
         arguments: [version], options: [all, UpdateOptions.wait], changesStore: true,
         examples: [
             .init("Remove the hold on a release:", "moult unhold 2.1.0"),
@@ -19,7 +19,7 @@ enum UnholdVerb {
         ],
         exits: [
             .init(.done, "the hold is removed, or there was none"),
-            .init(.failure(.refused), "another hold covers the release, or there are several and none was named"),
+            .init(.failure(.refused), "another hold covers the release, or the store has several and none was named"),
         ],
         run: run)
 

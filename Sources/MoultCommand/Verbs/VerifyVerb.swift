@@ -12,12 +12,12 @@ enum VerifyVerb {
         discussion: [
             """
             For each sealed database: its path leads to the generation in service (path), it is the file that was \
-            verified when it was installed (seal), and nothing lies beside it that would change what is read \
+            verified when it was installed (seal), and no file beside it changes what is read \
             (sidecars). A file is recognized by inode, size and times; in a store that was copied, moved or restored \
             these do not match, and the file is read to compare its digest. A database that apps write to must be \
             there (path), have the schema and the content of the release, and pass SQLite's quick_check. Nothing is \
             changed or repaired: apply the release again to replace what is damaged, and begin a writable database \
-            anew with "moult reset".
+            replaced by an empty one with "moult reset".
             """
         ],
         arguments: [names], options: [deep, UpdateOptions.checkTimeout],

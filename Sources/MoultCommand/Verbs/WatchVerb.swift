@@ -17,7 +17,7 @@ enum WatchVerb {
         discussion: [
             """
             It waits until the kernel tells of a change, and asks nothing over and over. A line is printed for each \
-            release; releases in quick succession may be told as one.
+            release; releases in quick succession may be reported as one.
             """,
             """
             The program runs without a shell, and finds in its environment MOULT_STORE, MOULT_GENERATION, \
@@ -32,7 +32,7 @@ enum WatchVerb {
         ],
         exits: [
             .init(.done, "with --once: a release came, and the program, if one is named, ended with 0"),
-            .init(.failure(.failed), "there is no store, or with --once: the program failed"),
+            .init(.failure(.failed), "no store, or with --once: the program failed"),
         ],
         run: run)
 

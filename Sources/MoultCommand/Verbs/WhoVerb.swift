@@ -13,14 +13,14 @@ enum WhoVerb {
             """
         ],
         examples: [
-            .init("Who keeps the old generation, or a database that is to be replaced?", "sudo moult who"),
+            .init("Which processes keep an old generation, or a database that is to be replaced?", "sudo moult who"),
             .init("The numbers of the processes:", "moult who --json | jq '.holders[].pid'"),
         ],
         run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
         let store = try call.snapshot()
-        // Says that there is no store, where there is none.
+        // Reports a missing store.
         _ = try store.settings
         call.output.print(WhoReport(root: store.layout.root, holders: try Holders(of: store)))
         return .done
@@ -33,7 +33,7 @@ private struct WhoReport: Report {
 
     func write(to page: inout Page) {
         if holders.holders.isEmpty {
-            page.line("nobody holds anything of \(root)")
+            page.line("no process is using \(root)")
         } else {
             page.table(table(.now))
         }

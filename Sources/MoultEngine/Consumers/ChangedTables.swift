@@ -3,7 +3,7 @@ internal import MoultSQLite
 internal import MoultStore
 internal import StepKit
 
-/// Looks which tables of a database are others after an update, for those who are told of it.
+/// Finds the tables of a database that an update changes, for the consumers that are notified of it.
 struct ChangedTables {
     let transaction: Transaction
     let plan: Plan
@@ -16,7 +16,7 @@ struct ChangedTables {
     /// The tables of a database that differ; nil if that is not known, and all may.
     func of(_ name: String) -> [String]? {
         guard let before = installed?.database(name), let after = release.database(name) else { return nil }
-        // What cannot be told is not worth failing an update for: then everything counts as changed.
+        // An update does not fail because this is unknown: then everything counts as changed.
         return try? look(before, after)
     }
 

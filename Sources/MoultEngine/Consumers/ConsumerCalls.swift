@@ -11,10 +11,10 @@ package final class ConsumerCalls {
     private let consumers: [Consumer]
     private let forceAfter: Int?
     private let watcher: Watcher
-    /// Those who were told to let go, and must be told to reload whatever becomes of the update.
+    /// The consumers that were asked to release, and must be asked to reload whatever becomes of the update.
     private(set) var released: [String]
     private var isReleased = false
-    /// What a look at both contents has found, by database.
+    /// The tables that differ between the two contents, by database.
     private var tables: [String: [String]] = [:]
 
     /// A consumer that has not reloaded.
@@ -40,7 +40,7 @@ package final class ConsumerCalls {
 
     // MARK: release
 
-    /// Has everybody let go who must; throws (exit 75) if somebody does not, and then nothing has been changed.
+    /// Asks every affected consumer to release; throws (exit 75) if one does not, and then nothing has been changed.
     func release() throws {
         guard !isReleased else { return }
         isReleased = true
@@ -61,7 +61,7 @@ package final class ConsumerCalls {
         let call = call(consumer, message(.release, for: consumer), until: forced)
         do {
             guard try consumer.means.channel.isThere(call) else { return }
-            // Not synced: after a power cut nobody has let go of anything, because nobody runs.
+            // Not synced: after a power cut no consumer has released anything, because none runs.
             try transaction.journal.releasing(consumer.name)
             released.append(consumer.name)
             try consumer.means.channel.release(call)
@@ -70,7 +70,7 @@ package final class ConsumerCalls {
             try watcher.stopIfAsked()
             let failure = refusal(consumer, error, call)
             guard forced != nil else { throw failure }
-            watcher.tell(.warning("\(failure.what): \(failure.why ?? ""); the update goes on"))
+            watcher.tell(.warning("\(failure.what): \(failure.why ?? ""); the update continues"))
         }
     }
 
@@ -84,16 +84,16 @@ package final class ConsumerCalls {
         return MoultError(
             .inUse, .busy, what: "the consumer \(consumer.name) does not let go of \(names)",
             why: "\(reason)\(open)",
-            now: "Nothing was changed. Mend or stop it and try again, or do without: --force-after SECONDS",
+            now: "Nothing was changed. Fix or stop it and try again, or continue without it: --force-after SECONDS",
             cause: error)
     }
 
     // MARK: reload
 
-    /// Tells everybody to open the databases again, or only those who had let go, and gives back who failed.
-    package func reload(_ outcome: ConsumerMessage.Outcome, everybody: Bool) -> [Failure] {
+    /// Asks all consumers to open the databases again, or only those that had released them, and returns those that failed.
+    package func reload(_ outcome: ConsumerMessage.Outcome, all: Bool) -> [Failure] {
         consumers.compactMap { consumer in
-            guard everybody || released.contains(consumer.name) else { return nil }
+            guard all || released.contains(consumer.name) else { return nil }
             do {
                 let message = message(.reload, for: consumer, outcome)
                 try consumer.means.channel.reload(call(consumer, message, until: nil))
@@ -113,7 +113,7 @@ package final class ConsumerCalls {
         _ consumer: Consumer, _ message: ConsumerMessage, until forced: ContinuousClock.Instant?
     ) -> ConsumerCall {
         let deadline = ContinuousClock.now + .seconds(consumer.timeout)
-        // Whoever had to let go is told the end of it, whatever the person at the keyboard wants.
+        // Consumers that released are informed of the end, even if the user at the keyboard cancels.
         let mayStop = message.kind == .release
         return ConsumerCall(
             message: message, directory: transaction.layout.root,
@@ -151,7 +151,7 @@ extension Plan {
 package struct ConsumerOptions: Sendable {
     /// The consumers inside of this very process; they come after those of `moult.json`.
     package var inProcess: [Consumer]
-    /// After so many seconds nobody is waited for any more, and who still keeps a file from being replaced is ended.
+    /// After this many seconds the update stops waiting and kills the processes that still keep a file from being replaced.
     package var forceAfter: Int?
     /// For so many seconds a finished update waits for readers to leave the generation before; nil: as `moult.json` says.
     package var waitForReaders: Int?

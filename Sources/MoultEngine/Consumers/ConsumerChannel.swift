@@ -2,9 +2,9 @@ package import MoultStore
 
 /// The way to a consumer: each call returns when the consumer has done what it was asked for, and throws if it has not.
 protocol ConsumerChannel: Sendable {
-    /// What the plan says of it.
+    /// Its description in a plan.
     var summary: String { get }
-    /// Whether there is anybody who could let go.
+    /// Whether it has anyone who could release.
     func isThere(_ call: ConsumerCall) throws -> Bool
     func release(_ call: ConsumerCall) throws
     func reload(_ call: ConsumerCall) throws
@@ -44,6 +44,6 @@ extension Consumer.Means {
 }
 
 extension Consumer {
-    /// How it is told, in a word: `command`, `signal`, `systemd` or `app`.
+    /// The kind of notification, in a word: `command`, `signal`, `systemd` or `app`.
     package var by: String { means.channel.summary }
 }

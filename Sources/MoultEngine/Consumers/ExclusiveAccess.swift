@@ -2,12 +2,12 @@ internal import Glibc
 internal import MoultBasics
 internal import MoultFiles
 
-/// Waits until nobody has a file open, as an exchange needs it.
+/// Waits until no other process has a file open, as an exchange needs it.
 struct ExclusiveAccess {
     let path: String
     let stop: () throws -> Void
 
-    /// How long a process has to end after it was told to.
+    /// The time that a process has to end after SIGTERM.
     private static let grace = Duration.seconds(2)
 
     /// Until the deadline others may let go by themselves. Then it is an error; or, if that may be, they are ended.
@@ -26,7 +26,7 @@ struct ExclusiveAccess {
         throw held()
     }
 
-    /// A lease is granted only if nobody has the file open, whoever it is.
+    /// The kernel grants a lease only if no other process has the file open.
     private func isFree(by deadline: ContinuousClock.Instant) throws -> Bool {
         while true {
             guard let facts = try Files.facts(path), facts.kind == .file else { return true }
@@ -46,7 +46,7 @@ struct ExclusiveAccess {
         return MoultError(
             .inUse, .busy, what: "\(path) is in use",
             why:
-                "\(who.isEmpty ? "a process" : who.joined(separator: ", ")) has it open, after the consumers were told",
+                "\(who.isEmpty ? "a process" : who.joined(separator: ", ")) has it open, although the consumers were asked to close it",
             now: "Nothing was changed. Stop that program and try again, or have it ended: --force-after SECONDS")
     }
 }

@@ -8,7 +8,7 @@ extension Plan {
         package var consumer: String
         /// By command, signal, systemd or app.
         package var by: String
-        /// Whether it is told to let go first; else it is only told to reload.
+        /// Whether it is asked to release first; otherwise it is only asked to reload.
         package var isReleased: Bool
         /// The databases that change for it.
         package var databases: [Database]
@@ -20,7 +20,7 @@ extension Plan {
             package var path: String
         }
 
-        /// What the plan prints.
+        /// Its description in a plan.
         package var text: String {
             "\(consumer) (\(by)): \(isReleased ? "release and reload" : "reload") for \(databases.map(\.name).joined(separator: ", "))"
         }
@@ -51,7 +51,7 @@ extension Plan {
         }
     }
 
-    /// Who of these is called: only those for whom a database really changes, in the order of their registration.
+    /// The consumers that are called: only those for whom a database really changes, in the order of their registration.
     func calls(of consumers: [Consumer], from installed: Manifest?, to release: Manifest) -> [Call] {
         let changed = changedDatabases(from: installed, to: release)
         return consumers.compactMap { consumer in
@@ -91,7 +91,7 @@ extension Plan {
         }
     }
 
-    /// Whether whoever has a database open must let go: the app writes to it, and it is replaced or changed.
+    /// Whether processes that have a database open must release it: the app writes to it, and it is replaced or changed.
     func releases(_ database: String) -> Bool {
         effects.contains { $0.database == database && $0.takesOutOfUse }
     }

@@ -26,7 +26,7 @@ extension SignalConsumer: ConsumerChannel {
         if let pid = try pid() { _ = try send(reload, to: pid) }
     }
 
-    /// False if there is no such process any more.
+    /// False if the process has ended.
     private func send(_ signal: Signal, to pid: Int32) throws -> Bool {
         if kill(pid, signal.number) == 0 { return true }
         let code = Errno(errno)
@@ -34,7 +34,7 @@ extension SignalConsumer: ConsumerChannel {
         throw ConsumerFault("cannot send \(signal.rawValue) to pid \(pid) of \(pidFile): \(code)")
     }
 
-    /// The process that wrote the file; nil if there is none any more.
+    /// The process that wrote the file; nil if it has ended.
     private func pid() throws -> Int32? {
         guard let facts = try Files.factsThroughLinks(pidFile), let bytes = try Files.read(pidFile, limit: 64) else {
             return nil
@@ -42,7 +42,7 @@ extension SignalConsumer: ConsumerChannel {
         let text = String(decoding: bytes, as: UTF8.self).filter { !$0.isWhitespace }
         // 0, 1 and negative numbers are not one process, or not one that may be signalled.
         guard let pid = Int32(text), pid > 1 else { throw ConsumerFault("\(pidFile) has no number of a process in it") }
-        // Whoever was started after the file was written has only got the same number: some seconds are for clocks.
+        // A process started after the file was written only has the same number; a few seconds allow for clocks.
         guard let started = ProcessFacts(pid: pid).started, started.seconds <= facts.modified.seconds + 2 else {
             return nil
         }

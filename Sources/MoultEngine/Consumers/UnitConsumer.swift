@@ -4,7 +4,7 @@ internal import MoultStore
 extension UnitConsumer: ConsumerChannel {
     var summary: String { "systemd" }
 
-    /// What is not running is neither stopped nor started.
+    /// A unit that is not running is neither stopped nor started.
     func isThere(_ call: ConsumerCall) throws -> Bool {
         try Subprocess.run(["systemctl", "is-active", "--quiet", unit], within: call.time).succeeded
     }

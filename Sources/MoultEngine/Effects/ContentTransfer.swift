@@ -3,8 +3,8 @@ internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
 
-/// What happens to the old content of a database that gets new content: rows are carried over, and whatever is neither
-/// shipped nor carried makes the gate keep the whole of it.
+/// What an update does with the old content of a database: rows are carried over, and if any content is neither shipped nor
+/// carried, the gate keeps the whole file.
 struct ContentTransfer {
     /// Whose content is replaced.
     enum Old {
@@ -107,7 +107,7 @@ struct ContentTransfer {
 
     private func rowRule(_ rule: Preservation.Rule, _ placement: Database.Preserve) -> RowRule {
         var mayBlock = placement.onReject == .block
-        // The whole file is kept, so a row that does not fit is no reason to refuse the first release.
+        // The whole file is kept, so a row that does not fit does not refuse the first release.
         if case .foreign = old { mayBlock = false }
         return RowRule(
             table: rule.table, conditions: rule.conditions, columns: placement.columns,

@@ -19,7 +19,7 @@ final class Exchange: WritableEffect {
     /// Whether the content that is in place now is the release's.
     private let isDone: () throws -> Bool
 
-    /// The old file, while nobody else has it.
+    /// The old file, while no other process has it.
     let old: DrainedFile
     /// Locks the new content until the update has been verified, so that an undo overwrites no rows.
     private var staged: Connection?
@@ -62,7 +62,7 @@ final class Exchange: WritableEffect {
                     try transfer.run(from: connection, to: staged, displacement)
                 }, discard: { [self] in try discardStaged() })
         } catch let error as MoultError where error.code == .databaseCorrupt && transfer.isForeign {
-            // What is not a sound database has no rows to carry; the same update keeps it as a generation.
+            // A file that is not a sound database has no rows to carry; the same update keeps it as a generation.
             if staged != nil { try discardStaged() }
             try old.holdPlainFile()
             displacement?.proveAdopted([])
@@ -99,8 +99,8 @@ final class Exchange: WritableEffect {
                 old.release()
                 return
             }
-            // The process that asked gets the old file, so that goes back first. If the process only reads, the rows
-            // that were carried over are still all there are, and the exchange is tried again.
+            // The process that asked gets the old file, so that is restored first. If the process only reads, the rows that
+            // were carried over are still complete, and the exchange is tried again.
             try Files.exchange(waiting, place)
             isExchanged = false
             guard try old.holdAgain() else { break }
@@ -152,7 +152,7 @@ final class Exchange: WritableEffect {
         return now == counter
     }
 
-    /// The exchange is done; from here on apps are let in, and what they write must not be lost.
+    /// The exchange is done; from here on apps can open the file, and their writes must not be lost.
     func commit() throws -> Bool { isExchanged }
 
     func isCommitted() throws -> Bool { isExchanged }

@@ -25,7 +25,8 @@ struct JournalModeRestore {
 
     /// All databases that a plan drains, replaces or migrates; `wal` are those whose WAL mode was taken away.
     ///
-    /// What a reset makes anew has the mode of the release's file. If the update was not installed, the old file is there.
+    /// A database that a reset recreates has the mode of the release's file. If the update was not installed, the old file is
+    /// in place.
     static func restore(_ plan: Plan, _ layout: StoreLayout, wal: Set<String>, isInstalled: Bool) throws {
         for effect in plan.effects {
             for path in effect.writtenPaths {

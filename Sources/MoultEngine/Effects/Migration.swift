@@ -49,7 +49,7 @@ final class Migration: WritableEffect {
         try Files.remove(copy)
         do {
             try migrations.begin(on: connection) { [copy, place] in
-                // In WAL mode another connection may read. In rollback mode none may, and the file is all there is.
+                // In WAL mode another connection may read. In rollback mode none may, and the file is complete.
                 guard try connection.header().isWAL else { return try connection.copyFile(to: copy) }
                 let reader = try Connection(path: place, access: .readWrite)
                 let before = try Connection(path: copy, access: .readWriteCreate)
@@ -97,7 +97,7 @@ final class Migration: WritableEffect {
     }
 }
 
-/// What migrations do to the values that were in a database before: the rows of which something is only in the copy.
+/// The effect of migrations on existing values: the rows with a value that only the copy has.
 enum MigratedContent {
     static func fates(from before: Connection, to after: Connection) throws -> [RowFate] {
         try MigrationLoss(from: before, to: after).tables.map {

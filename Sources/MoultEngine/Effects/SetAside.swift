@@ -7,11 +7,11 @@ internal import StepKit
 
 /// Sets a writable database aside, and puts the fresh one in its place.
 ///
-/// A database that SQLite can open is drained first, so that it is one file, which one exchange takes out of use. A
-/// damaged one is set aside with all its sidecar files: first each file of the set gets its name in quarantine, then the
-/// sidecars' names are removed, and the last step exchanges the main file. With the main file first, a process that opens
-/// the path in between lets SQLite remove a `-wal` full of rows that does not belong to the fresh file. Where a link
-/// follows, there is no fresh file: the link replaces the main file's name.
+/// A database that SQLite can open is drained first, so that it is one file, which one exchange takes out of use. A damaged
+/// one is set aside with all its sidecar files: first each file of the set gets its name in quarantine, then the names of the
+/// sidecars are removed, and the last step exchanges the main file. With the main file first, a process that opens the path
+/// in between lets SQLite remove a `-wal` full of rows that does not belong to the fresh file. If a link is to take its
+/// place, there is no exchange: the link replaces the main file's name.
 package final class SetAside: WritableEffect {
     let effect: Effect
     let place: String
@@ -75,7 +75,7 @@ package final class SetAside: WritableEffect {
     private var original: UInt64 { get throws { try recorded ?? decided ?? current() } }
     private var decided: UInt64?
 
-    /// What was found before the file was leased: reading it for its digest would break the lease, and wait for that.
+    /// The digest from before the file was leased: reading the file for it would break the lease, and wait for that.
     private var wasInPlace: Bool?
 
     /// Whether the file that is to be set aside is still at its path.
@@ -129,10 +129,11 @@ package final class SetAside: WritableEffect {
         return isReadable
     }
 
-    /// Whether SQLite can open the file, finds nothing damaged in it, and takes what lies beside it for a part of it; found
-    /// out without changing anything.
+    /// Whether SQLite can open the file, finds no damage in it, and takes the files beside it for a part of it; determined
+    /// without changing anything.
     ///
-    /// What SQLite would discard may be all that is left of rows, and a damaged file is kept exactly as it is, for salvage.
+    /// Files that SQLite would discard may hold the only copy of rows, and a damaged file is kept exactly as it is, for
+    /// salvage.
     static func isReadable(_ place: String) throws -> Bool {
         guard Files.isReadable(place) else { return false }
         let sidecars = try Sidecars.of(place)
@@ -146,7 +147,7 @@ package final class SetAside: WritableEffect {
                 guard header.isWAL || !sidecars.isEmpty else { return tables }
                 // A file that was cut off may pass SQLite's checks. Beside a WAL its size says nothing.
                 if (sidecars.wal?.facts.size ?? 0) == 0 { try header.requireSize(connection.fileSize(), path: place) }
-                // What lies beside it may be of another file, and only the indexes tell.
+                // The files beside it may belong to another file, and only the indexes show that.
                 return try connection.soundness(full: !sidecars.isEmpty, limit: 1).damage.isEmpty ? tables : nil
             }
             guard let tables else { return false }
@@ -167,8 +168,8 @@ package final class SetAside: WritableEffect {
             })
     }
 
-    /// The tables that the file has without what lies beside it. If one of them is missing with it, that belongs to another
-    /// file: SQLite cannot tell, and would write it over this one.
+    /// The tables that the file has without the files beside it. If one of them is missing with them, they belong to another
+    /// file: SQLite cannot know, and would write them over this one.
     private static func ownTables(_ place: String) throws -> Set<String> {
         do {
             let alone = try Connection(path: place, access: .immutable)
@@ -176,7 +177,7 @@ package final class SetAside: WritableEffect {
             try alone.close()
             return names
         } catch let error as MoultError where error.code == .databaseCorrupt {
-            // Alone it is no database, so it needs what lies beside it.
+            // Alone it is not a database, so it needs the files beside it.
             return []
         }
     }
@@ -301,7 +302,7 @@ package final class SetAside: WritableEffect {
         }
     }
 
-    /// Gives a sidecar its name in quarantine; nil if there is none.
+    /// Gives a sidecar its name in quarantine; nil if it does not exist.
     private func name(_ suffix: String) throws -> String? {
         let sidecar = place + suffix
         guard let facts = try Files.facts(sidecar) else { return nil }
@@ -334,7 +335,7 @@ package final class SetAside: WritableEffect {
 
     // MARK: and back
 
-    /// Brings the whole set back. What may be in its place by now is set aside in turn, and nothing is lost.
+    /// Restores the whole set. Files that are in its place by now are set aside in turn, and nothing is lost.
     func revert() throws {
         wasInPlace = nil
         if freshDigest != nil { try release() }
@@ -367,7 +368,7 @@ package final class SetAside: WritableEffect {
         // A process that opens it from now on waits until its sidecars are there, too. Without a lease of the kernel
         // only the moment between two renames is left.
         if held == nil { lease = try? WriteLease.take(kept("")) }
-        // What was put in place may be gone, or moved with its sidecars.
+        // The installed file may be gone, or moved with its sidecars.
         guard try Files.facts(place) != nil else { return try Files.rename(kept(""), to: place) }
         try Files.exchange(kept(""), place)
         guard let new, try !new.isHeld() else { return }
@@ -388,8 +389,8 @@ package final class SetAside: WritableEffect {
         }
     }
 
-    /// What is in place by now may have rows of an app: it becomes a set of its own. Gives the file while it is held; nil if
-    /// it was moved with its sidecars, because it could not be drained.
+    /// The file in place by now may have rows of an app: it becomes a set of its own. Returns the file while it is held; nil
+    /// if it was moved with its sidecars, because it could not be drained.
     private func keepNew() throws -> DrainedFile? {
         guard let facts = try Files.facts(place) else { return nil }
         let new = DrainedFile(place)
@@ -427,7 +428,7 @@ package final class SetAside: WritableEffect {
         } else {
             guard let recordedFresh, MadeFile.mark(now) == recordedFresh else { return false }
         }
-        // Without a lease it cannot be told.
+        // Without a lease this is unknown.
         return (try? WriteLease.take(place)).flatMap(\.self) != nil
     }
 

@@ -125,7 +125,7 @@ package struct StandaloneCache {
         case .missing: return policy == .refuse ? "the file was missing" : "it was not there"
         case .unfit(let why): return why
         case .untold(let error):
-            // The state of a locked database is unknown, and a failing disk is no reason to write to it.
+            // The state of a locked database is unknown, and a failing disk must not be written to.
             if policy == .refuse { throw error }
             return error.why ?? error.what
         }
@@ -225,7 +225,7 @@ package struct StandaloneCache {
 
     private func inUse() -> MoultError { InUse.error(name, advice: "Close that program, then run the command again.") }
 
-    /// The fresh name goes last: it shows that there are leftovers.
+    /// The fresh name is removed last: it shows that files are left over.
     private func removeLeftovers() throws {
         for name in try Files.list(directory) where name.hasPrefix(oldName) {
             try Files.removeTree("\(directory)/\(name)")

@@ -11,7 +11,7 @@ protocol WritableEffect: AnyObject {
     var place: String { get }
     /// The gate for the old content, if this effect replaces any.
     var displacement: Displacement? { get }
-    /// What happens to the rows of its tables.
+    /// The fate of the rows of its tables.
     var fates: [RowFate] { get }
     /// Whether it waits long for the transactions of other processes, so that nothing else may be locked meanwhile.
     var waitsForOthers: Bool { get }
@@ -28,7 +28,7 @@ protocol WritableEffect: AnyObject {
     func revert() throws
     /// Copies what can be copied before the first commit.
     func stage() throws
-    /// SQLite's own commit. From here on there is no way back; false if there was nothing to commit.
+    /// SQLite's own commit. From here on the update cannot be undone; false if there was nothing to commit.
     func commit() throws -> Bool
     /// Whether the commit was done; only a look can tell after an error.
     func isCommitted() throws -> Bool

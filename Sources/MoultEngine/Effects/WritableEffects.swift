@@ -12,7 +12,7 @@ final class WritableEffects {
     private let plan: Plan
     private let release: Manifest
     private let installed: Manifest?
-    /// What was recorded with the decision: inodes of staged files, and what the effects recorded.
+    /// The record of the decision: inodes of staged files, and notes of the effects.
     var inodes: [String: UInt64] {
         didSet { if inodes != oldValue, !isHeld { built = nil } }
     }
@@ -22,7 +22,7 @@ final class WritableEffects {
     private var isHeld = false
     /// The databases whose WAL mode draining takes away.
     private var wal: Set<String> = []
-    /// Whether something was committed that cannot be taken back: from then on there is only forward.
+    /// Whether a commit was made that cannot be undone: from then on the update can only be finished.
     private(set) var isIrrevocable = false
 
     init(
@@ -115,13 +115,13 @@ final class WritableEffects {
     }
 
     private func isWAL(_ place: String) throws -> Bool {
-        // What this user may not read is set aside as it is.
+        // A file that this user may not read is set aside as it is.
         do { return try Connection.header(ofFileAt: place).isWAL } catch let error as MoultError
             where error.code == .databaseCorrupt || !Files.isReadable(place)
         { return false }
     }
 
-    /// What the decision records: facts for recovery, and which old content is expendable.
+    /// The content of the decision: facts for recovery, and the old content that is expendable.
     func facts() throws -> [String: UInt64] {
         try effects().reduce(into: [:]) { $0.merge(try $1.facts) { $1 } }
     }
@@ -371,7 +371,7 @@ final class WritableEffects {
             }, fits: { [layout = transaction.layout] in try Self.fits(path, in: layout) })
     }
 
-    /// Whether a database that is installed has what the release says; of any other nobody can tell.
+    /// Whether an installed database has the content of the release; unknown for any other.
     private static func fits(_ path: String, in layout: StoreLayout) throws -> Bool {
         let store = StoreSnapshot(layout)
         guard let generation = try store.installed,

@@ -6,9 +6,9 @@ internal import StepKit
 
 /// The one gate through which the content of a writable database is replaced, migrated or removed.
 ///
-/// It asks for a proof that the old content is expendable, computed while the database is held. Content without such a
-/// proof is put into quarantine before the update decides. What an update leaves in its directory afterwards is removed
-/// through the gate as well, because after an exchange the old file lies there.
+/// It asks for a proof that the old content is expendable, computed while the database is held. Content without such a proof
+/// is put into quarantine before the update decides. The files that an update leaves in its directory are removed through the
+/// gate as well, because after an exchange the old file is there.
 final class Displacement {
     /// Why old content may go.
     enum Proof: String, Sendable {

@@ -1,11 +1,11 @@
 internal import MoultBasics
 package import MoultStore
 
-/// What may be removed from quarantine; the gate says what that is.
+/// The sets that may be removed from quarantine, as the gate decides.
 extension QuarantineShelf {
     package struct Report: Sendable, Equatable {
         package var removed: [Set] = []
-        /// What stays although it is as old as asked for, and why.
+        /// The sets that stay although they are as old as requested, and the reason.
         package var kept: [(set: Set, why: String)] = []
 
         package init() {}

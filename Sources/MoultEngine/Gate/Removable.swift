@@ -23,7 +23,7 @@ package struct Removable {
         try Files.removeTree(path)
     }
 
-    /// Stands in a decision for the inode of a staged file that recovery makes again: whatever lies there is no old content.
+    /// Replaces the inode of a staged file that recovery makes again: a file there is not old content.
     static let stagedAgain: UInt64 = 0
 
     /// Removes a set in quarantine: out of sight in one step, so that a crash leaves no half of it.
@@ -97,7 +97,7 @@ package struct Removable {
         try Files.facts("\(directory)/\(Files.name(of: record.path))")
     }
 
-    /// What a transaction staged. Old content that an exchange put there is moved to quarantine first, unless the
+    /// The staged files of a transaction. Old content that an exchange put there is moved to quarantine first, unless the
     /// update's decision says that it is expendable.
     init(staging transaction: Transaction, _ state: Journal.State) throws {
         for path in state.plan?.exchanged ?? [] { try Self.secure(path, transaction, state) }
@@ -123,8 +123,8 @@ package struct Removable {
         if !isStaged { try shelve(waiting, path, transaction, facts) }
     }
 
-    /// In a copied store, where inodes say nothing: whether the file that waits has the content of the release, and the one
-    /// in place does not. Where that cannot be told it counts as old content, which is kept.
+    /// In a copied store, where inodes mean nothing: whether the waiting file has the content of the release, and the one in
+    /// place does not. If that is unknown, it counts as old content, which is kept.
     private static func isStagedContent(_ path: String, _ transaction: Transaction, _ plan: Plan?) throws -> Bool {
         let waiting = transaction.waiting(path)
         let effect = plan?.effects.first {
@@ -182,8 +182,8 @@ package struct Removable {
         try Files.removeTree(trash.directory)
     }
 
-    /// Removes a store in which nothing was ever installed, so that there is no content; does nothing to any other one. The
-    /// directory goes with it if nothing else is in it.
+    /// Removes a store in which nothing was ever installed, so that it has no content; does nothing to any other one. The
+    /// directory is removed, too, if nothing else is in it.
     package static func removeUnused(_ layout: StoreLayout) throws {
         guard try Files.facts(layout.settings) != nil, let lock = try StoreLock.takeIfFree(layout) else { return }
         defer { withExtendedLifetime(lock) {} }

@@ -60,7 +60,7 @@ package struct Applier {
         }
     }
 
-    /// Goes forward, and exactly back if something fails: nobody else could have changed the store meanwhile.
+    /// Applies the effects, and undoes them exactly if one fails: no other process could have changed the store meanwhile.
     func applyOrUndo() throws {
         var begun: [Effect] = []
         do {
@@ -116,7 +116,7 @@ package struct Applier {
     }
 }
 
-/// What steps note in the journal of the update.
+/// Notes of steps in the journal of the update.
 private struct JournaledIntents: Intents {
     let journal: Journal
 

@@ -3,7 +3,7 @@ internal import MoultFiles
 package import MoultStore
 internal import StepKit
 
-/// Removes generations that nobody needs any more.
+/// Removes generations that are no longer needed.
 package struct Collector {
     let layout: StoreLayout
     let settings: Settings
@@ -40,7 +40,7 @@ package struct Collector {
             try HistoryReader(layout).first { $0.to == current && $0.from != current && $0.outcome != .failed }?.from
         }
         candidates.sort { ($0.name == before ? Int.max : $0.since) > ($1.name == before ? Int.max : $1.since) }
-        // Nobody can go back to one whose manifest is damaged.
+        // A generation with a damaged manifest cannot be rolled back to.
         let (sound, broken) = try split(candidates)
         for candidate in sound.dropFirst(keep - 1) + broken {
             // Readers without a lease may be about to open what was in service a moment ago.

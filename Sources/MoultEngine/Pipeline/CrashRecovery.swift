@@ -3,14 +3,14 @@ internal import MoultFiles
 package import MoultStore
 internal import StepKit
 
-/// Finishes or cleans away what a crash left: before the decision there is nothing to keep, after it the update goes on.
+/// Finishes or undoes interrupted updates: before the decision nothing is kept, after it the update is finished.
 package struct CrashRecovery {
     let layout: StoreLayout
     let steps: StepSet
     let tell: @Sendable (Event) -> Void
     let consumers: [Consumer]
     let forceAfter: Int?
-    /// Whether consumers may be told to let go, where that is needed to finish an update.
+    /// Whether consumers may be asked to release, where that is needed to finish an update.
     let mayRelease: Bool
     /// Seconds for which programs are waited for that have a database locked.
     let patience: Int
@@ -25,7 +25,7 @@ package struct CrashRecovery {
         )
     }
 
-    /// After so many crashes in a row somebody must look: settling itself may be what crashes.
+    /// After so many crashes in a row an operator must look: recovery itself may be the cause.
     static let mostAttempts = 3
 
     package struct Result: Sendable, Equatable {
@@ -39,7 +39,7 @@ package struct CrashRecovery {
         }
         package let transaction: String
         package let ending: Ending
-        /// What it was, in words.
+        /// The update, in words.
         package let update: String
         package let from: Generation.Reference?
         package let to: Generation.Reference?
@@ -60,7 +60,7 @@ package struct CrashRecovery {
         for directory in [layout.quarantine, layout.transactions] { try CacheTag.remove(from: directory) }
         // An update may have ended between giving a file another name and recording what that changed.
         try LinkedFiles(layout).refresh()
-        // What a collection had thrown away is no update.
+        // A generation that a collection had thrown away is not an update.
         for trash in try Transaction.all(layout) where trash.isTrash { try trash.remove() }
         try sweep()
         let results = try Transaction.unfinished(layout).map { transaction in
@@ -97,7 +97,7 @@ package struct CrashRecovery {
                 if ending == .finished { try ReplayGuard.note(plan, transaction) }
                 try record(plan, ending, result.text)
                 let calls = try calls(transaction, plan, state)
-                _ = calls.reload(ending == .finished ? .installed : .undone, everybody: ending != .cleaned)
+                _ = calls.reload(ending == .finished ? .installed : .undone, all: ending != .cleaned)
             }
             try transaction.remove()
             return result
@@ -110,7 +110,7 @@ package struct CrashRecovery {
         if state.attempts >= Self.mostAttempts, !patiently { throw tooOften(plan, state.attempts) }
         let applier = try applier(transaction, plan, inodes, digests: state.isCopied ? state.digests : nil)
         let isForward = state.undoing == nil && !back
-        // Whoever has a living file open is told to try later; that is no failed attempt.
+        // An app with a writable file open causes "try later"; that does not count as a failed attempt.
         if isForward {
             if mayRelease { try calls(transaction, plan, state).release() }
             try holdAgain(transaction, applier, state)
@@ -125,7 +125,7 @@ package struct CrashRecovery {
                 for text in applier.clean(.undone) { tell(.warning(text)) }
                 return try ended(.undone)
             }
-            // A later update may have gone over this one whose end a power cut forgot: then there is nothing left to do.
+            // A later update may have followed this one, whose end a power cut lost: then nothing is left to do.
             let current = try Generation.currentName(layout)
             if current == plan.from?.generation || current == plan.to.generation {
                 try applier.forward()
@@ -135,12 +135,12 @@ package struct CrashRecovery {
             for text in applier.clean(.done) { tell(.warning(text)) }
             return try ended(.finished)
         } catch let error as MoultError where error.outcome == .busy && !isForward {
-            // The undo is journaled, and goes on when that process lets go.
+            // The undo is journaled, and continues when that process closes the file.
             throw error
         } catch { throw stuck(plan, error) }
     }
 
-    /// Steps of others are told the end of what was never decided, as they are where that did not end in a crash.
+    /// External steps are informed of the end of an undecided update, as without a crash.
     private func tidyUp(_ transaction: Transaction, _ plan: Plan) {
         let path = transaction.manifest
         do {
@@ -152,7 +152,7 @@ package struct CrashRecovery {
         } catch { tell(.warning("\(error)")) }
     }
 
-    /// What the crash let go of is taken again, from the pristine content and the rows that are there now.
+    /// The work that the crash lost is done again, from the pristine content and the current rows.
     private func holdAgain(_ transaction: Transaction, _ applier: Applier, _ state: Journal.State) throws {
         let context = PrepareContext(
             plan: applier.context, staging: transaction.directory, stagedGeneration: transaction.generation,
@@ -179,7 +179,7 @@ package struct CrashRecovery {
         for effect in again { try steps.named(effect.step)?.prepare([effect], context) }
         try applier.performer.hold()
         if staged.isEmpty { return }
-        // What was staged again has other inodes, and its old content another proof.
+        // Files that were staged again have other inodes, and their old content another proof.
         let before = state.expendable.filter { !staged.contains($0.key) }
         try transaction.journal.decide(
             inodes: inodes(of: staged, transaction, applier), digests: state.digests,
@@ -204,7 +204,8 @@ package struct CrashRecovery {
     private func applier(
         _ transaction: Transaction, _ plan: Plan, _ inodes: [String: UInt64], digests: [String: String]?
     ) throws -> Applier {
-        // Where the new generation lies depends on how far the update came; one that it repairs may be there besides.
+        // The place of the new generation depends on the progress of the update; a generation that it repairs may be there as
+        // well.
         let seated = layout.generation(plan.to.generation)
         for directory in [transaction.generation, seated] {
             let path = "\(directory)/\(Generation.manifestName)"
@@ -258,7 +259,7 @@ package struct CrashRecovery {
             case .finished: .finished
             case .undone: .undone
             }
-        // The reason of an interrupted rollback is told like that of any other.
+        // The reason of an interrupted rollback is recorded like that of any other.
         let reason = [text, plan.rollbackReason].compactMap(\.self).joined(separator: ": ")
         try History.append(
             History.Entry(

@@ -2,7 +2,7 @@ internal import MoultBasics
 package import MoultStore
 package import StepKit
 
-/// What an update tells whoever watches it.
+/// The events of an update.
 package enum Event: Sendable {
     package enum Pass: String, Sendable { case prepare, apply, undo }
     case phase(Pass, Phase)

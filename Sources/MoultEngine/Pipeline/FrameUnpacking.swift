@@ -15,7 +15,7 @@ internal import Synchronization
 /// examine what came in (`Pipeline`, `GenerationSealer`).
 struct FrameUnpacking {
     let bundle: String
-    /// What the manifest says of the whole bundle.
+    /// The manifest's facts about the whole bundle.
     let sha256: String
     let frames: Manifest.Frames
     let members: [String: Unpacker.Expected]
@@ -45,7 +45,7 @@ struct FrameUnpacking {
             } onPiece: { piece in
                 let member = layout.members[piece.member]
                 let digest = try SHA256.digest(of: piece.bytes).hex
-                // What fills no more than one frame has two digests in the manifest, which must agree.
+                // A member of at most one frame has two digests in the manifest, which must agree.
                 guard isProven(digest, piece.frame),
                     member.frames.count > 1 || digest == members[member.name]?.sha256
                 else { throw notSealed("\(member.name) in it differs at byte \(piece.offset) or behind") }

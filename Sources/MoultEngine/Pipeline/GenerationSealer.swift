@@ -41,7 +41,7 @@ struct GenerationSealer {
         var seal = Seal(entries: entries, feedSerial: feedSerial)
         (seal.manifest, seal.transaction, seal.keys) = (try SHA256.digest(of: bytes).hex, transaction.id, keys)
         try Files.writeNew(Array(seal.json.line.utf8), to: "\(directory)/\(Seal.fileName)", mode: 0o444)
-        // The names in it, for a power cut after the flip: the files' content is synced by whoever wrote it.
+        // The names in it, for a power cut after the flip: the writer of each file has synced its content.
         try Files.syncDirectory(directory)
     }
 

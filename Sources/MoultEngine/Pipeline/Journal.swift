@@ -15,7 +15,7 @@ package struct Journal {
 
     init(in directory: String) { path = "\(directory)/\(Transaction.journalName)" }
 
-    /// What the records say.
+    /// The content of the records.
     package struct State {
         var plan: Plan?
         /// The inodes of what the transaction staged, by their path in its directory; nil before the decision.
@@ -27,19 +27,19 @@ package struct Journal {
         var isCopied = false
         /// The paths whose old content may be removed, and the proof of the gate that says so.
         var expendable: [String: Displacement.Proof] = [:]
-        /// The consumers that were told to let go.
+        /// The consumers that were asked to release.
         var released: [String] = []
         var attempts = 0
         /// The living files whose WAL mode is taken away for an exchange, and given back at the end.
         var wal: Set<String> = []
         var undoing: String?
-        /// What steps noted before they did it, for which effect.
+        /// The notes that steps made before acting, by effect.
         var intents: [(effect: Effect, intent: JSON)] = []
         var isOver = false
     }
 
     func begin(_ plan: Plan) throws {
-        // Not synced: until the decision a crash may lose all of this, and then there is nothing to settle.
+        // Not synced: until the decision a crash may lose all of this, and then nothing needs recovery.
         let file = try Descriptor(path, .create, mode: 0o600)
         try file.write(Array((JSON.object([.init("record", "begin"), .init("plan", plan.json)]).line + "\n").utf8))
         try file.close()
@@ -66,7 +66,8 @@ package struct Journal {
         let members = inodes.sorted { $0.key < $1.key }.map {
             JSON.Member($0.key, .integer(Int64(bitPattern: $0.value)))
         }
-        // A plan of several pages may be torn where the decision behind it is whole, and then nothing could be told.
+        // A plan of several pages may be torn where the decision after it is whole, and then recovery could not know the
+        // plan.
         if try (Files.facts(path)?.size ?? 0) > Self.page { try sync() } else { try syncNames() }
         let proofs = expendable.sorted { $0.key < $1.key }.map { JSON.Member($0.key, .string($0.value.rawValue)) }
         try append(
@@ -79,8 +80,9 @@ package struct Journal {
             ]))
     }
 
-    /// What tells the transaction's directory from a copy of it: device, inode, and the time of its creation where the file
-    /// system knows that. With that time the device does not count, because its number may differ after a restart.
+    /// The facts that distinguish the transaction's directory from a copy of it: device, inode, and the time of its creation
+    /// where the file system knows that. With that time the device does not count, because its number may differ after a
+    /// restart.
     ///
     /// The directory and not the journal itself, because `cp -al` gives the copy the same journal under a second name.
     private func place() throws -> JSON? {
@@ -101,7 +103,7 @@ package struct Journal {
         try Files.syncDirectory(Files.directory(of: directory))
     }
 
-    /// Not synced, and before the consumer is told: who may have let go is told to reload after a crash.
+    /// Not synced, and before the consumer is asked: a consumer that may have released is asked to reload after a crash.
     func releasing(_ consumer: String) throws {
         try append(["record": "releasing", "consumer": .string(consumer)], sync: false)
     }
@@ -130,7 +132,7 @@ package struct Journal {
         try file.close()
     }
 
-    /// What comes after a line that a crash or a full disk tore must not become a part of it.
+    /// The text after a line that a crash or a full disk tore must not become a part of it.
     private func dropTornLine(_ file: borrowing Descriptor) throws {
         let size = try file.facts().size
         var last: UInt8 = 0
@@ -160,7 +162,7 @@ package struct Journal {
 
     /// Whether a line is a record that was synced before anything was done on the strength of it.
     private func isSynced(_ line: ArraySlice<UInt8>) -> Bool {
-        // What is no JSON is no record.
+        // A line that is not JSON is not a record.
         guard let record = try? JSON(parsing: Array(line), source: path)["record"]?.string else { return false }
         return ["draining", "decided", "intent", "attempt", "undoing"].contains(record)
     }

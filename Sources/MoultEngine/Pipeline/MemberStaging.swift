@@ -32,7 +32,7 @@ struct MemberStaging {
             if let base, let place = reuse.base { try prove(base, place) }
             try patch(reuse, base, to: target)
         } catch let error as MoultError where PatchFault.isOfFiles(error) {
-            // What has failed in another way next time will be found then.
+            // If it fails in another way next time, that is found then.
             let names = reuse.patches.isEmpty ? reuse.base.map { [$0.description] } ?? [] : reuse.patches.map(\.file)
             throw PatchFault(Set(names), error)
         }

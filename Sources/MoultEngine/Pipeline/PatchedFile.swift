@@ -37,7 +37,7 @@ final class PatchedFile: Sendable {
         }
     }
 
-    /// The piece that this thread has to digest; nil if another one is at it, or there is none yet.
+    /// The piece that this thread has to digest; nil if another thread has it, or it does not exist yet.
     private func next() -> (Int, Range<Int>)? {
         state.withLock { state in
             guard !state.isDigesting, let range = state.written.removeValue(forKey: state.next) else { return nil }
@@ -50,7 +50,7 @@ final class PatchedFile: Sendable {
     func finish() throws -> String { try digest.finish() }
 }
 
-/// A patch, or what it would be applied to, that is not what it must be: the release comes in another way.
+/// A patch, or its old file, is not as expected: the release is installed in another way.
 package struct PatchFault: Error {
     /// The patches by their names, the base by generation and member.
     package let unfit: Set<String>
@@ -58,7 +58,7 @@ package struct PatchFault: Error {
 
     package init(_ unfit: Set<String>, _ error: MoultError) { (self.unfit, self.error) = (unfit, error) }
 
-    /// Whether an error of applying a patch says that of the files, and not that the disk is full or somebody stops it.
+    /// Whether an error of applying a patch says that of the files, and not that the disk is full or the caller stopped it.
     static func isOfFiles(_ error: MoultError) -> Bool {
         (300..<400).contains(error.code.rawValue) || error.code == .digest || (error.cause as? Errno) == .noEntry
     }

@@ -8,7 +8,7 @@ package final class Performer: Changes, @unchecked Sendable {
     // Unchecked: an update runs on one thread; the class is only shared with the steps that it calls.
     let transaction: Transaction
     let plan: Plan
-    /// What the transaction staged, as recorded with the decision.
+    /// The staged files of the transaction, as recorded with the decision.
     var inodes: [String: UInt64] { didSet { writable.inodes = inodes } }
     /// The release that was installed before, whose links an undo must leave or bring back.
     let installed: Manifest?
@@ -54,7 +54,7 @@ package final class Performer: Changes, @unchecked Sendable {
         }
     }
 
-    /// What must come directly before the decision, because it keeps other processes out: locks, leases, rows to carry.
+    /// The actions directly before the decision, because they keep other processes out: locks, leases, rows to carry.
     func hold(stop: () throws -> Void = {}) throws { try writable.hold(stop: stop) }
     func facts() throws -> [String: UInt64] {
         var facts = try writable.facts()
@@ -75,7 +75,7 @@ package final class Performer: Changes, @unchecked Sendable {
     var isIrrevocable: Bool { writable.isIrrevocable }
     func proveRevocable() throws { try writable.proveRevocable() }
 
-    /// What must come last, because it cannot be undone: SQLite's own commits. After it the update is done.
+    /// The actions that come last, because they cannot be undone: SQLite's own commits. After them the update is done.
     func finish() throws { try writable.finish() }
 
     package func revert(_ effect: Effect) throws {
@@ -124,7 +124,7 @@ package final class Performer: Changes, @unchecked Sendable {
             isGone = try Files.renameIfFree(place, to: transaction.generation)
             if !isGone { try Files.exchange(transaction.generation, place) }
         }
-        // What was found damaged is there again, or still.
+        // Files that were damaged may still be there, or again.
         if isGone { try LeaseFile.remove(generation, layout) } else { try Files.setMode(place, 0o555) }
         try Files.syncDirectory(layout.generations)
     }
@@ -169,7 +169,7 @@ package final class Performer: Changes, @unchecked Sendable {
     }
 
     private func unlink(_ path: String) throws {
-        // A living file of this name is nobody's link.
+        // A writable file of this name is not a link of ours.
         if try Files.target(ofLink: layout.file(path)) != nil { try Files.remove(layout.file(path)) }
         try Files.syncDirectory(layout.databases)
     }
@@ -208,7 +208,7 @@ package final class Performer: Changes, @unchecked Sendable {
     private func uncreate(_ path: String, _ name: String?) throws {
         let place = layout.file(path)
         guard let facts = try Files.facts(place) else { return }
-        // What an app has written to since a crash is the user's, and stays.
+        // A file that an app has written to since a crash is user data, and stays.
         if let digests {
             let digest = digests["waiting/\(path)"] ?? name.flatMap(release.database)?.sha256
             guard let digest, try Transaction.isPublished(place, digest) else { return }

@@ -25,20 +25,20 @@ package struct Pipeline {
     var plan: Plan { made.plan }
     private var release: Manifest { made.context.release }
 
-    /// Executes the plan; on an error everything is as it was before, or the error's outcome is `stuck`. What was staged
-    /// is left for whoever called, because consumers are told first, and must not find our locks.
+    /// Executes the plan; on an error everything is as it was before, or the error's outcome is `stuck`. The caller removes
+    /// the staged files, because consumers are notified first, and must not find our locks.
     ///
-    /// Gives what happened to the rows of each database.
+    /// Returns what happened to the rows of each database.
     package func run() throws -> [RowFate] {
         let performer = Performer(
             transaction: transaction, plan: plan, inodes: [:], installed: made.context.installed, release: release)
         do {
             try transaction.create(plan)
-            // For the steps of others, which are told the end of this, too, if it is a crash.
+            // For external steps, which are also informed of this end, if it is a crash.
             if !steps.others(of: plan).isEmpty { try Files.writeNew(made.bytes, to: transaction.manifest) }
             try prepare()
             try watcher.stopIfAsked()
-            // All that can be refused has been: a bad release disturbs nobody, and they let go for moments only.
+            // Everything that can be refused has been: a bad release disturbs no app, and apps release for moments only.
             stopwatch.begin(.prepare, "consumers")
             consumers.look(from: made.context.installed, to: release)
             try consumers.release()
@@ -59,8 +59,8 @@ package struct Pipeline {
         return try performer.fates()
     }
 
-    /// Why it failed before the decision, and why the living files could not be brought to rest after that: the next
-    /// command does it, and needs what was staged for that.
+    /// Why it failed before the decision, and why the writable files could not be restored after that: the next command does
+    /// it, and needs the staged files.
     package struct Unrested: Error {
         package let reason: any Error
         package let second: any Error
@@ -105,7 +105,7 @@ package struct Pipeline {
         }
     }
 
-    /// What was unpacked frame by frame: one core computes the digests while another one checks the databases.
+    /// The members unpacked frame by frame: one core computes the digests while another one checks the databases.
     private func digestsOfFrames() throws -> BackgroundDigest? {
         guard release.bundle?.frames != nil, plan.bundle != nil else { return nil }
         var files: [String: String] = [:]

@@ -30,7 +30,7 @@ package final class Stopwatch: Sendable {
     /// All the time since the beginning.
     package var elapsed: Duration { ContinuousClock.now - start }
 
-    /// What was taken until now, in the order in which it began.
+    /// The times measured so far, in the order in which they began.
     package var parts: [History.Part] {
         state.withLock { state in
             Self.close(&state)
@@ -38,7 +38,7 @@ package final class Stopwatch: Sendable {
         }
     }
 
-    /// A step that comes again in the same pass goes on with its own time.
+    /// A step that runs again in the same pass continues with its own time.
     private static func close(_ state: inout State) {
         guard let open = state.open else { return }
         state.open = nil

@@ -4,7 +4,7 @@ internal import MoultStore
 internal import MoultTrust
 internal import StepKit
 
-/// What an update in flight stages, and its journal.
+/// The staged files of an update in flight, and its journal.
 extension Transaction {
     package var journal: Journal { Journal(in: directory) }
     /// Where the core unpacks.

@@ -2,11 +2,11 @@ package import MoultFiles
 package import MoultStore
 internal import StepKit
 
-/// The updates that were begun and are not over: somebody is at work, or a crash left them to be settled.
+/// Updates that have begun and are not over: a process is running them, or a crash left them for recovery.
 package struct Unfinished: Sendable, Equatable {
-    /// What they are, in words: `an update to 2.1.0`.
+    /// Their descriptions: `an update to 2.1.0`.
     package let updates: [String]
-    /// Who has the store's lock at this moment, and so is at work on them.
+    /// The processes that hold the store's lock at this moment, and so are running them.
     package let workers: [ProcessFacts]
 
     package var isEmpty: Bool { updates.isEmpty }
@@ -19,13 +19,13 @@ package struct Unfinished: Sendable, Equatable {
     /// One sentence about each, without a full stop.
     package var sentences: [String] {
         guard let worker = workers.first else { return updates.map { "\($0) is unfinished" } }
-        return updates.map { "\($0) is at work: \(worker.description)" }
+        return updates.map { "\($0) is running: \(worker.description)" }
     }
 
     private static func words(_ transaction: Transaction) throws -> String {
         let plan: Plan?
         do { plan = try transaction.journal.read().plan } catch {
-            // Only the store's owner may look into a transaction; others may still know that there is one.
+            // Only the store's owner may read a transaction; other users may still know that it exists.
             if !Files.isDenied(error) { throw error }
             plan = nil
         }
@@ -34,6 +34,6 @@ package struct Unfinished: Sendable, Equatable {
 }
 
 extension Plan {
-    /// What it is, in words: `an update to 2.1.0`, `a rollback to 2.0.0`.
+    /// Its description: `an update to 2.1.0`, `a rollback to 2.0.0`.
     var words: String { "\(purpose == .update ? "an" : "a") \(title)" }
 }

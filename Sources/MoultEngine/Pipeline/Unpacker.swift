@@ -63,7 +63,7 @@ struct Unpacker {
         }
     }
 
-    /// What the manifest says of a member.
+    /// The manifest's facts about a member.
     struct Expected {
         let size: Int
         let sha256: String

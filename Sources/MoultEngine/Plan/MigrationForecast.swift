@@ -57,7 +57,7 @@ package struct MigrationForecast {
             }, depth: .quick)
         trial.countsLosses = true
         let report = try Validator.present().try(trial, scratch: "\(scratch)/exam") {}
-        // What fails is refused when the release is applied, with its reason; a plan tells it now.
+        // A failing migration is refused when the release is applied, with its reason; a plan reports it now.
         if let failure = report.failure { throw failure }
         let wanted = database.identity
         if let fault = report.fault(userVersion: wanted.userVersion, applicationID: wanted.applicationID) {

@@ -41,12 +41,18 @@ extension Plan {
             throw fields.fail("format", "is \(format), and this moult reads \(Self.format)")
         }
         func side(_ part: Fields) throws -> Generation.Reference {
-            guard let version = Version(try part.string("version")) else { throw part.fail("version", "is no version") }
+            guard let version = Version(try part.string("version")) else {
+                throw part.fail("version", "is not a version")
+            }
             let generation = try part.string("generation")
-            guard Generation.isName(generation) else { throw part.fail("generation", "is no name of a generation") }
+            guard Generation.isName(generation) else {
+                throw part.fail("generation", "is not the name of a generation")
+            }
             return Generation.Reference(version: version, generation: generation)
         }
-        guard let created = Timestamp(try fields.string("created")) else { throw fields.fail("created", "is no time") }
+        guard let created = Timestamp(try fields.string("created")) else {
+            throw fields.fail("created", "is not a time")
+        }
         guard let purpose = try fields.word("purpose", PlanContext.Purpose.self) else {
             throw fields.fail("purpose", "is missing")
         }

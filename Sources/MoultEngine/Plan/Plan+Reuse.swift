@@ -5,7 +5,7 @@ extension Plan {
     /// A member that is made of what the store has already, without the bundle.
     package struct Reuse: Sendable, Equatable {
         package var member: String
-        /// What it is made of; nil if a patch needs nothing.
+        /// The file that it is made from; nil if a patch needs none.
         package var base: Base?
         /// The patches that are applied one after the other; none if the base is the very content.
         package var patches: [PatchFile]
@@ -24,7 +24,7 @@ extension Plan {
         package var sha256: String
         /// How many bytes of it must be fetched first.
         package var missing: Int
-        /// What it makes.
+        /// The member that it makes.
         package var result: Manifest.Content
     }
 

@@ -2,7 +2,7 @@ package import MoultBasics
 package import MoultStore
 package import StepKit
 
-/// What an update will do: pure data, printed by `plan` and executed by `apply`.
+/// A planned update: pure data, printed by `plan` and executed by `apply`.
 package struct Plan: Sendable, Equatable {
     package static let format = 1
 
@@ -18,7 +18,7 @@ package struct Plan: Sendable, Equatable {
     package var origin: Origin?
     /// The bundle, if something must be unpacked from it.
     package var bundle: Bundle?
-    /// What is made without it.
+    /// The members that are made without it.
     package var reuse: [Reuse] = []
     package var trust: String
     /// How the release may be taken, as asked for.
@@ -26,11 +26,11 @@ package struct Plan: Sendable, Equatable {
     package var effects: [Effect]
     /// The consumers that will be called, in the order in which they reload.
     package var calls: [Call] = []
-    /// How each step of somebody else's was kept from changing anything while it planned.
+    /// How each external step was kept from changing anything while it planned.
     package var steps: [Enforcement] = []
     /// Bytes that staging needs on the store's file system.
     package var needs: Int
-    /// What the plan relies on; if any of it has changed, the plan is stale.
+    /// The facts that the plan relies on; if any of them has changed, the plan is stale.
     package var facts: [Fact]
     package var warnings: [String]
     /// The hold that a rollback sets.
@@ -63,7 +63,7 @@ package struct Plan: Sendable, Equatable {
         package var sha256: String
         /// The releases that follow this one on the way to the newest.
         package var then: [Version]
-        /// What the operator should know of the choice.
+        /// Remarks on the choice for the operator.
         package var notes: [String]
 
         package init(
@@ -124,10 +124,10 @@ package struct Plan: Sendable, Equatable {
 
     private var verb: String { restoresRows ? "restore" : purpose.rawValue }
 
-    /// What the history calls it.
+    /// Its name in the history.
     package var action: String { reset.map { "\(verb) \($0.database)" } ?? purpose.rawValue }
 
-    /// What it is, for people: `update to 2.0.0`.
+    /// Its description: `update to 2.0.0`.
     package var title: String { "\(verb) \(reset.map { "of \($0.database)" } ?? "to \(to.version)")" }
 
     /// The paths at which living files are made, or get new content.

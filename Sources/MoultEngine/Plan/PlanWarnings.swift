@@ -4,7 +4,7 @@ internal import MoultSQLite
 internal import MoultStore
 internal import StepKit
 
-/// What an operator should know about a release although it does not stop it.
+/// Facts that an operator should know about a release although they do not stop it.
 enum PlanWarnings {
     static func of(_ manifest: Manifest, in context: PlanContext) throws -> [String] {
         var warnings: [String] = []

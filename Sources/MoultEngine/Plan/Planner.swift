@@ -4,7 +4,7 @@ package import MoultStore
 internal import MoultTrust
 package import StepKit
 
-/// What somebody asks for: a release by its manifest, and how it may be taken.
+/// A request: a release by its manifest, and the ways in which it may be installed.
 package struct UpdateRequest: Sendable {
     package var manifest: String
     package var follow: Policy.Follow?
@@ -25,7 +25,7 @@ package struct UpdateRequest: Sendable {
     }
 }
 
-/// What the operator accepts that a release alone may not do to the app's data.
+/// The effects on the app's data that the operator accepts and a release alone may not have.
 package struct Consent: Sendable, Equatable {
     /// The databases whose files the release may take over from another kind.
     package var takeOver: Set<String>
@@ -67,7 +67,7 @@ package struct Planner {
     /// A plan with all that is needed to execute it.
     package struct PreparedPlan {
         package var plan: Plan
-        /// What the store was like when the plan was made.
+        /// The state of the store when the plan was made.
         package let store: StoreSnapshot
         package let context: PlanContext
         /// The manifest, as it was read once and proven.
@@ -75,10 +75,10 @@ package struct Planner {
         var bytes: [UInt8] { incoming.bytes }
     }
 
-    /// A manifest that has come in, proven but not understood.
+    /// A manifest that is proven but not parsed yet.
     package struct Incoming {
         package let bytes: [UInt8]
-        /// What it is called in errors.
+        /// Its name in errors.
         package let name: String
         /// Where it lies; nil if it was only read.
         package let path: String?
@@ -100,7 +100,7 @@ package struct Planner {
     package func update(_ request: UpdateRequest) throws -> PreparedPlan {
         let path = try Files.absolute(request.manifest)
         let bytes = try Self.manifestBytes(path)
-        // Before anything of it is read: what nobody stands for is not even parsed.
+        // Before it is parsed: an unproven manifest is not even read.
         let provenance = try Provenance(of: bytes, at: path, keys: presentKeys(store.settings))
         return try update(
             Incoming(bytes: bytes, name: request.manifest, path: path, provenance: provenance), request)
@@ -124,7 +124,7 @@ package struct Planner {
         }
         try prove(request.consent, manifest)
         let generation = try Generation.name(of: manifest, bytes: incoming.bytes)
-        // What is installed already may be repaired.
+        // The installed release may be repaired.
         if try generation != store.installedName, let refusal = try store.holds.refusal(of: manifest.version) {
             throw refusal
         }
@@ -181,7 +181,7 @@ package struct Planner {
         guard let current = try store.installed else {
             throw MoultError(
                 .refused, .refused, what: "nothing is installed in \(layout.root)",
-                why: "there is nothing to roll back from",
+                why: "nothing is installed",
                 now: "Install a release first: moult apply RELEASE")
         }
         let holds = try store.holds
@@ -202,12 +202,12 @@ package struct Planner {
         return made
     }
 
-    /// One database of the installed release is set aside and made anew from the file that is kept in its generation.
+    /// One database of the installed release is set aside and recreated from the file in its generation.
     package func reset(_ name: String, why: String, setsUserDataAside: Bool) throws -> PreparedPlan {
         let settings = try store.settings
         guard let current = try store.installed else {
             throw MoultError(
-                .refused, .refused, what: "nothing is installed in \(layout.root)", why: "there is nothing to reset",
+                .refused, .refused, what: "nothing is installed in \(layout.root)", why: "it has no database to reset",
                 now: "Install a release first: moult apply RELEASE")
         }
         try ResetTarget(release: current.manifest, name: name).prove(setsUserDataAside: setsUserDataAside)
@@ -240,7 +240,7 @@ package struct Planner {
     package static func manifestBytes(_ path: String) throws -> [UInt8] {
         if let bytes = try Files.read(path, limit: Manifest.largest) { return bytes }
         throw MoultError(
-            .manifest, what: "there is no manifest at \(path)", why: "no such file",
+            .manifest, what: "no manifest at \(path)", why: "no such file",
             now: "Name the sealed manifest of a release, such as releases/app-1.0.0.json.")
     }
 
@@ -297,7 +297,7 @@ package struct Planner {
         return PreparedPlan(plan: plan, store: store, context: context, incoming: incoming)
     }
 
-    /// What is installed as it must be had its steps when it came: they are not for a release that changes nothing.
+    /// The steps of an installed release ran when it was installed: they do not run for a release that changes nothing.
     private static func withoutRepetition(_ effects: [Effect]) -> [Effect] {
         guard !effects.contains(where: { $0.changesStore && !$0.isCustom }) else { return effects }
         return effects.map { effect in
@@ -377,7 +377,7 @@ package struct Planner {
         view.note(try .read(path, "modified"))
     }
 
-    /// What steps tell while they plan; on the one thread that plans.
+    /// The remarks of steps while they plan, on the one thread that plans.
     private final class Notes: @unchecked Sendable {
         // Unchecked: a step plans on the thread that asked it.
         private(set) var all: [Plan.Enforcement] = []

@@ -26,7 +26,8 @@ final class RecordingView: StoreView, @unchecked Sendable {
 
     func look(_ path: String) throws -> Found {
         let found = try Found(at: layout.file(path))
-        // Who owns a file needs a chmod to read it, and no other way around it. Files of others may be set aside unread.
+        // The owner of a file needs a chmod to read it, and no other way around it. Files of other users may be set aside
+        // unread.
         if case .file = found, Permission.write(layout.file(path)).command != nil {
             try Sidecars.proveReadable(layout.file(path))
         }
@@ -82,7 +83,7 @@ extension Found {
         }
     }
 
-    /// For a living file the size changes as people use it; that is no reason to call a plan stale.
+    /// The size of a writable file changes as people use it; that does not make a plan stale.
     var description: String {
         switch self {
         case .nothing: "nothing"
@@ -95,7 +96,7 @@ extension Found {
 }
 
 extension Plan.Fact {
-    /// What a fact's field says now.
+    /// The present value of a fact's field.
     static func read(_ path: String, _ field: String) throws -> Plan.Fact {
         let value: String
         switch field {

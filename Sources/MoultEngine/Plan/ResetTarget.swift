@@ -17,8 +17,8 @@ struct ResetTarget {
         }
         if database.kind.isSealed {
             throw MoultError(
-                .refused, .refused, what: "\(name) is no database to reset",
-                why: "nobody but its publisher writes to it", now: "Repair it from its release: moult apply RELEASE")
+                .refused, .refused, what: "\(name) cannot be reset",
+                why: "it is read-only", now: "Repair it from its release: moult apply RELEASE")
         }
         if !database.kind.isDisposable, !setsUserDataAside {
             throw MoultError(

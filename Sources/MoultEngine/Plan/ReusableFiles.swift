@@ -33,7 +33,7 @@ struct ReusableFiles {
             }
             for database in generation.manifest.databases where database.place == .generation {
                 let base = Plan.Reuse.Base(generation: name, member: database.member)
-                // What a step has changed is not what the manifest says any more.
+                // A file that a step has changed no longer matches the manifest.
                 guard !avoided.contains(base.description), seal.entry(database.member)?.sha256 == database.sha256,
                     let facts = try Files.facts(generation.path(database.member)), facts.kind == .file,
                     facts.size == database.size

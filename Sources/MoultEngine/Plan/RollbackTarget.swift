@@ -56,19 +56,19 @@ package struct RollbackTarget {
         let present = Generation.adoptedNumber(of: current.name) ?? .max
         if let newest = try Generation.adopted(in: layout).last(where: { $0.number < present }) { return newest.name }
         throw MoultError(
-            .refused, .refused, what: "there is nothing to undo", why: "no older copy of the file is kept",
+            .refused, .refused, what: "nothing to undo", why: "no older copy of the file is kept",
             now: "See what is kept: moult status")
     }
 
     private func nothingKept(_ all: [String]) -> MoultError {
         if !all.isEmpty {
             return MoultError(
-                .refused, .refused, what: "there is no release to roll back to",
+                .refused, .refused, what: "no release to roll back to",
                 why: "only the files from before moult are kept: \(all.joined(separator: ", "))",
                 now: "To bring those back: moult rollback --to \(all[0])")
         }
         return MoultError(
-            .refused, .refused, what: "there is nothing to roll back to",
+            .refused, .refused, what: "nothing to roll back to",
             why: "\(current.name) is the only generation of \(layout.root)",
             now: "Install an older release: moult apply RELEASE --allow-downgrade")
     }
@@ -79,7 +79,7 @@ package struct RollbackTarget {
             throw MoultError(
                 .refused, .refused,
                 what: matching.isEmpty
-                    ? "there is no kept generation \(wanted)" : "several generations are of version \(wanted)",
+                    ? "no kept generation \(wanted)" : "several generations are of version \(wanted)",
                 why: "those kept are \(all.joined(separator: ", "))",
                 now: "Name one of them: moult rollback --to GENERATION")
         }

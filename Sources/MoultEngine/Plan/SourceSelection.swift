@@ -2,9 +2,9 @@ internal import MoultFiles
 internal import MoultStore
 internal import StepKit
 
-/// Where each member comes from that a plan needs: from a file that the store has, by patches, or from the bundle.
+/// The source of each member that a plan needs: a file that the store has, patches, or the bundle.
 ///
-/// What can be had by fewer bytes is taken: first counted is what must be fetched, then what must be read.
+/// The way with the fewest bytes is chosen: bytes to fetch count first, then bytes to read.
 struct SourceSelection {
     let store: StoreSnapshot
     let manifest: Manifest
@@ -16,7 +16,7 @@ struct SourceSelection {
     /// A file of less is sooner copied than its second name is recorded.
     static let leastLinked = 1 << 20
 
-    /// What is made without the bundle; `bundle` is what that would cost, nil if it cannot be had.
+    /// The members that are made without the bundle; `bundle` is its cost, nil if it is not available.
     ///
     /// The plan needs the bundle unless all of its members are among the result.
     func reuse(for members: [String], bundle: (missing: Int, size: Int)?) throws -> [Plan.Reuse] {

@@ -20,7 +20,7 @@ enum Space {
         let free = try Files.freeSpace(layout.root)
         if plan.needs + overhead > free {
             throw MoultError(
-                .space, .refused, what: "there is not enough room in \(layout.root)",
+                .space, .refused, what: "not enough space in \(layout.root)",
                 why: "the update needs \(ByteCount(plan.needs + overhead)), and \(ByteCount(free)) is free",
                 now: "Free some space, or remove kept generations with: moult clean --keep 1")
         }

@@ -6,7 +6,7 @@ package import StepKit
 package struct StepSet: Sendable {
     private let builtIn: [Phase: any Step]
     private var others: [any Step]
-    /// What the operator has decided about them.
+    /// The operator's settings for them.
     private var settings: [StepSettings] = []
     /// Makes the step of a program that the settings name.
     package var external: (@Sendable (StepSettings) -> any Step)?
@@ -68,7 +68,7 @@ package struct StepSet: Sendable {
         return steps(.before) + (builtIn[phase].map { [$0] } ?? []) + steps(.after)
     }
 
-    /// Where steps come in: as the operator says, else as the manifest does; the operator's parameters count more.
+    /// Where steps run: as the operator says, else as the manifest does; the operator's parameters take precedence.
     package func uses(for manifest: Manifest) -> [Manifest.StepUse] {
         let placed = settings.compactMap(\.use)
         let named = manifest.steps.filter { use in !placed.contains { $0.step == use.step } }
@@ -100,19 +100,19 @@ package struct StepSet: Sendable {
                 throw MoultError(
                     .refused, .refused, what: "release \(manifest.version) does not use the step \(step.name)",
                     why: "moult.json requires it",
-                    now: "Take a release that uses it, or say where it comes in: \"after\": \"copy\" in moult.json.")
+                    now: "Take a release that uses it, or say where it runs: \"after\": \"copy\" in moult.json.")
             }
         }
         guard let use = uses.first(where: { use in !others.contains { $0.name == use.step } }) else { return }
         throw MoultError(
             .notBuilt, .refused, what: "the release needs the step \(use.step)", why: "this moult does not have it",
-            now: didYouMean(use.step, among: names) ?? "See which there are with: moult steps")
+            now: didYouMean(use.step, among: names) ?? "To list the steps: moult steps")
     }
 
     package var names: [String] { listed.map(\.step.name) }
 }
 
-/// A step that must know where it comes in, and with which parameters.
+/// A step that must know where it runs, and with which parameters.
 package protocol PlacedStep: Step {
     func placed(by use: Manifest.StepUse) -> any Step
 }

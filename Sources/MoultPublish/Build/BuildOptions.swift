@@ -1,6 +1,6 @@
 internal import MoultFiles
 
-/// What a publisher says about a build besides the script.
+/// The publisher's choices for a build, in addition to the script.
 package struct BuildOptions {
     /// The values of `${NAME}` in the script.
     package var defines: [String: String] = [:]
@@ -21,13 +21,13 @@ package struct BuildOptions {
     package var output: ([UInt8]) -> Void = { _ in }
     /// Asked again and again: whether SQLite shall stop what it is at.
     package var shouldStop: (@Sendable () -> Bool)?
-    /// Is told how far it is, and may throw to end it.
+    /// Receives the progress, and may throw to stop it.
     package var progress: (BuildProgress) throws -> Void = { _ in }
 
     package init() {}
 }
 
-/// Something that a publisher should look at; the build goes on.
+/// A remark that a publisher should look at; the build continues.
 package struct BuildWarning: Equatable, Sendable, CustomStringConvertible {
     package let place: Place?
     package let text: String
@@ -58,7 +58,7 @@ extension BuildProgress {
     }
 }
 
-/// What a build made, and of what.
+/// The output of a build, and its inputs.
 package struct BuildReport: Sendable {
     package struct Import: Equatable, Sendable {
         package let file: String
@@ -68,11 +68,11 @@ package struct BuildReport: Sendable {
 
     /// How the pages of the result came to lie as they do.
     package enum Layout: Equatable, Sendable {
-        /// Written anew, packed.
+        /// Rewritten, packed.
         case vacuumed
         /// As the script wrote them, which is packed already.
         case asWritten
-        /// Written anew, because the previous release's layout could not be kept; why.
+        /// Rewritten, because the previous release's layout could not be kept, and the reason.
         case repacked(because: String)
         /// The previous release's, with these rows changed.
         case kept(RowChanges)
@@ -80,7 +80,7 @@ package struct BuildReport: Sendable {
 
     package let output: String
     package let size: Int
-    /// Every file that was read, absolute and sorted: whoever has the same bytes in them gets the same result.
+    /// Every file that was read, absolute and sorted: the same bytes in them give the same result.
     package let inputs: [String]
     package let imports: [Import]
     package let layout: Layout

@@ -12,7 +12,7 @@ package struct DatabaseBuilder {
     /// not there before.
     package func build(script: String, output: String) throws -> BuildReport {
         guard try Files.factsThroughLinks(script)?.kind == .file else {
-            throw MoultError(.script, what: "cannot read the script \(script)", why: "there is no such file")
+            throw MoultError(.script, what: "cannot read the script \(script)", why: "no such file")
         }
         if let old = options.from { try Evolution.check(old) }
         let clock = try fixedClock()
@@ -35,7 +35,7 @@ package struct DatabaseBuilder {
         try prepare(connection)
         try runner.acceptDoubleQuotes(false)
         try runner.run(path: scriptPath, file: script)
-        // What was accepted from the script is in the schema now.
+        // The accepted parts of the script are in the schema now.
         try runner.acceptDoubleQuotes(true)
         try complete(connection, script: script)
         let sqlite = try connection.query("SELECT sqlite_version(), sqlite_source_id()").first ?? []
@@ -63,8 +63,8 @@ package struct DatabaseBuilder {
         return seconds
     }
 
-    /// A draft needs no durability, and is written fastest with a small cache: the runs of SQLite's sorter are as long
-    /// as the cache is large, and long runs are slow.
+    /// A draft needs no durability, and is written fastest with a small cache: the runs of SQLite's sorter are as long as the
+    /// cache is large, and long runs are slow.
     private func prepare(_ connection: Connection) throws {
         for sql in [
             "PRAGMA journal_mode = PERSIST", "PRAGMA synchronous = OFF", "PRAGMA locking_mode = EXCLUSIVE",

@@ -51,9 +51,9 @@ struct Evolution {
                 .output, .refused, what: "cannot keep the layout of \(old)", why: why,
                 now: "Name the database of a release, which is sealed.")
         }
-        guard try Files.factsThroughLinks(old)?.kind == .file else { throw reject("there is no such file") }
+        guard try Files.factsThroughLinks(old)?.kind == .file else { throw reject("no such file") }
         for suffix in ["-wal", "-journal"] where try Files.facts(old + suffix) != nil {
-            throw reject("there is \(old)\(suffix) beside it")
+            throw reject("\(old)\(suffix) is beside it")
         }
         let connection = try Connection(path: old, access: .immutable)
         let header = try connection.header()
@@ -105,7 +105,7 @@ struct Evolution {
             pages: Int(try connection.int("PRAGMA main.page_count")))
     }
 
-    /// What makes the layout of one useless for the other; nil if nothing does.
+    /// The reason why the layout of one is useless for the other; nil if it is useful.
     private func schemaDifference(_ connection: Connection) throws -> String? {
         for pragma in ["page_size", "auto_vacuum"] {
             let old = try connection.int("PRAGMA main.\(pragma)")

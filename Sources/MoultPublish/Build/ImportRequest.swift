@@ -1,6 +1,6 @@
 internal import MoultBasics
 
-/// What an `.import` line asks for.
+/// The request of an `.import` line.
 struct ImportRequest {
     let file: String
     let table: String

@@ -114,7 +114,7 @@ struct Importer {
         }
         warnings.add(
             .note, place,
-            "there is no table \(request.table): it is made with the columns that the first row of \(file) names, "
+            "no table \(request.table): it is made with the columns that the first row of \(file) names, "
                 + "all TEXT (\(columns.names.joined(separator: ", ")))")
     }
 
@@ -164,14 +164,14 @@ struct Importer {
         try statement.clearBindings()
     }
 
-    /// What is wrong with a row that the table does not take.
+    /// The fault of a row that the table does not accept.
     private func failed(_ error: any Error, _ row: RowBatch.Row, _ count: inout Count) throws {
         let text = "INSERT failed: \(message(error))"
         guard !bails, error.isOfTheScript else {
             throw MoultError(
                 .importing, what: "\(file):\(row.line): \(text)",
                 why: "the row is for the table \(request.table), at \(place)",
-                now: "Mend the row, or write .bail off into the script to leave such rows out.", cause: error)
+                now: "Fix the row, or write .bail off into the script to leave such rows out.", cause: error)
         }
         count.failed += 1
         warnings.add(.failedRow, Place(file: file, line: row.line), text)

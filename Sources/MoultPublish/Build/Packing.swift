@@ -1,12 +1,11 @@
 internal import MoultBasics
 internal import MoultSQLite
 
-/// How a draft becomes the sealed file: written anew by `VACUUM INTO`, or as it is.
+/// How a draft becomes the final file: rewritten by `VACUUM INTO`, or as it is.
 ///
-/// A draft in which rows were only ever added, in the order of their keys, and whose indexes were made when the rows
-/// were there, is packed already: to write it once more costs a fifth of the build and gains nothing. What a script
-/// makes is then the same from build to build, too, because every page is; it would not be if rows had been changed
-/// or removed, of which pages may keep pieces.
+/// A draft in which rows were only ever added, in the order of their keys, and whose indexes were made after the rows, is
+/// packed already: rewriting it costs a fifth of the build and gains nothing. The output of a script is then also the same
+/// from build to build, because every page is; changed or removed rows would leave pieces in pages.
 enum Packing {
     /// Smaller drafts are not worth asking.
     static let askFrom = 8 << 20

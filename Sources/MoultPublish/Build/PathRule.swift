@@ -3,7 +3,7 @@ internal import Glibc
 internal import MoultBasics
 internal import MoultFiles
 
-/// Which files a script may read: those in its own directory, unless the publisher allows more.
+/// The files that a script may read: those in its own directory, unless the publisher allows more.
 struct PathRule {
     /// The script's directory as it was named, for messages; empty for the working directory.
     private let shownRoot: String

@@ -77,10 +77,10 @@ extension ScriptRunner {
         let hint: String? =
             switch line.name {
             case "open", "save", "backup", "clone", "restore": "The result goes where -o says; leave the line out."
-            case "once", "output", "excel": "What a build prints goes to standard output; leave the line out."
+            case "once", "output", "excel": "A build prints to standard output; leave the line out."
             case "shell", "system": "A script that runs other programs is not repeatable; run them before the build."
             case "cd": "Paths are relative to the script; name files with their directory."
-            case "load": "What needs an extension cannot be read without it; do without."
+            case "load": "A database that needs an extension cannot be built. Do without it."
             default: didYouMean(line.name, among: known)
             }
         return MoultError(

@@ -22,10 +22,10 @@ extension ScriptRunner {
         return true
     }
 
-    /// Runs the first statement of the text; returns what comes after it.
+    /// Runs the first statement of the text; returns the text after it.
     ///
-    /// Text in double quotes means a name. Where there is no such name SQLite takes it for a string if it is told to,
-    /// and so only after the statement did not work without.
+    /// Text in double quotes means a name. If no such name exists, SQLite can be set to take it for a string, and that is
+    /// tried only after the statement failed without.
     private func runFirst(_ sql: String, at place: Place) throws -> String {
         do { return try attempt(sql, at: place) } catch let strict as NotPrepared {
             try acceptDoubleQuotes(true)
@@ -45,7 +45,7 @@ extension ScriptRunner {
         }
     }
 
-    /// Whether text in double quotes that is no name is taken for a string.
+    /// Whether text in double quotes that is not a name is taken for a string.
     func acceptDoubleQuotes(_ accept: Bool) throws {
         try connection.set(.doubleQuotedStringsInDML, accept)
         try connection.set(.doubleQuotedStringsInDDL, accept)
@@ -100,7 +100,8 @@ extension ScriptRunner {
     private func advice(_ error: SQLiteError) -> String? {
         if let advice = ShellOnly.advice(for: error.message) { return advice }
         if case .unauthorized = error.resultCode {
-            return "Attach a file by its plain name, and load no extensions: a build reads what lies beside its script."
+            return
+                "Attach a file by its plain name, and load no extensions: a build reads only files beside its script."
         }
         guard case .cannotOpen = error.resultCode, let refused = sandbox.refused else { return nil }
         return

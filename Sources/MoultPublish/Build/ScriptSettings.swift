@@ -1,6 +1,6 @@
 internal import MoultBasics
 
-/// What the dot commands of a script set, as the sqlite3 shell begins with it.
+/// The settings that dot commands of a script change, with the initial values of the sqlite3 shell.
 struct ScriptSettings {
     enum Mode { case list, csv, ascii }
 

@@ -1,4 +1,4 @@
-/// What the sqlite3 shell (3.40) adds to SQLite, so that a script which uses it works nowhere else.
+/// The additions of the sqlite3 shell (3.40) to SQLite; a script that uses them works nowhere else.
 enum ShellOnly {
     static let functions: Set<String> = [
         "decimal", "decimal_add", "decimal_cmp", "decimal_mul", "decimal_sub", "decimal_sum", "edit", "ieee754",

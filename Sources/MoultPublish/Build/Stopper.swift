@@ -3,7 +3,7 @@ internal import MoultFiles
 internal import MoultSQLite
 internal import Synchronization
 
-/// Stops what a connection runs when somebody wants the end: SQLite asks nobody while it makes an index.
+/// Stops the statement of a connection when the user cancels: SQLite calls no progress handler while it makes an index.
 final class Stopper: Sendable {
     private let isOver = Atomic(false)
 

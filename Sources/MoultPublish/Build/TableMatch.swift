@@ -17,8 +17,8 @@ struct TableMatch {
 
     /// Nil if the table has neither a primary key nor a rowid that can be named.
     ///
-    /// Rows of a table with a primary key other than an integer are matched by it, because there `VACUUM` may change
-    /// the rowid anyway; not if somebody could have noted rowids, as virtual tables with external content do.
+    /// Rows of a table with a primary key other than an integer are matched by it, because there `VACUUM` may change the
+    /// rowid anyway; but not if rowids may be recorded elsewhere, as virtual tables with external content do.
     init?(_ table: String, withoutRowid: Bool, keepRowids: Bool, on connection: Connection) throws {
         self.table = table
         let all = try connection.query(

@@ -17,18 +17,18 @@ struct Workshop {
         try Self.check(output)
         let parent = Files.directory(of: output)
         guard try Files.factsThroughLinks(parent)?.kind == .directory else {
-            throw MoultError(.output, what: "cannot write \(output)", why: "there is no directory \(parent)")
+            throw MoultError(.output, what: "cannot write \(output)", why: "no directory \(parent)")
         }
         self.output = output
         work = try WorkDirectory(in: PathRule.real(parent), named: ".\(Files.name(of: output)).building")
     }
 
-    /// Only another database may be replaced, and none that somebody has open.
+    /// Only another database may be replaced, and only if no process has it open.
     private static func check(_ output: String) throws {
         func reject(_ why: String, _ now: String) -> MoultError {
             MoultError(.output, .refused, what: "cannot write \(output)", why: why, now: now)
         }
-        if output.isEmpty || output.hasSuffix("/") { throw reject("it is no file's name", "Name a file with -o.") }
+        if output.isEmpty || output.hasSuffix("/") { throw reject("it is not a file name", "Name a file with -o.") }
         if let facts = try Files.facts(output) {
             guard facts.kind == .file else {
                 throw reject("it is there and no regular file", "Name another file with -o.")

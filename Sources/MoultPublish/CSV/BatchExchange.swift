@@ -10,7 +10,7 @@ final class BatchExchange: @unchecked Sendable {  // Every property is touched i
 
     init(batches: Int, size: Int) { empty = (0..<batches).map { _ in RowBatch(capacity: size) } }
 
-    /// Fills batch after batch until there are no more rows, or nobody wants them.
+    /// Fills batch after batch until no rows are left, or the reader stops.
     func produce(_ fill: (RowBatch) throws -> Bool) {
         let result = Result {
             while let batch = nextEmpty(), try fill(batch) { monitor.locked { full.append(batch) } }

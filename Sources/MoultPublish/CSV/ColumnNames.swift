@@ -2,7 +2,7 @@
 struct ColumnNames: Equatable {
     /// Distinct names, in order.
     let names: [String]
-    /// What was renamed, because it stood there more than once.
+    /// The columns that were renamed because their names were not unique.
     let renamed: [(from: String, to: String)]
 
     static func == (a: ColumnNames, b: ColumnNames) -> Bool { a.names == b.names }

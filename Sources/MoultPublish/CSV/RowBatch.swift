@@ -36,7 +36,7 @@ final class RowBatch: @unchecked Sendable {  // Only the thread that holds it to
     var rowCount = 0
     var notices: [Notice] = []
 
-    /// More fields than any table of SQLite has columns. Those beyond are counted, and nobody asks for them.
+    /// More fields than any table of SQLite has columns. Further ones are counted, but never read.
     static let widestRow = 1 << 16
 
     init(capacity: Int) {

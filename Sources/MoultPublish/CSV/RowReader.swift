@@ -20,7 +20,7 @@ final class RowReader {
         self.source = source
     }
 
-    /// Fills the batch with the next whole rows; false if there are none.
+    /// Fills the batch with the next whole rows; false at the end.
     func fill(_ batch: RowBatch) throws -> Bool {
         batch.clear()
         while batch.bytes.count < rest.count * 2 { batch.grow(to: batch.bytes.count * 2, keeping: 0) }

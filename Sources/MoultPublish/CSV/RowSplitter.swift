@@ -6,7 +6,7 @@ internal import Glibc
 /// quote anywhere else is a character like others. A NUL ends the text of its field.
 final class RowSplitter {
     let format: RowFormat
-    /// What each byte means outside of quotes: one of the bits below, or 0.
+    /// The meaning of each byte outside quotes: one of the bits below, or 0.
     private let meaning: UnsafeMutableBufferPointer<UInt8>
 
     init(_ format: RowFormat) {
@@ -80,7 +80,7 @@ private struct Pass {
     /// The row that is being taken, and its first field.
     var row = 0
     var firstField = 0
-    /// What was seen in the row that it must be looked at again for.
+    /// The features of the row that need a second look.
     var seen: UInt8 = 0
 
     /// Takes one row; false if its end is not there yet.

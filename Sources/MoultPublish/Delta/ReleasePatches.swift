@@ -7,10 +7,10 @@ struct ReleasePatches {
     let options: PackOptions
     /// Where the members of the release lie, and where patches are made.
     let workshop: String
-    /// What the names of patches begin with.
+    /// The prefix of the names of patches.
     let stem: String
 
-    /// What is listed in the manifest at most; older ones are left out.
+    /// The largest number of patches in a manifest; older ones are left out.
     private static let most = 64
 
     /// A patch, and where its file is now.
@@ -31,7 +31,7 @@ struct ReleasePatches {
                 throw MoultError(
                     .packing, what: "\(path) cannot be the base of a patch",
                     why: subject.manifest == nil
-                        ? "it is not the manifest of a release" : "it is no other release of \(release.product)",
+                        ? "it is not the manifest of a release" : "it is not another release of \(release.product)",
                     now: "Name the sealed manifest of an older release, with its bundle beside it.")
             }
             older.append(before)

@@ -9,7 +9,7 @@ package struct DatabaseComparison {
     private let old: String
     private let new: String
     private let options: DiffOptions
-    /// What the user named: a database, or what it is a part of.
+    /// The named subject: a database, or the release that has it.
     private let subjects: (old: String, new: String)
 
     package init(
@@ -59,7 +59,7 @@ package struct DatabaseComparison {
     private struct Sides {
         let old: Connection
         let new: Connection
-        /// The files hold all there is: no part of either is in a WAL.
+        /// The files are complete: no part of either is in a WAL.
         let areWhole: Bool
     }
 

@@ -1,6 +1,6 @@
 package import MoultBasics
 
-/// What differs between two databases.
+/// The differences between two databases.
 package struct DatabaseDiff: Sendable, Equatable {
     /// The name of the database in its release; of a database for itself the file's name.
     package var name: String
@@ -12,7 +12,7 @@ package struct DatabaseDiff: Sendable, Equatable {
     package var schema: [SchemaChange] = []
     /// Every table that either has, by name; the unchanged ones, too.
     package var tables: [TableDiff] = []
-    /// Which pages of the file changed, if that was asked for and the files can be compared so.
+    /// The changed pages of the file, if that was requested and the files can be compared so.
     package var pages: PageMap?
 
     package var differs: Bool {
@@ -34,7 +34,7 @@ extension MoultError.Code {
     package static let diff = Self(952)
 }
 
-/// What a comparison shall find besides numbers.
+/// The requested findings of a comparison, besides numbers.
 package struct DiffOptions: Sendable {
     /// How many rows of each kind are shown of each table.
     package var samples = 0

@@ -1,7 +1,7 @@
 internal import MoultFiles
 internal import MoultSQLite
 
-/// Which pages of a database file changed: what a patch that knows only pages would have to carry.
+/// The changed pages of a database file: a patch that knows only pages would have to carry them.
 package struct PageMap: Sendable, Equatable {
     package let pageSize: Int
     package let oldCount: Int

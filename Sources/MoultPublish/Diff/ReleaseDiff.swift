@@ -1,7 +1,7 @@
 internal import MoultBasics
 internal import StepKit
 
-/// What differs between two releases, or two databases.
+/// The differences between two releases, or two databases.
 package struct ReleaseDiff: Sendable, Equatable {
     package var old: Side
     package var new: Side
@@ -11,7 +11,7 @@ package struct ReleaseDiff: Sendable, Equatable {
     package struct Side: Sendable, Equatable {
         package var path: String
         package var kind: Subject.Kind
-        /// The version of the release, if there is a manifest.
+        /// The version of the release, if it has a manifest.
         package var version: String?
     }
 
@@ -26,7 +26,7 @@ package struct ReleaseDiff: Sendable, Equatable {
         case unknown(String, why: String)
     }
 
-    /// Whether any database differs. What a manifest says besides, its version for one, is no difference.
+    /// Whether any database differs. Other fields of a manifest, such as its version, do not count.
     package var differs: Bool {
         databases.contains { entry in
             switch entry {

@@ -7,16 +7,16 @@ struct RowMatch {
         case key(columns: Int32)
         /// In the order of the rowid, which is such a key.
         case rowIDKey
-        /// In the order of the rowid, which a row may lose: rows that find no equal there are looked for elsewhere, first
-        /// by what they hold, then by a key of so many columns, or by the rowid if there is none.
+        /// In the order of the rowid, which a row may lose: rows without an equal there are searched elsewhere, first by
+        /// their content, then by a key of so many columns, or by the rowid if there is none.
         case position(keyColumns: Int32)
-        /// Each for itself, because there is no order that both have: rows are looked for by what they hold.
+        /// Each by itself, because the two have no common order: rows are searched by their content.
         case none
     }
 
     let walk: Walk
     let method: TableDiff.Method
-    /// What a row is shown as, its key first.
+    /// The displayed form of a row, its key first.
     private(set) var columns: [String]
     private(set) var keyColumns: Int
     /// How many columns of the statements stand before those: the rowid, where it only tells the place of a row.

@@ -1,6 +1,6 @@
 internal import MoultSQLite
 
-/// What a walk over a table has found so far.
+/// The findings of a walk over a table so far.
 struct RowTally {
     /// How many samples of each kind are kept.
     let limit: Int

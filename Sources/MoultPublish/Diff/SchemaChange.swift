@@ -14,7 +14,7 @@ package struct SchemaChange: Sendable, Equatable {
     package var name: String
     /// The table that a column or constraint belongs to.
     package var table: String?
-    /// What it was and what it is, as the schema's canonical text has it.
+    /// The old and the new form, as the schema's canonical text has it.
     package var old: String?
     package var new: String?
 
@@ -32,7 +32,7 @@ package struct SchemaChange: Sendable, Equatable {
 }
 
 extension SchemaChange {
-    /// What makes one schema from the other, table by table, then what belongs to none.
+    /// The changes from one schema to the other, table by table, then those that belong to no table.
     static func all(from old: SchemaShape, to new: SchemaShape) -> [SchemaChange] {
         var changes: [SchemaChange] = []
         pair(old.tables, new.tables, by: \.name) { old, new in

@@ -1,9 +1,9 @@
 internal import MoultBasics
 internal import MoultSQLite
 
-/// Rows that found no equal at their place, remembered by digests in a temporary file until their partners are found.
+/// Rows without an equal at their place, remembered by digests in a temporary file until their partners are found.
 ///
-/// The digests are keyed anew in every process and 128 bits long, so nobody can make two rows that share one.
+/// Every process seeds the digests at random, and they have 128 bits, so an attacker cannot make two rows that share one.
 final class StrayRows {
     enum Side: Int64 { case old, new }
 
@@ -82,7 +82,7 @@ final class StrayRows {
             GROUP BY row1, row2, number HAVING count(*) = 1;
             DROP TABLE temp.stray;
             """)
-        // What is left belongs together by its key; without any order a row has no other partner.
+        // The remaining rows are matched by their key; without any order a row has no other partner.
         let pairs =
             match.walk == .none
             ? "SELECT CASE side WHEN 0 THEN place END, CASE side WHEN 1 THEN place END FROM temp.rest ORDER BY place"
@@ -113,8 +113,8 @@ final class StrayRows {
         let isFound = try (kind == .added || old.find(pair.int64(0))) && (kind == .removed || new.find(pair.int64(1)))
         guard isFound else {
             throw MoultError(
-                .diff, what: "cannot compare the rows", why: "a row that was there is not there any more",
-                now: "Try again when nobody changes the database.")
+                .diff, what: "cannot compare the rows", why: "a row disappeared during the comparison",
+                now: "Try again when no program writes to the database.")
         }
         try tally.tell(kind, old, new, shown)
     }

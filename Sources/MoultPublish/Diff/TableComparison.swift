@@ -12,7 +12,7 @@ struct TableComparison {
         name = new?.name ?? old?.name ?? ""
     }
 
-    /// Compares the rows. `canReadRecords`: the files hold all there is, and both tables have the same columns.
+    /// Compares the rows. `canReadRecords`: the files are complete, and both tables have the same columns.
     func diff(
         _ oldConnection: Connection, _ newConnection: Connection, samples: Int, areUTF8: Bool, canReadRecords: Bool
     ) throws -> TableDiff {

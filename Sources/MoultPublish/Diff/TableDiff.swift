@@ -1,6 +1,6 @@
 internal import MoultSQLite
 
-/// What differs between the rows of one table, before and after.
+/// The differences between the rows of one table, before and after.
 package struct TableDiff: Sendable, Equatable {
     /// On which side the table is.
     package enum Presence: String, Sendable {
@@ -59,7 +59,7 @@ package struct RowSample: Sendable, Equatable {
     }
 
     package var kind: Kind { old == nil ? .added : new == nil ? .removed : .changed }
-    /// What shows which row it is.
+    /// The values that identify the row.
     package var values: [SampleValue] { new ?? old ?? [] }
 }
 
@@ -100,7 +100,7 @@ package enum SampleValue: Sendable, Equatable {
 }
 
 extension TableDiff {
-    /// It differs, or nobody knows whether it does.
+    /// It differs, or that is unknown.
     package var needsALine: Bool { if case .unread = method { true } else { differs } }
 
     package func count(of kind: RowSample.Kind) -> Int {

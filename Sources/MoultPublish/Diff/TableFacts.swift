@@ -11,7 +11,7 @@ struct TableFacts {
     private(set) var primaryKey: [String] = []
     /// The column that is the rowid itself: INTEGER PRIMARY KEY.
     private(set) var rowIDColumn: String?
-    /// A name by which SQL reaches the rowid; nil if there is none.
+    /// A name by which SQL reaches the rowid; nil if it has none.
     private(set) var rowIDName: String?
 
     /// Every table that has rows of its own, by its name as SQLite compares names.

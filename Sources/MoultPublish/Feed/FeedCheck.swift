@@ -5,7 +5,7 @@ internal import StepKit
 
 /// Checks a whole feed directory as a store would, with every file that the feed names.
 package struct FeedCheck {
-    /// What a store refuses of the feed of this product at a path.
+    /// The reasons for which a store refuses the feed of this product at a path.
     package typealias Follow = (_ feed: String, _ product: String) throws -> [MoultError]
 
     package struct Report: Sendable {
@@ -46,7 +46,7 @@ package struct FeedCheck {
         }
         guard let (feed, digest) = try directory.feed() else {
             throw MoultError(
-                .publishing, what: "there is no feed at \(directory.file(Feed.fileName))", why: "no such file",
+                .publishing, what: "no feed at \(directory.file(Feed.fileName))", why: "no such file",
                 now: "Name the directory of a feed.")
         }
         var report = Report(
@@ -105,7 +105,7 @@ package struct FeedCheck {
         }
     }
 
-    /// What is wrong with a file that the feed names.
+    /// The fault of a file that the feed names.
     private func fault(_ name: String, _ size: Int, _ sha256: String) throws -> String? {
         guard let facts = try Files.factsThroughLinks(directory.file(name)) else { return "it is missing" }
         guard facts.kind == .file else { return "it is not a regular file" }

@@ -30,7 +30,7 @@ struct FeedDirectory {
 
     /// Copies a file to those that are about to be published, unless it is public already; says whether it did.
     ///
-    /// What is public already may only be the very same: caches and half-done downloads rely on that.
+    /// A public file may only be replaced by the very same: caches and partial downloads rely on that.
     func stage(_ source: String, sha256: String, size: Int, in ready: String) throws -> Bool {
         let name = Files.name(of: source)
         if try Files.factsThroughLinks(file(name)) != nil {

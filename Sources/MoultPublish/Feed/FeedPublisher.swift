@@ -27,7 +27,7 @@ package struct FeedPublisher {
         let list = try KeyDirectory(path: directory.path).newest()
         guard let product = before?.feed.product ?? releases.first?.manifest.product else {
             throw refusal(
-                "there is no feed at \(directory.file(Feed.fileName))", "it begins with its first release",
+                "no feed at \(directory.file(Feed.fileName))", "it begins with its first release",
                 "Name the sealed manifest of a release.")
         }
         let next = try nextList(after: list, product)
@@ -46,7 +46,7 @@ package struct FeedPublisher {
                 "it would have \(text.count) bytes, and at most \(Feed.largest) are read",
                 "Begin another feed.")
         }
-        // What stores will read is read as they will.
+        // Reads files in the same way as stores.
         _ = try Feed(parsing: text, source: directory.file(Feed.fileName))
         let signatures = try FeedSignatures(feed: text, by: signing.feed, in: directory)
         try signing.prove(feed: text, signatures.usual, named: Feed.fileName, at: options.now)
@@ -204,7 +204,7 @@ package struct FeedPublisher {
     private func index(of version: Version, in feed: Feed) throws -> Int {
         if let index = feed.releases.firstIndex(where: { $0.version == version }) { return index }
         throw refusal(
-            "there is no release \(version) in the feed",
+            "no release \(version) in the feed",
             "it has \(feed.releases.suffix(5).map(\.version.description).joined(separator: ", "))", "Name one of them.")
     }
 

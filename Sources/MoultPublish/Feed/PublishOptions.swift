@@ -2,16 +2,16 @@ package import MoultBasics
 package import MoultTrust
 package import StepKit
 
-/// What a publisher says about publishing besides the releases.
+/// The publisher's choices for publishing, in addition to the releases.
 package struct PublishOptions {
-    /// Who signs; the first one's signature has minisign's usual name. Without any the feed is not signed.
+    /// The signing keys; the first one's signature has minisign's usual name. Without any the feed is not signed.
     package var keys: [SecretKey] = []
     /// How many days the feed is good for: within them it must be published again.
     package var days = 30
     package var channel = Feed.Release.usualChannel
     /// The share of machines that get the releases, in per cent.
     package var rollout = 100
-    /// A serial of one's own; else one more than the last.
+    /// A chosen serial; by default one more than the last.
     package var serial: Int?
     /// From how many releases before the newest one patches are kept.
     package var patches = 3
@@ -32,7 +32,7 @@ package struct PublishOptions {
     }
 }
 
-/// What was published.
+/// The published release.
 package struct PublishReport: Sendable {
     package let feed: String
     package let serial: Int
@@ -41,7 +41,7 @@ package struct PublishReport: Sendable {
     package let files: [String]
     package let signers: [KeyID]
     package let releases: Int
-    /// Patches that nobody needs any more, and that are gone.
+    /// Patches that were no longer needed, and were removed.
     package let removed: [String]
 }
 

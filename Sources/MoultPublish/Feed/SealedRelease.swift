@@ -15,7 +15,7 @@ struct SealedRelease {
         self.options = options
         guard let bytes = try Files.read(path, limit: Manifest.largest) else {
             throw MoultError(
-                .publishing, what: "there is no manifest at \(path)", why: "no such file",
+                .publishing, what: "no manifest at \(path)", why: "no such file",
                 now: "Name the sealed manifest of a release, such as releases/app-1.0.0.json.")
         }
         self.bytes = bytes
@@ -40,7 +40,7 @@ struct SealedRelease {
             named: "\(Files.directory(of: path))/\(bundle.file)")
     }
 
-    /// What the feed says of it.
+    /// Its description in the feed.
     var entry: Feed.Release {
         get throws {
             Feed.Release(

@@ -17,8 +17,8 @@ package struct Revision: Equatable, Sendable {
     /// A repository's own configuration may name programs: one that watches files, hooks, and those that fetch missing
     /// objects. None of them may run, and none of the commands below runs filters.
     private static let command = ["git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]
-    /// What names programs and places of git's stays out of its environment, but for the user's own configuration. A look at
-    /// the repository must not write its index, and messages are quoted as they are.
+    /// Variables that name programs and places of git are removed from its environment, except for the user's own
+    /// configuration. Reading the repository must not write its index, and messages are quoted as they are.
     private static var environment: [String: String] {
         let kept = ["PATH", "HOME", "XDG_CONFIG_HOME", "SUDO_UID"]
         return Subprocess.ownEnvironment.filter { kept.contains($0.key) || $0.key.hasPrefix("GIT_CONFIG") }

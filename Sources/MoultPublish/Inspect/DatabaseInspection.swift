@@ -4,12 +4,12 @@ package import MoultSQLite
 internal import MoultTrust
 internal import StepKit
 
-/// What a database file is, read without changing anything.
+/// The facts about a database file, read without changing anything.
 package struct DatabaseInspection: Sendable, Equatable {
     package var name: String
     package var path: String
     package var size: Int
-    /// The digest of the file itself, without what lies beside it.
+    /// The digest of the file itself, without the files beside it.
     package var sha256: String
     package var identity: Identity
     /// `sha256:` and the digest of the schema's canonical text, as manifests have it.
@@ -19,7 +19,7 @@ package struct DatabaseInspection: Sendable, Equatable {
     /// What SQLite keeps beside it: file name and size.
     package var sidecars: [Sidecar]
     package var tables: [Table]
-    /// What is not as it must be, or not as the release says.
+    /// The faults, and the differences to the release.
     package var findings: [String]
     /// What could not be checked, with the reason.
     package var notChecked: [String]
@@ -90,7 +90,7 @@ extension DatabaseInspection {
         }
     }
 
-    /// What the release says of this file and is not so. What an app writes to is the store's to judge.
+    /// The differences between this file and the release. The store judges files that an app writes to.
     private func differences(from declared: Database, isLiving: Bool) -> [String] {
         if isLiving { return [] }
         var differences: [String] = []

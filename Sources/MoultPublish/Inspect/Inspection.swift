@@ -3,7 +3,7 @@ internal import MoultFiles
 internal import MoultTrust
 package import StepKit
 
-/// What is in a database, a release, a bundle or a store.
+/// The content of a database, a release, a bundle or a store.
 package struct Inspection: Sendable {
     package let kind: Subject.Kind
     package let path: String
@@ -18,7 +18,7 @@ package struct Inspection: Sendable {
         package let declared: Database?
         /// Nil if the file is not here.
         package let found: DatabaseInspection?
-        /// What is wrong with a file that is not here.
+        /// The fault of a file that is missing here.
         package let fault: String?
     }
 

@@ -13,9 +13,9 @@ package struct Subject: Sendable {
         package let name: String
         /// Where it can be read; nil if it is not here.
         package let path: String?
-        /// What the release says of it.
+        /// The release's description of it.
         package let declared: Database?
-        /// What the store that it is installed in finds wrong with it.
+        /// The fault that its store finds.
         package let fault: String?
 
         package init(name: String, path: String?, declared: Database? = nil, fault: String? = nil) {
@@ -31,7 +31,7 @@ package struct Subject: Sendable {
     package let parts: [Part]
     /// What could not be looked at, and other things worth knowing.
     package let notes: [String]
-    /// Holds what the parts' files need while somebody reads them: an unpacked bundle, a lease on a generation.
+    /// Holds resources that the parts' files need while they are read: an unpacked bundle, a lease on a generation.
     private let keeper: (any Sendable)?
 
     package init(
@@ -63,12 +63,12 @@ extension Subject {
         _ path: String, progress: (_ done: Int, _ total: Int) throws -> Void = { _, _ in }
     ) throws -> Subject {
         guard let facts = try Files.factsThroughLinks(path) else {
-            throw MoultError(.subject, what: "cannot read \(path)", why: "there is no such file")
+            throw MoultError(.subject, what: "cannot read \(path)", why: "no such file")
         }
         guard facts.kind == .file else {
             throw MoultError(
                 .subject, what: "cannot read \(path)",
-                why: facts.kind == .directory ? "it is a directory and no store" : "it is no regular file",
+                why: facts.kind == .directory ? "it is a directory and not a store" : "it is not a regular file",
                 now: "Name a database, a bundle, a sealed manifest, or a store.")
         }
         let start = try beginning(of: path)

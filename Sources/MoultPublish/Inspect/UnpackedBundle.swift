@@ -13,7 +13,7 @@ struct Member {
     /// The name of the file that is made of it; nil for what is only proven.
     let file: String?
     let size: Int
-    /// Nil where nobody has said.
+    /// Nil if it is not declared.
     var sha256: String?
 
     /// All that the bundle of a sealed release must hold.
@@ -98,7 +98,7 @@ final class ScratchDirectory: Sendable {
     }
 
     deinit {
-        // Nothing depends on it being gone, and nobody is left to tell.
+        // Nothing depends on its removal, and no caller is left to inform.
         try? Files.removeTree(path)
     }
 }

@@ -7,7 +7,7 @@ internal import StepKit
 struct KeyDirectory {
     let path: String
 
-    /// The newest list; nil if there is none. Each must be signed by root keys of the one before.
+    /// The newest list; nil if the directory has none. Each must be signed by root keys of the one before.
     func newest() throws -> KeyList? {
         var list: KeyList?
         // Keys that have expired since signed their list in time.
@@ -25,7 +25,7 @@ struct KeyDirectory {
         _ path: String, after before: KeyList?, at now: Timestamp
     ) throws -> (list: KeyList, files: [(name: String, bytes: [UInt8])]) {
         guard let bytes = try Files.read(path, limit: KeyList.largest) else {
-            throw MoultError(.publishing, what: "there is no key list at \(path)", why: "no such file")
+            throw MoultError(.publishing, what: "no key list at \(path)", why: "no such file")
         }
         var list = try KeyList(parsing: bytes, source: path)
         let serial = (before?.serial ?? 0) + 1

@@ -37,7 +37,7 @@ package struct KeyListMaker {
         let before = try KeyDirectory(path: directory).newest()
         guard let product = before?.product ?? product else {
             throw refusal(
-                "there is no key list in \(directory)", "the first one needs the name of the product",
+                "no key list in \(directory)", "the first one needs the name of the product",
                 "Add --product NAME.")
         }
         if let own = self.product, own != product {
@@ -55,7 +55,7 @@ package struct KeyListMaker {
         let name = KeyList.fileName(list.serial)
         let path = "\(directory)/\(name)"
         let bytes = Array(list.json.pretty.utf8)
-        // What stores will read is read as they will.
+        // Reads files in the same way as stores.
         _ = try KeyList(parsing: bytes, source: path)
         let allowed = roles.root.entries.map(\.key) + (old?.root.entries.map(\.key) ?? [])
         for key in keys where before != nil && !allowed.contains(key.publicKey) {

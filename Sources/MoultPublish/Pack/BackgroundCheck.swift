@@ -4,7 +4,7 @@ internal import Synchronization
 
 /// Proves the databases of a release on a thread of its own, while the bundle is packed.
 final class BackgroundCheck: @unchecked Sendable {
-    // Unchecked: `thread` is touched by whoever made this only; all else is behind the lock.
+    // Unchecked: only the creator uses `thread`; everything else is behind the lock.
     private let result: Mutex<Result<[Database], any Error>?>
     private var thread: Threads.Running?
 

@@ -35,7 +35,7 @@ struct DatabaseIntake {
     private func take(_ source: String, to file: String) throws {
         guard try Files.factsThroughLinks(source) != nil else {
             throw MoultError(
-                .packing, what: "there is no database at \(source)", why: "the draft names it",
+                .packing, what: "no database at \(source)", why: "the draft names it",
                 now: "Build it first, or say in the draft how: \"build\": { \"script\": \"make.sql\" }.")
         }
         try LockFreeReader.into(source) { connection, _ in
@@ -48,7 +48,7 @@ struct DatabaseIntake {
             }
             // Page by page, so that the layout stays and patches between releases stay small; with all that is in a WAL.
             let copy = try Connection(path: file, access: .readWriteCreate)
-            // What is published of it is synced then, and after a crash nobody asks for the copy.
+            // Published files are synced then, and after a crash the copy is not used.
             try copy.execute("PRAGMA synchronous = OFF")
             try connection.backup(to: copy)
             try copy.close()

@@ -27,7 +27,7 @@ struct EarlierRelease {
             .sorted { $0.manifest.sequence > $1.manifest.sequence }
     }
 
-    /// The newest in a directory, of a product or of the only one that there is.
+    /// The newest in a directory, of a given product or of the only one in it.
     static func newest(in directory: String, of product: String?) throws -> EarlierRelease? {
         let all = try all(in: directory).filter { product == nil || $0.manifest.product == product }
         let products = Set(all.map(\.manifest.product))

@@ -2,7 +2,7 @@ internal import MoultFiles
 internal import MoultSQLite
 package import StepKit
 
-/// What a new release changes for machines that have the release before.
+/// The changes that a new release makes on machines with the release before.
 package struct PackChanges: Sendable {
     package let before: Version
     package let diff: ReleaseDiff
@@ -11,7 +11,7 @@ package struct PackChanges: Sendable {
     /// Tables of databases that apps write to, of which the release carries no rows over.
     package let unpreserved: [(database: String, table: String)]
     package let bundleSizeBefore: Int?
-    /// What a machine fetches that has the release before; nil if the bundle is smaller, or there are no patches.
+    /// The download of a machine with the release before; nil if the bundle is smaller, or the release has no patches.
     package let patchSize: Int?
     /// How long it took to compare both.
     package let milliseconds: Int

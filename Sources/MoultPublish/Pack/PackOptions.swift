@@ -3,12 +3,12 @@ package import MoultArchive
 internal import MoultFiles
 package import StepKit
 
-/// What a publisher says about packing besides the draft.
+/// The publisher's choices for packing, in addition to the draft.
 package struct PackOptions {
     /// Where manifest and bundle go; made if it is not there.
     package var output = "releases"
     package var level = 12
-    /// As many as there are cores; each needs some ten megabytes, so there is an end to it.
+    /// One per core; each needs some ten megabytes, so the number is limited.
     package var threads = min(max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))), 16)
     /// The kind of bundle: ours in independent frames, or one for those who need another.
     package var format = ArchiveKind.tar(.zstd)
@@ -32,7 +32,7 @@ package struct PackOptions {
     package var warn: (String) -> Void = { _ in }
     /// Asked again and again: whether SQLite shall stop what it is at.
     package var shouldStop: (@Sendable () -> Bool)?
-    /// Is told how far it is, and may throw to end it.
+    /// Receives the progress, and may throw to stop it.
     package var progress: (PackProgress) throws -> Void = { _ in }
     package init() {}
 }
@@ -41,11 +41,11 @@ package struct PackOptions {
 package struct PackProgress: Sendable {
     package let what: String
     package let done: Int
-    /// 0 where nobody knows.
+    /// 0 if it is unknown.
     package let total: Int
 }
 
-/// What was packed.
+/// The packed release.
 package struct PackReport: Sendable {
     package let manifest: String
     package let bundle: String?

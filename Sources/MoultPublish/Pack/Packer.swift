@@ -48,7 +48,7 @@ package struct Packer {
     private func read(_ path: String, _ substitution: Substitution) throws -> Manifest {
         guard let bytes = try Files.read(path, limit: Manifest.largest) else {
             throw MoultError(
-                .packing, what: "cannot pack \(path)", why: "there is no such file",
+                .packing, what: "cannot pack \(path)", why: "no such file",
                 now: "Name a database file, or the draft of a release.")
         }
         guard let draft = String(validating: bytes, as: UTF8.self) else {
@@ -97,7 +97,7 @@ package struct Packer {
         let source = "\(directory)/\(migration.member)"
         guard let bytes = try Files.read(source, limit: 1 << 26) else {
             throw MoultError(
-                .packing, what: "there is no migration at \(source)", why: "the draft names it",
+                .packing, what: "no migration at \(source)", why: "the draft names it",
                 now: "Write it, or take it out of the draft.")
         }
         migration.size = bytes.count
@@ -129,7 +129,7 @@ package struct Packer {
         // The whole release lies there under its final names before any of it is public.
         let ready = try work.ready
         let proof = try BackgroundCheck(of: manifest.databases, in: workshop, within: options.checkTime)
-        // Whatever happens, the files stay until nobody reads them any more.
+        // In any case the files stay until all readers are done.
         defer { proof.wait() }
         if !members.isEmpty {
             let name = try bundleName(manifest, stem)
@@ -211,7 +211,7 @@ package struct Packer {
         try work.deliver(set)
     }
 
-    /// What lies beside a manifest and belongs to it.
+    /// The files beside a manifest that belong to it.
     private static func files(of manifest: Manifest) -> Set<String> {
         let inPlace = manifest.databases.filter { $0.place == .inPlace }.map(\.member)
         return Set(inPlace + manifest.patches.map(\.file) + (manifest.bundle.map { [$0.file] } ?? []))

@@ -43,7 +43,7 @@ package struct ReleaseDraft {
         try proveComplete(databases.map(\.name), before)
         if let name = kinds.keys.sorted().first(where: { name in !databases.contains { $0.name == name } }) {
             throw refusal(
-                "there is no database \"\(name)\" for --kind",
+                "no database \"\(name)\" for --kind",
                 "the databases are \(databases.map(\.name).joined(separator: ", "))",
                 didYouMean(name, among: databases.map(\.name)))
         }

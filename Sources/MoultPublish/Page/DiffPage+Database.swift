@@ -13,7 +13,7 @@ extension DiffPage {
             """
     }
 
-    /// What changed besides rows, a line each.
+    /// The changes other than rows, a line each.
     private func schema(_ database: DatabaseDiff) -> Markup {
         let properties = database.properties.map { property in
             "<li class=changed><code>\(property.name)</code> \(exchange(property.old, property.new))</li>\n" as Markup

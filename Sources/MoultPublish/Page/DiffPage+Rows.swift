@@ -53,7 +53,7 @@ extension DiffPage {
             return "<td class=both><del>\(value(old))</del><ins>\(value(new))</ins>"
         }
         let value = sample.values[column]
-        // What is as it was stands back.
+        // Unchanged values are dimmed.
         let dim = sample.kind == .changed && !isKey ? " dim" : ""
         let style = "\(style(isKey: isKey, value.isNumber))\(value.isLong ? " long" : "")\(dim)"
         return "<td class=\"\(style)\">\(self.value(value))"

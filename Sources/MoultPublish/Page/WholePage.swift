@@ -1,4 +1,4 @@
-/// A page that needs nothing besides itself: no scripts, no pictures, no letters from elsewhere.
+/// A page that needs no other file: no scripts, pictures or fonts from elsewhere.
 package struct WholePage {
     private let title: Markup
     private let style: Markup

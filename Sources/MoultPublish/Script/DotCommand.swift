@@ -4,7 +4,7 @@ internal import MoultBasics
 struct DotCommand {
     /// The name as it was written, without the dot.
     let name: String
-    /// What follows. Bytes, because a separator may be any byte.
+    /// The arguments. Bytes, because a separator may be any byte.
     let arguments: [[UInt8]]
     let place: Place
 

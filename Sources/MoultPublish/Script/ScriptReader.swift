@@ -6,7 +6,7 @@ struct ScriptStatement {
     let place: Place
 }
 
-/// What the sqlite3 shell would do in one go.
+/// The unit that the sqlite3 shell would run in one go.
 enum ScriptItem {
     /// Whole lines up to the one that completes the statements in them.
     case sql([ScriptStatement])
@@ -138,7 +138,7 @@ private struct Gathered {
         current.append(byte)
         if begin == nil, scanner.hasBegun { begin = place }
         guard ends else { return }
-        // A lone semicolon is no statement.
+        // A lone semicolon is not a statement.
         if let begin { try end(begin) } else { current.removeAll() }
     }
 

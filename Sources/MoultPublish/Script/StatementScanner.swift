@@ -2,7 +2,7 @@
 ///
 /// A `;` ends a statement unless it stands in quotes or a comment; a `CREATE TRIGGER` ends with `; END ;`.
 struct StatementScanner {
-    /// What the next byte stands in.
+    /// The context of the next byte.
     enum Inside: Equatable {
         case code
         /// Quotes, ended by the same byte.
@@ -115,7 +115,7 @@ struct StatementScanner {
         take(token)
     }
 
-    /// Goes on by one token; true if it ends a statement.
+    /// Advances by one token; true if it ends a statement.
     @discardableResult
     private mutating func take(_ token: Token) -> Bool {
         isBlank = false

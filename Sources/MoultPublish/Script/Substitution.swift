@@ -3,8 +3,8 @@ internal import MoultFiles
 
 /// The values of `${name}` in scripts and drafts.
 ///
-/// `${git.describe}`, `${git.revision}`, `${git.count}` come from the repository, `${env.X}` from the environment, and
-/// all others from defines. What has no value is an error, never an empty text. `$${` stands for `${`.
+/// `${git.describe}`, `${git.revision}`, `${git.count}` come from the repository, `${env.X}` from the environment, and all
+/// others from defines. A name without a value is an error, never an empty text. `$${` stands for `${`.
 package final class Substitution {
     private let defines: [String: String]
     private let environment: [String: String]
@@ -64,7 +64,7 @@ package final class Substitution {
         default:
             guard let count = revision.count else {
                 throw MoultError(
-                    .repository, what: "\(place): ${git.count} cannot be told",
+                    .repository, what: "\(place): ${git.count} is unknown",
                     why: "the clone is shallow: its history is cut off",
                     now: "Run `git fetch --unshallow`; in CI, fetch the whole history.")
             }
@@ -92,9 +92,9 @@ enum Placeholder {
     case name(String)
     case escaped
 
-    /// The placeholder that begins at the index, and the index behind it; nil if none does.
+    /// The placeholder that begins at the index, and the index after it; nil if none does.
     ///
-    /// Braces around what is no name (letters, digits, `.`, `_`, `-`) are just text: `'${"a"}'` is a path in JSON.
+    /// Braces around other text than a name (letters, digits, `.`, `_`, `-`) are just text: `'${"a"}'` is a path in JSON.
     static func at(_ index: Int, in text: [UInt8]) -> (Placeholder, next: Int)? {
         guard text[index] == UInt8(ascii: "$") else { return nil }
         if text[index...].starts(with: "$${".utf8) { return (.escaped, index + 3) }

@@ -18,7 +18,8 @@ package struct Migrations: Sendable {
                 throw MoultError(.migration, what: "the migration \(name) is not there", why: "no file \(file)")
             }
             guard let sql = String(validating: bytes, as: UTF8.self), !bytes.contains(0) else {
-                throw MoultError(.migration, .refused, what: "the migration \(name) is no text", why: "it is not UTF-8")
+                throw MoultError(
+                    .migration, .refused, what: "the migration \(name) is not text", why: "it is not UTF-8")
             }
             self.init(name: name, number: number, sql: sql)
         }
@@ -95,7 +96,7 @@ package struct Migrations: Sendable {
             throw MoultError(
                 .migration, .refused, what: "the migration \(script.name) fails on \(path)",
                 why: error?.why ?? error.map { "\($0)" },
-                now: "Nothing was changed. The release's publisher must mend it"
+                now: "Nothing was changed. The publisher of the release must fix it"
                     + (error?.code == .guarded
                         ? ": moult runs all migrations in one transaction of its own." : "."),
                 cause: error)
@@ -126,6 +127,6 @@ package struct Migrations: Sendable {
     private static func failed(_ what: String, _ why: String, path: String) -> MoultError {
         MoultError(
             .migration, .refused, what: "the migrations of \(path) are not right: \(what)", why: why,
-            now: "Nothing was changed. The release's publisher must mend them.")
+            now: "Nothing was changed. The publisher of the release must fix them.")
     }
 }

@@ -14,7 +14,7 @@ package struct RowCounts: Equatable, Sendable {
         self.tables = tables
     }
 
-    /// Which rows are gone, as a sentence; nil if none are.
+    /// The lost rows, as a sentence; nil if none are lost.
     ///
     /// A table may be renamed, split or merged: rows of a table that is gone may be in one that is new. A table that
     /// stays must not shrink.

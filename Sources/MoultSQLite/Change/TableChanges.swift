@@ -1,4 +1,4 @@
-/// Which tables of two databases differ, in their definition or in a row.
+/// The tables of two databases that differ, in their definition or in a row.
 package enum TableChanges {
     /// The names of the tables that differ, sorted. A virtual table counts as different, because only its module knows.
     package static func between(_ old: Connection, and new: Connection, ignoring: Set<String> = []) throws -> [String] {

@@ -11,7 +11,7 @@ package struct DividedCheck {
     /// Seconds for each thread.
     let deadline: Double
     let threads: Int
-    /// What has fewer bytes is checked before a thread has begun.
+    /// A smaller database is checked before a thread has started.
     let smallest: Int
 
     /// An eighth of the file must be beside the largest table.
@@ -44,7 +44,7 @@ package struct DividedCheck {
         } catch is RawPages.Doubt {
             return false
         } catch let error as MoultError where error.code == .databaseCorrupt {
-            // What keeps this from looking is for the check of the whole file to tell.
+            // The check of the whole file reports the reason why this one cannot read.
             return false
         }
     }
@@ -65,7 +65,7 @@ package struct DividedCheck {
             sizes[table, default: 0] += size
         }
         let tables = sizes.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
-        // SQLite's check of a table cannot be divided: where one is nearly all there is, nothing is gained.
+        // SQLite's check of a table cannot be divided: if one table is nearly the whole file, nothing is gained.
         let (all, largest) = (sizes.values.reduce(0, +), tables.first?.value ?? 0)
         guard (all - largest) * Self.leastShare >= all, tables.count <= Self.mostTables else { throw RawPages.Doubt() }
         return tables.map { .table($0.key) } + [.pages(roots: roots)]

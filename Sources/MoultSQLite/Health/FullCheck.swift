@@ -1,8 +1,8 @@
 extension Connection {
     /// Finds everything that `integrityCheck` finds, mostly without looking each row up in each index.
     ///
-    /// `quickCheck` proves the structure and every row by itself; scans of table and index then prove that they agree.
-    /// What scans do not cover, SQLite checks. So it does where anything at all was found: its words are known.
+    /// `quickCheck` proves the structure and every row by itself; scans of table and index then prove that they agree. SQLite
+    /// checks the parts that scans do not cover, and everything again once a fault was found: its words are known.
     /// `isQuicklySound` says that `quickCheck` would find nothing.
     package func fullCheck(
         schema: String = "main", limit: Int = 100, deadline: Double? = nil, isQuicklySound: Bool = false

@@ -4,9 +4,9 @@ extension Connection {
     /// Checks the structure of the whole file, without looking each row up in each index; the findings, none if it is
     /// sound.
     ///
-    /// It goes through the file as a whole: only so a page is noticed that two tables share, or that nobody owns.
-    /// **CHECK constraints are looked at only if the database is open read-write:** SQLite does not even load those of
-    /// one that it cannot write.
+    /// It goes through the file as a whole: only then is a page noticed that two tables share, or that none has. **CHECK
+    /// constraints are checked only if the database is open read-write:** SQLite does not even load those of one that it
+    /// cannot write.
     package func quickCheck(schema: String = "main", limit: Int = 100, deadline: Double? = nil) throws -> [String] {
         try findings("PRAGMA \(quoteIdentifier(schema)).quick_check(\(limit))", deadline)
     }

@@ -1,8 +1,8 @@
 /// Counts whether each page of a database file belongs to one tree, one chain of overflow pages or the list of free ones,
 /// and to that alone.
 ///
-/// It is what SQLite's checks of single tables do not see: a page that two of them share, or that nobody has. It only
-/// knows that something is not plain; what is wrong, or whether anything is, SQLite's check of the whole file tells.
+/// SQLite's checks of single tables do not see this: a page that two of them share, or that none has. The count only knows
+/// that something is unusual; SQLite's check of the whole file reports the fault, if any.
 struct PageAccounting {
     private let pages: RawPages
     private var isTaken: [Bool]
@@ -11,7 +11,7 @@ struct PageAccounting {
     private init(_ pages: RawPages) throws {
         self.pages = pages
         isTaken = Array(repeating: false, count: pages.count)
-        // The page with the bytes that locks are made of is nobody's.
+        // The page with the lock bytes belongs to no tree.
         let locks = (1 << 30) / pages.size + 1
         if locks <= pages.count { try take(locks) }
     }

@@ -84,7 +84,7 @@ final class RawPages {
         return place
     }
 
-    /// The first of the pages to which the content of a cell goes on, and how many those are; nil if all of it is here.
+    /// The first of the overflow pages of a cell, and their number; nil if its whole content is here.
     func overflow(at place: Int, isTable: Bool) throws -> (first: Int, count: Int)? {
         var place = place
         let size = try varint(&place)

@@ -1,14 +1,14 @@
-/// What a check of a database found, and what it could not look at.
+/// The findings of a check of a database, and the parts that it could not read.
 package struct Soundness: Equatable, Sendable {
     package var findings: [String] = []
-    /// Each with its reason: an index on a collation that only the app has, for instance. That is no fault.
+    /// Each with its reason: an index on a collation that only the app has, for instance. That is not a fault.
     package var notChecked: [String] = []
 
     package init(findings: [String] = [], notChecked: [String] = []) {
         (self.findings, self.notChecked) = (findings, notChecked)
     }
 
-    /// What is wrong with the file itself, and not only with a value in it.
+    /// The faults of the file itself, and not only of a value in it.
     package var damage: [String] { findings.filter { !Self.isViolation($0) } }
 
     /// Whether a finding says that a row breaks the rules of its own table; the file itself is sound then.
@@ -45,8 +45,8 @@ package struct Soundness: Equatable, Sendable {
 }
 
 extension Connection {
-    /// Checks the database as `quickCheck` or `fullCheck` do, and goes on where they end because something of the app's is
-    /// missing.
+    /// Checks the database as `quickCheck` or `fullCheck` do, and continues where they stop because a function or collation
+    /// of the app is missing.
     package func soundness(
         full: Bool, limit: Int = 100, deadline: Double? = nil, isQuicklySound: Bool = false
     ) throws -> Soundness {

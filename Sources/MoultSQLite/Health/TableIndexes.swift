@@ -83,7 +83,7 @@ struct TableIndexes {
         return detail.hasPrefix("SCAN ") && detail.hasSuffix(" USING COVERING INDEX \(index.name)")
     }
 
-    /// What is wrong between the table and its indexes, in a few words each.
+    /// The faults between the table and its indexes, in a few words each.
     func disagreements(in connection: Connection) throws -> [String] {
         let wanted = try connection.withStatement(tableScan) { statement in
             var sums = [RowSum](repeating: RowSum(), count: indexes.count)
@@ -124,7 +124,7 @@ private struct RowSum: Equatable {
     private var sum = 0
 
     mutating func add(_ row: borrowing Statement, _ columns: [Int32], rowID: Int32) throws {
-        // Seeded at random in each process, so that nobody can make rows whose sums agree.
+        // Seeded at random in each process, so that an attacker cannot make rows whose sums agree.
         var hasher = Hasher()
         for column in columns { try row.hashAsKey(column, into: &hasher) }
         hasher.combine(row.int64(rowID))

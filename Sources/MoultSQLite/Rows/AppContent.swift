@@ -1,7 +1,7 @@
 import MoultBasics
 
-/// What an app has put into a database, apart from the rows that rules select: everything that is not in the pristine
-/// database it was made from. Rows that the app has deleted are not content.
+/// The content that an app has added to a database, apart from the rows that rules select: everything that is not in the
+/// pristine database it was made from. Rows that the app has deleted are not content.
 package struct AppContent: Equatable, Sendable {
     package struct Item: Hashable, Comparable, Sendable {
         /// `index`, `trigger` or `view`.

@@ -21,7 +21,7 @@ enum SearchIndexes {
         }
     }
 
-    /// The value of the option `content`; nil if this is no full-text index or has none.
+    /// The value of the option `content`; nil if this is not a full-text index or has none.
     private static func content(ofIndexMadeBy sql: String) -> String? {
         let tokens = sqlTokens(sql)[...]
         guard let using = tokens.firstIndex(where: { $0.isWord("using") }), using + 1 < tokens.endIndex,

@@ -1,6 +1,6 @@
 import MoultBasics
 
-/// Which values of a database are no longer there after migrations. Where that cannot be told, values count as changed.
+/// The values of a database that migrations removed. Where that is unknown, values count as changed.
 package struct MigrationLoss: Equatable, Sendable {
     package struct Table: Equatable, Sendable {
         package let name: String

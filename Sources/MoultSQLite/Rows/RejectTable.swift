@@ -31,7 +31,7 @@ final class RejectWriter {
     private var unclaimed: [KeyDigest: Int] = [:]
     /// All records without their label.
     private var contents: Set<KeyDigest> = []
-    /// How many records there are of a row, without label and reason.
+    /// The number of records of a row, without label and reason.
     private var rows: [KeyDigest: Int] = [:]
 
     init(_ table: RejectTable, _ connection: Connection) throws {
@@ -70,7 +70,7 @@ final class RejectWriter {
         return true
     }
 
-    /// Writes a record, even if there is an equal one: each row has its own. False if the transfer was run before, and the
+    /// Writes a record, even if an equal one exists: each row has its own. False if the transfer was run before, and the
     /// row's record is from then.
     @discardableResult
     func write(_ row: String, of source: String, because reason: String) throws -> Bool {
@@ -91,7 +91,7 @@ final class RejectWriter {
         return true
     }
 
-    /// Writes a record unless there is one that differs at most in its label.
+    /// Writes a record unless one exists that differs at most in its label.
     func writeOnce(_ row: String, of source: String, because reason: String) throws {
         let values: [Value] = [.text(table.label), .text(source), .text(reason), .text(row)]
         let isNew = try connection.withStatement("SELECT ?1, ?2, ?3, ?4") { record in

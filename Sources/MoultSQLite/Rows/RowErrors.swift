@@ -28,7 +28,7 @@ extension Connection {
 }
 
 extension SQLiteError {
-    /// What the schema needs and this SQLite does not have; nil for any other error. SQLite has no code for these.
+    /// A part of the schema that this SQLite does not have; nil for any other error. SQLite has no code for these.
     var missingExtension: String? {
         let kinds = [
             ("no such function: ", "the function"), ("unknown function: ", "the function"),

@@ -14,7 +14,7 @@ final class RowInserter {
 
     /// Where the rowid of the new row comes from.
     enum RowID {
-        /// From a column, or from SQLite, or there is none.
+        /// From a column, from SQLite, or missing.
         case notCarried
         /// From the old row if it is free. Another unique key tells which rows are the same.
         case preferred
@@ -69,7 +69,7 @@ final class RowInserter {
         return try run(plain, carriesRowID: false)
     }
 
-    /// The identity of a row that has a key of this one; nil if there is none.
+    /// The identity of a row that has a key of this one; nil if no row has.
     func conflict(_ row: borrowing Statement, anyRowID: Bool) throws -> StoredRows.Key? {
         if rowID != .notCarried, !anyRowID {
             try bind(row, to: rowIDConflict)

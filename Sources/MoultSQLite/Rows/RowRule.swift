@@ -1,6 +1,6 @@
-/// Which rows of a table are carried from an old database to a new one, and what happens where they do not fit.
+/// The rows of a table that are carried from an old database to a new one, and the action for conflicts.
 package struct RowRule: Sendable {
-    /// What happens where the new content has another row with the same key.
+    /// The action if the new content has another row with the same key.
     package enum Conflict: Sendable {
         /// The carried row replaces the new content's row, which is written to the reject table.
         case keepUser
@@ -10,7 +10,7 @@ package struct RowRule: Sendable {
         case fail
     }
 
-    /// What happens to a row that the new schema does not accept.
+    /// The action for a row that the new schema does not accept.
     package enum Reject: Sendable {
         /// The transfer fails.
         case block

@@ -14,7 +14,7 @@ enum Selection {
         return parts.isEmpty ? "" : " WHERE \(parts.joined(separator: " AND "))"
     }
 
-    /// What keeps a text from being one expression inside of parentheses; nil if nothing does.
+    /// The reason why a text is not a single expression inside parentheses; nil if it is.
     static func fault(_ condition: String) -> String? {
         if condition.utf8.contains(0) { return "it has a NUL character" }
         let tokens = sqlTokens(condition)

@@ -43,7 +43,7 @@ final class SelectionAuthorizer {
             let name = asciiLowercased(first)
             if ["json_each", "json_tree"].contains(name) { return true }
             if schema == "main", tables.contains(name), !name.hasPrefix("sqlite_") { return true }
-            return deny("the table \(first), which is no table of the database")
+            return deny("the table \(first), which the database does not have")
         default: return deny("something other than columns, functions and subqueries")
         }
     }

@@ -1,7 +1,7 @@
 import CSQLite
 
-/// A row's identity as a short digest. The hash is seeded anew in every process and 128 bits long, so nobody can make
-/// two keys that share one.
+/// A row's identity as a short digest. Every process seeds the hash at random, and it has 128 bits, so an attacker cannot
+/// make two keys that share one.
 struct KeyDigest: Hashable {
     private let first: Int
     private let second: Int

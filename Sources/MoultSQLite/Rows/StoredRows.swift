@@ -2,7 +2,7 @@ import MoultBasics
 
 /// Reads and deletes single rows of a table by their identity.
 final class StoredRows {
-    /// What identifies a row: its rowid, or the primary key of a table WITHOUT ROWID.
+    /// The key of a row: its rowid, or the primary key of a table WITHOUT ROWID.
     enum Key {
         case rowID(Int64)
         case primaryKey([OwnedValue])
@@ -32,7 +32,7 @@ final class StoredRows {
         isUTF16 = try connection.isUTF16
     }
 
-    /// Lends the row with this key, or says that there is none.
+    /// Lends the row with this key, or says that it does not exist.
     func withRow<R>(_ key: Key, _ body: (borrowing Statement) throws -> R) throws -> R? {
         defer { read.reset() }
         try bind(key, to: read)

@@ -26,7 +26,7 @@ struct TableLayout {
     /// A unique key other than the rowid covers all rows.
     let hasUniqueKey: Bool
 
-    /// The table with this name as SQLite compares names; nil if there is none of this type.
+    /// The table with this name as SQLite compares names; nil if none of this type has it.
     static func of(_ table: String, in connection: Connection, type: String = "table") throws -> TableLayout? {
         let name = asciiLowercased(table)
         for row in try connection.query("PRAGMA main.table_list(\(quoteIdentifier(table)))") {

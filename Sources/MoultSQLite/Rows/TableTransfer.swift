@@ -199,7 +199,7 @@ final class TableTransfer {
         case carried
         /// The row that is there stays.
         case stays
-        /// The row that was there is deleted; this is what it held.
+        /// The content of the replaced row, which is deleted.
         case displaced(String)
     }
 

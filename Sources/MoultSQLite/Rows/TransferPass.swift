@@ -112,6 +112,6 @@ final class TransferPass {
         try RowSequences.raise(from: old, to: new)
     }
 
-    /// Lets go of all statements, which a rollback would otherwise have to wait for.
+    /// Closes all statements, which a rollback would otherwise have to wait for.
     func close() { transfers = [] }
 }

@@ -1,7 +1,7 @@
 import MoultBasics
 
 extension Salvage.Reader {
-    /// What is read from the damaged file, and where it goes in the new one.
+    /// The part that is read from the damaged file, and its place in the new one.
     struct Way {
         let from: String
         let columns: [String]
@@ -191,7 +191,7 @@ extension Salvage.Reader {
         return outcome
     }
 
-    /// Copies rows until there are no more, or until one cannot be read.
+    /// Copies rows until the end, or until one cannot be read.
     private func pass(_ way: Way, order: String?) throws -> (rows: Int, rejected: Int, isAll: Bool) {
         var (count, rejected) = (0, 0)
         return try target.withStatement(way.insert) { insert in

@@ -16,7 +16,7 @@ extension Salvage {
 
         init(_ path: String, into target: String) throws {
             source = try Connection(path: path, access: .readWrite)
-            // The first read rolls back or replays what lies beside the copy.
+            // The first read rolls back or replays the files beside the copy.
             _ = try source.int("PRAGMA schema_version")
             try source.raiseGuard(deadline: Self.deadline)
             // A value may be as large as SQLite allows.
@@ -34,7 +34,7 @@ extension Salvage {
             report.note = schema.note
             try prepareTarget()
             func add(_ name: String, _ salvage: () throws -> Outcome) throws {
-                // What one table does not give up is no reason to leave the others.
+                // The loss of one table does not stop the salvage of the others.
                 let outcome = try attempt(salvage)
                 isDamaged = isDamaged || outcome.isDamaged
                 report.tables.append(
@@ -60,7 +60,7 @@ extension Salvage {
             return (report, isDamaged)
         }
 
-        /// What one table came to.
+        /// The result for one table.
         struct Outcome {
             var rows = 0
             var isDamaged = false

@@ -2,17 +2,17 @@ import Glibc
 import MoultBasics
 import MoultFiles
 
-/// Takes out of a database that will not load what can still be read, into a file of its own.
+/// Copies the readable content of a database that does not load into a file of its own.
 ///
-/// Works on copies: the broken set stays as it is. Several ways are tried, because nobody knows which part of the set is
-/// the broken one: with its sidecars, without them, and with the header of a sound file of the same kind.
+/// Works on copies: the broken set stays as it is. Several ways are tried, because it is unknown which part of the set is
+/// broken: with its sidecars, without them, and with the header of a sound file of the same kind.
 package enum Salvage {
-    /// Salvages into the new file `target`, which is only there afterwards if there was anything; `scratch` is an empty
-    /// directory for copies, and `template` a sound file as the database was made from, if there is one.
+    /// Salvages into the new file `target`, which exists afterwards only if anything was found; `scratch` is an empty
+    /// directory for copies, and `template` a sound file as the database was made from, if one exists.
     package static func run(_ path: String, template: String?, to target: String, scratch: String) throws -> Report {
         guard try Files.factsThroughLinks(path)?.kind == .file else {
             var report = Report()
-            report.note = "there is no file at \(path)"
+            report.note = "no file at \(path)"
             return report
         }
         let known = Self.tables(of: template)
@@ -40,7 +40,7 @@ package enum Salvage {
                 for file in [copy, found] { try remove(file) }
                 let why = (error as? TargetFailure)?.error.why ?? (error as? MoultError)?.why ?? "\(error)"
                 if isNoFaultOfTheFile(error) {
-                    // Another way may need less room and find less: that is no answer.
+                    // Another way may need less space and find less: that does not count as an answer.
                     best.note = why
                     best.mayBeRepeated = true
                     break
@@ -67,7 +67,7 @@ package enum Salvage {
     /// The names of a sound file's tables; none if it is not sound either.
     private static func tables(of path: String?) -> Set<String> {
         guard let path else { return [] }
-        // What is wrong with it is told when the database is made from it again.
+        // The next creation of the database from it reports its fault.
         let shape = try? SchemaShape(of: Connection(path: path, access: .immutable))
         return Set((shape?.tables ?? []).map(\.name))
     }

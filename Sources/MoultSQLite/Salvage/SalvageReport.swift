@@ -26,7 +26,7 @@ extension Salvage {
         package var missing: [Missing] = []
         /// Why nothing, or not all, could be read.
         package var note: String?
-        /// Whether the reason is no fault of the files, such as a full disk, so that another attempt may do better.
+        /// Whether the reason is outside the files, such as a full disk, so that another attempt may succeed.
         package var mayBeRepeated = false
 
         package var rows: Int { tables.reduce(0) { $0 + $1.rows } }

@@ -161,7 +161,7 @@ private struct SchemaReader {
             + "(\(try keys(of: entry.name, parts)))\(predicate.isEmpty ? "" : " \(predicate)")"
     }
 
-    /// The key columns of an index with order and collation; `parts` has the text of each, where there is one.
+    /// The key columns of an index with order and collation; `parts` has the text of each, if it has one.
     private func keys(of index: String, _ parts: [ArraySlice<SQLToken>] = []) throws -> String {
         try connection.query("PRAGMA \(quoted).index_xinfo(\(quoteIdentifier(index)))")
             .filter { $0[5] == .integer(1) }

@@ -1,6 +1,5 @@
 extension SchemaShape {
-    /// What this schema lacks, has too much or has otherwise than the expected one, each as a sentence; empty if they
-    /// are the same.
+    /// The differences between this schema and the expected one, each as a sentence; empty if they are the same.
     package func diff(against expected: SchemaShape) -> [String] {
         var words: [String] = []
         pair(tables, expected.tables, by: \.name) { found, wanted in
@@ -23,8 +22,8 @@ extension SchemaShape {
         return words
     }
 
-    /// What this schema lacks or has otherwise than the expected one; what it has besides does not matter: tables,
-    /// columns, indexes.
+    /// The parts of the expected schema that this one lacks or has differently; additional tables, columns and indexes do not
+    /// matter.
     package func lacks(of expected: SchemaShape) -> [String] {
         let itemNames = Set(expected.items.map { "\($0.kind) \($0.name)" })
         let wanted = SchemaShape(

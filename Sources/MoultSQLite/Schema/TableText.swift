@@ -1,4 +1,4 @@
-/// What the text of a CREATE TABLE says and SQLite's pragmas do not.
+/// Facts in the text of a CREATE TABLE that SQLite's pragmas do not report.
 struct TableText {
     /// The expressions of generated columns, by the column's name in small letters.
     var generated: [String: String] = [:]

@@ -62,7 +62,7 @@ final class ArchiveProcess: @unchecked Sendable {
         }
     }
 
-    /// What it says next; a refusal is thrown.
+    /// The next message; throws a refusal.
     func next() throws -> Fields {
         try waitUntilReady()
         let message = try message()
@@ -105,7 +105,7 @@ final class ArchiveProcess: @unchecked Sendable {
         while done < buffer.count {
             let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
             let count = try memory.read(into: rest, at: offset + done)
-            guard count > 0 else { throw invalid("there is too little content") }
+            guard count > 0 else { throw invalid("its content is too short") }
             done += count
         }
     }
@@ -125,7 +125,7 @@ final class ArchiveProcess: @unchecked Sendable {
     private func end() throws -> any Error {
         let end = try child.finish()
         switch end.ending {
-        // What the command says to a verb that it does not have.
+        // The command's reply to an unknown verb.
         case .exited(64) where !isReady: return NotKnown()
         // A signal to the whole process group, as Ctrl-C sends it, ends this process, too.
         case .signalled(let signal) where [SIGINT, SIGTERM, SIGHUP].contains(signal):

@@ -2,7 +2,7 @@ internal import MoultArchive
 internal import MoultBasics
 internal import MoultGuard
 
-/// What a process is asked that reads an archive, in its first line. Its files are the shared memory, the archive, and the
+/// The request to a process that reads an archive, in its first line. Its files are the shared memory, the archive, and the
 /// file that a patch was made from.
 struct ArchiveQuestion: Sendable {
     /// The word after a program's name that makes it read archives; its number changes with the form of the messages.

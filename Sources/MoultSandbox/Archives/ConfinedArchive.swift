@@ -30,7 +30,7 @@ package struct ConfinedArchive: Sendable {
         return .init(path: path, program: program, patience: patience, stop: stop)
     }
 
-    /// Runs `confined` if there is a program for it that knows such questions, and else `here`.
+    /// Runs `confined` if a program is installed that knows such requests, and `here` otherwise.
     private func either<Result>(
         _ confined: (ArchiveProcess.Settings) throws -> Result, here: () throws -> Result
     ) throws -> Result {

@@ -1,8 +1,8 @@
-/// Bytes that come in blocks, cut into lines.
+/// Splits blocks of bytes into lines.
 struct Lines {
     private var rest: [UInt8] = []
     private var start = 0
-    /// Before this there is no end of a line.
+    /// No line ends before this position.
     private var searched = 0
 
     mutating func add(_ block: [UInt8]) {

@@ -2,7 +2,7 @@ package import MoultBasics
 internal import MoultFiles
 internal import MoultGuard
 
-/// Migrations that somebody else wrote, run on a copy of a user's database and taken back.
+/// Untrusted migrations, run on a copy of a user database and rolled back.
 package struct MigrationRun: Sendable, Equatable {
     package struct Script: Sendable, Equatable {
         package var name: String
@@ -15,7 +15,7 @@ package struct MigrationRun: Sendable, Equatable {
         }
     }
 
-    /// What the database is called in errors.
+    /// The database's name in errors.
     package var name: String
     /// The path at which users know the database.
     package var place: String
@@ -38,7 +38,7 @@ package struct MigrationRun: Sendable, Equatable {
     }
 }
 
-/// What migrations came to.
+/// The result of migrations.
 package struct TrialReport: Sendable {
     /// How many rows each table had, and has then.
     package var before: [String: Int] = [:]
@@ -47,13 +47,13 @@ package struct TrialReport: Sendable {
     package var losses: [String: Int] = [:]
     package var applicationID = 0
     package var userVersion = 0
-    /// What the template has and the database lacks.
+    /// The parts of the template that the database lacks.
     package var lack: String?
-    /// What is wrong with the database then.
+    /// The faults of the database afterwards.
     package var finding: String?
     /// What could not be checked, with the reason: it needs something that only the app has.
     package var notChecked: [String] = []
-    /// Why there is no more than that.
+    /// The reason why the result is incomplete.
     package var failure: MoultError?
 
     package init() {}
@@ -143,5 +143,5 @@ extension MigrationRun: WorkerRequest {
     var failure: String { "the migrations of \(name) cannot be tried" }
     var work: String { "the trial" }
     var muchRoom: String { "four times the database's size" }
-    var advice: String { "Nothing was changed. The release's publisher must mend the migrations." }
+    var advice: String { "Nothing was changed. The publisher of the release must fix the migrations." }
 }

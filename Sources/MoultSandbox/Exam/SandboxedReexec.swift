@@ -10,7 +10,7 @@ package enum SandboxedReexec {
     /// The word before a scratch directory and a command line, by which a process knows what it is.
     private static let word = "secluded-1"
 
-    /// The scratch directory of this process, empty if it has none; nil if this is no such process.
+    /// The scratch directory of this process, empty if it has none; nil if this is not such a process.
     private static let place = Mutex<String?>(nil)
 
     /// Takes away what tells this process that it is one.
@@ -48,7 +48,7 @@ package enum SandboxedReexec {
         return try result.get()
     }
 
-    /// A directory that only this user may look into; nil where there is no room for one, and most databases need none.
+    /// A directory that only this user may read; nil if it cannot be made, and most databases need none.
     private static func makeScratch() -> String? {
         // Not /tmp first: it may be memory, and databases may be large.
         for parent in [getenv("TMPDIR").map { String(cString: $0) }, "/var/tmp", "/tmp"].compactMap(\.self) {
@@ -77,7 +77,7 @@ package enum SandboxedReexec {
     /// of their directories, writes to its scratch directory only, and starts nothing.
     package static func confine(to databases: [String]) throws {
         guard place.withLock({ $0 }) != nil else { return }
-        // What draws the progress of something that is over takes a moment to end.
+        // The progress display of a finished operation takes a moment to end.
         for _ in 0..<100 where try Files.list("/proc/self/task").count > 1 { usleep(10_000) }
         // Times are shown later, and the file with their zone cannot be read then.
         tzset()
@@ -93,7 +93,7 @@ package enum SandboxedReexec {
         ).confineThisProcess()
     }
 
-    /// Behind all links; as it is if nothing is there, which is told when it is opened.
+    /// The target of all links; unchanged if it does not exist, which is reported when it is opened.
     private static func realPath(_ path: String) -> String {
         guard let real = realpath(path, nil) else { return path }
         defer { free(real) }

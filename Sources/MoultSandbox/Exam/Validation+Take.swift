@@ -30,7 +30,7 @@ extension Validation {
     private func findings(_ connection: Connection) throws -> [String] {
         var findings: [String] = []
         if depth != .header {
-            // Nobody else has it open: it is staged, or sealed, and then nobody needs locks.
+            // No other process has it open: it is staged, or read-only, and then no locks are needed.
             let access: Access = isWritable ? .readWrite : .immutable
             let isSound = try DividedCheck(path: path, access: access, deadline: Double(processor)).isSound(connection)
             if depth == .full {

@@ -3,11 +3,11 @@ internal import MoultFiles
 internal import MoultGuard
 
 extension MoultError.Code {
-    /// A database could not be examined to the end: it brought down whoever tried, or wanted too much for that.
+    /// A database could not be examined completely: it crashed the examiner, or needed too much time or memory.
     package static let exam = Self(412)
 }
 
-/// What is asked of a database from elsewhere, which may be hostile.
+/// The questions to a database from elsewhere, which may be hostile.
 package struct Validation: Sendable, Equatable {
     package enum Depth: String, Sendable, CaseIterable {
         /// Whether it opens.
@@ -18,7 +18,7 @@ package struct Validation: Sendable, Equatable {
         case full
     }
 
-    /// What the database is called in errors.
+    /// The database's name in errors.
     package var name: String
     package var path: String
     package var depth: Depth
@@ -81,7 +81,7 @@ extension Validation: WorkerRequest {
                 memory: Validator.memory,
                 // What SQLite does not stop by itself.
                 processor: processor + 5,
-                // What is sorted is put aside, and is hardly ever larger than all there is.
+                // Temporary data of a sort is hardly ever larger than the database.
                 fileSize: max(64 << 20, 2 * size)))
     }
 

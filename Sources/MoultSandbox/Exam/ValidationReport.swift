@@ -1,6 +1,6 @@
 package import MoultBasics
 
-/// What a database answered; what follows from that is for others to judge.
+/// The answers of a database; the caller draws the conclusions.
 package struct ValidationReport: Sendable, Equatable {
     package struct Identity: Sendable, Equatable {
         package var applicationID: Int
@@ -11,11 +11,11 @@ package struct ValidationReport: Sendable, Equatable {
 
     package enum Answer: Sendable, Equatable {
         case text(String)
-        /// Why there is none.
+        /// The reason why the report is missing.
         case none(String)
     }
 
-    /// How many rows a table has and had; nil where there is no such table.
+    /// The number of rows that a table has and had; nil if the table does not exist.
     package struct Rows: Sendable, Equatable {
         package var table: String
         package var before: Int?
@@ -28,14 +28,14 @@ package struct ValidationReport: Sendable, Equatable {
 
     /// Whether it opened at all.
     package var isOpen = false
-    /// It could be read only with what lies beside it, and nothing further was asked of it.
+    /// It could be read only with the files beside it, and no further question was asked.
     package var isWAL = false
     package var identity: Identity?
-    /// What is wrong with it, none if it is sound; nil if that was not found out.
+    /// Its faults, none if it is sound; nil if that is unknown.
     package var findings: [String]?
     package var answers: [Answer] = []
     package var rows: [Rows] = []
-    /// Why there is no more than that.
+    /// The reason why the report is incomplete.
     package var failure: MoultError?
 
     package init() {}

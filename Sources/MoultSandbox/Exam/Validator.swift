@@ -3,11 +3,11 @@ internal import MoultFiles
 internal import MoultGuard
 internal import MoultSQLite
 
-/// Where databases from elsewhere are examined, and archives are read (`ConfinedArchive`).
+/// Examines databases from elsewhere in a process of its own, where archives are read, too (`ConfinedArchive`).
 ///
-/// SQLite reads them, and whoever makes SQLite fall must not make an update fall: so it is a process of its own, that can
-/// write nothing, reach nobody, and use so much and no more. The command starts itself once more for that. An app cannot
-/// do that with itself: it uses the command, if that is installed.
+/// SQLite reads them, and a database that crashes SQLite must not crash an update. That process cannot write any file or
+/// reach the network, and its resources are limited. The command re-executes itself for that. An app cannot do that: it uses
+/// the command, if that is installed.
 package enum Validator: Sendable, Equatable {
     /// By a program that answers to `Validator.word`.
     case process(String)
@@ -25,11 +25,11 @@ package enum Validator: Sendable, Equatable {
         static let memory: Int? = 1 << 30
     #endif
 
-    /// What can be used in this process.
+    /// The protection that this process can use.
     package static func present() throws -> Validator {
         guard let own = try Files.target(ofLink: "/proc/self/exe") else { return .here(why: "/proc is not mounted") }
         #if SANITIZED
-            // What runs is valgrind, perhaps, which can only say whom it runs.
+            // The running program may be valgrind, which can only name the program that it runs.
             if WorkerService.isOffered { return .process(own) }
         #endif
         if WorkerService.isOffered { return .process("/proc/self/exe") }
@@ -47,15 +47,15 @@ package enum Validator: Sendable, Equatable {
         }
     }
 
-    /// Whether everything is in force that there is.
+    /// Whether every available protection is in force.
     package var isWhole: Bool {
         if case .process = self { Guard.level.landlock > 0 && Guard.level.hasSeccomp } else { false }
     }
 
     /// Examines databases, as many at once as there are processors, and gives a report for each.
     ///
-    /// `scratch` is a directory for what SQLite has to put aside. `stop` is asked several times in a second, from any
-    /// thread, and may end it by throwing.
+    /// `scratch` is a directory for temporary files of SQLite. `stop` is called several times in a second, from any thread,
+    /// and may end the examination by throwing.
     package func examine(
         _ exams: [Validation], scratch: String, stop: @escaping @Sendable (Validation) throws -> Void = { _ in }
     ) throws -> [ValidationReport] {

@@ -3,7 +3,7 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultGuard
 
-/// What a process of its own is asked about something that may mean harm.
+/// A request to a separate process about untrusted data.
 protocol WorkerRequest: Sendable {
     associatedtype Answer: Sendable
     /// The word after a program's name that makes it answer such questions; its number changes with their form.
@@ -21,7 +21,7 @@ protocol WorkerRequest: Sendable {
 
     /// What cannot be done if that process fails: "food.db cannot be checked".
     var failure: String { get }
-    /// What it was at: "the check".
+    /// Its current task: "the check".
     var work: String { get }
     /// More room on the disk than it may have, in words.
     var muchRoom: String { get }
@@ -92,7 +92,7 @@ struct WorkerCall<Asked: WorkerRequest> {
             throw MoultError(
                 .exam, .busy, what: "\(question.failure): it was interrupted", why: "signal \(signal) ended it",
                 now: "Try again.")
-        // What the command says to a verb that it does not have. A database that has taken the process over cannot say so.
+        // The command's reply to an unknown verb. A database that has taken over the process cannot send it.
         case .exited(64) where !isReady: throw NotKnown()
         case .signalled(let signal):
             throw refused(reason(signal), now: signal == SIGXCPU ? question.adviceOnTime : nil)

@@ -29,14 +29,14 @@ package enum WorkerService {
             default: return offered.store(true, ordering: .relaxed)
             }
         } catch {
-            // Whoever started this reads it, and there is nobody else to tell.
+            // The parent reads it, and no one else could.
             try? say("\(error)\n", on: 2)
             exit(1)
         }
         exit(0)
     }
 
-    /// What comes before the answer, and before the first look at a database.
+    /// The message before the answer, and before the database is opened.
     static let ready = Array("ready\n".utf8)
 
     private static func serve<Asked: WorkerRequest>(_: Asked.Type, tellsReady: Bool = true) throws {
@@ -53,7 +53,7 @@ package enum WorkerService {
         try say(Asked.json(of: question.take()).line, on: 1)
     }
 
-    /// What is asked lies in a file, so it is there as a whole.
+    /// The request is in a file, so it is complete.
     private static func asked() throws -> [UInt8] {
         guard let bytes = try Files.read("/proc/self/fd/0", limit: largest) else {
             throw MoultError(.exam, what: "nothing was asked")

@@ -17,7 +17,7 @@ package struct Assessment {
         case deep
     }
 
-    /// What helps a database that is not what it must be.
+    /// The remedy for a faulty database.
     package enum Remedy: Sendable {
         /// The release has all that is needed.
         case apply
@@ -39,11 +39,11 @@ package struct Assessment {
         }
     }
 
-    /// What was found about one database.
+    /// The findings about one database.
     package struct Finding: Sendable {
-        /// What is wrong; nil if nothing was found.
+        /// The fault; nil if none was found.
         package var fault: String?
-        /// What helps; nil if nothing is wrong.
+        /// The remedy; nil without a fault.
         package var remedy: Remedy?
         /// Whether nothing is at the path.
         package var isMissing = false
@@ -66,11 +66,11 @@ package struct Assessment {
 
     // MARK: the generation's own files
 
-    /// What is known, without reading it, of the file that a generation has of a database.
+    /// The known facts about a generation's file of a database, without reading it.
     package struct SealedFile {
         /// Whether it is the file that was installed.
         package let standing: Seal.Standing
-        /// What is wrong with the link to it, where apps read it.
+        /// The fault of the link to it, which apps read.
         package let linkFault: String?
         let entry: Seal.Entry?
     }
@@ -105,7 +105,7 @@ package struct Assessment {
         if case .damaged(let why)? = try seal?.entry(database.member)?.standing(of: own) {
             return Finding(fault: "the release's own file \(own) \(why)", remedy: .apply, depth: depth)
         }
-        // Whoever asks for more than a glance wants the file to be read now.
+        // Callers that ask for more than a glance want the file to be read now.
         if depth == .glance, let known = try store.checks.known(database, at: place, generation.name) {
             return Finding(depth: known.depth, time: known.time)
         }
@@ -129,11 +129,11 @@ package struct Assessment {
         case .fits(let notChecked): return Finding(notChecked: notChecked, depth: depth)
         case .missing:
             return Finding(
-                fault: "there is no file at \(place)", remedy: database.kind.isDisposable ? .apply : .reset,
+                fault: "no file at \(place)", remedy: database.kind.isDisposable ? .apply : .reset,
                 isMissing: true, depth: depth)
         case .unfit(let why): return Finding(fault: why, remedy: remedy ?? unfit(database), depth: depth)
         case .untold(let error):
-            // Whoever has it locked, or owns it, could open it.
+            // A process that has it locked, or its owner, could open it.
             let why = "\(error.what): \(error.why ?? "it is locked")"
             if Files.isDenied(error) { return unread(why, .write(place)) }
             if error.outcome == .busy { return Finding(notChecked: [why], depth: .nothing) }

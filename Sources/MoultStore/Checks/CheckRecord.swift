@@ -3,11 +3,11 @@ internal import MoultFiles
 internal import MoultSQLite
 internal import StepKit
 
-/// What was found about writable databases when they were last looked at, so that a file which has not changed since
-/// need not be opened again.
+/// The results of the latest checks of writable databases, so that a file which has not changed since need not be opened
+/// again.
 ///
-/// Only what was found sound is recorded. It is known again by the facts of the file and of what lies beside it; a copy
-/// of a store has other facts, and is looked at once.
+/// Only sound databases are recorded. The facts of the file and of its sidecars identify it; a copied store has other facts,
+/// and is checked again.
 struct CheckRecord {
     struct Entry: Equatable {
         let database: String
@@ -41,7 +41,7 @@ struct CheckRecord {
         return Entry(database: database, path: path, generation: generation, facts: facts, depth: depth, time: time)
     }
 
-    /// What is known about the file that is there now; nil if it has changed.
+    /// The record of the present file; nil if it has changed.
     func known(_ database: Database, at place: String, _ generation: String) throws -> Entry? {
         guard
             let entry = entries.first(where: {
@@ -51,7 +51,7 @@ struct CheckRecord {
         return entry
     }
 
-    /// By which a file and what lies beside it are known again; nil if there is no file.
+    /// The facts that identify a file and its sidecars; nil if it does not exist.
     static func facts(of place: String) throws -> String? {
         guard let file = try Files.factsThroughLinks(place), file.kind == .file else { return nil }
         let sidecars = try Sidecars.of(place)

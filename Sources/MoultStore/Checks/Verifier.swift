@@ -18,7 +18,7 @@ package struct Verifier {
     package struct Check: Sendable, Equatable {
         package let subject: String
         package let method: String
-        /// What is wrong; nil if it is sound.
+        /// The fault; nil if it is sound.
         package let finding: String?
         /// What could not be checked, with the reason.
         package var notChecked: [String] = []
@@ -69,7 +69,7 @@ package struct Verifier {
         return checks
     }
 
-    /// What this user may not read is neither sound nor damaged.
+    /// A file that this user may not read is neither sound nor damaged.
     private func unread(_ database: Database, _ method: String, _ error: MoultError, _ need: Permission) -> Check {
         Check(
             subject: database.name, method: method, finding: nil,
@@ -92,7 +92,7 @@ package struct Verifier {
         let stray = try sidecar(path, file)
         var sidecars = Check(
             subject: database.name, method: "sidecars",
-            finding: stray.map { "\($0) lies beside it and would change what is read" })
+            finding: stray.map { "\($0) is beside it and would change what is read" })
         sidecars.remedy = stray.map { ["mv", $0, "\($0).old"] }
         checks.insert(sidecars, at: 2)
         return checks
@@ -128,7 +128,7 @@ package struct Verifier {
         return nil
     }
 
-    /// What a step changed before it was sealed has the digest of the seal, and not that of the manifest.
+    /// A file that a step changed before it was sealed has the digest of the seal, and not that of the manifest.
     private func read(_ database: Database, _ file: String, sealed: String?) throws -> [Check] {
         let digest = try SHA256.digest(ofFileAt: file).hex
         let expected = sealed ?? database.sha256

@@ -1,7 +1,7 @@
 internal import MoultBasics
 
 extension Consumer {
-    /// Reads the consumers of `moult.json`, in the order in which they are told to reload.
+    /// Reads the consumers of `moult.json`, in the order in which they reload.
     static func read(_ fields: Fields) throws -> [Consumer] {
         var names: Set<String> = []
         return try fields.objects("consumers").map { part in
@@ -41,7 +41,7 @@ extension Consumer {
                 "command",
                 means.isEmpty
                     ? "is missing, and so are signal and systemd" : "and signal and systemd exclude each other",
-                now: "Say in one way how the consumer is told.")
+                now: "Choose one way to notify the consumer.")
         }
         return means[0]
     }

@@ -1,6 +1,6 @@
-/// Who has databases of a store open and is told: to let go before they change, and to open them again after.
+/// A user of a store's databases that is notified: to release them before they change, and to reopen them afterwards.
 package struct Consumer: Sendable, Equatable {
-    /// What plans and errors call it.
+    /// Its name in plans and errors.
     package var name: String
     /// The databases that it is concerned with; nil for all of them.
     package var databases: [String]?
@@ -10,7 +10,7 @@ package struct Consumer: Sendable, Equatable {
     package var isFatal: Bool
     package var means: Means
 
-    /// How it is told.
+    /// The kind of notification.
     package enum Means: Sendable, Equatable {
         case command(CommandConsumer)
         case signal(SignalConsumer)

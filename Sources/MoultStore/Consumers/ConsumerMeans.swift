@@ -1,5 +1,5 @@
-/// A consumer that is told by programs. They run without a shell, get the message as JSON on their standard input and in
-/// short in their environment, and say by their exit status whether it is done.
+/// A consumer that is notified by programs. They run without a shell, get the message as JSON on their standard input and in
+/// short in their environment, and report by their exit status whether it is done.
 package struct CommandConsumer: Sendable, Equatable {
     package var release: [String]?
     package var reload: [String]?
@@ -7,7 +7,7 @@ package struct CommandConsumer: Sendable, Equatable {
     package init(release: [String]? = nil, reload: [String]? = nil) { (self.release, self.reload) = (release, reload) }
 }
 
-/// A consumer that is told by signals, and found by the number in its pid file.
+/// A consumer that is notified by signals, and found by the number in its pid file.
 package struct SignalConsumer: Sendable, Equatable {
     package enum Signal: String, CaseIterable, Sendable {
         case hangup = "HUP"
@@ -20,7 +20,7 @@ package struct SignalConsumer: Sendable, Equatable {
     }
 
     package var pidFile: String
-    /// What makes it let go; nil if nothing does.
+    /// The signal that makes it release; nil if none does.
     package var release: Signal?
     package var reload: Signal
 

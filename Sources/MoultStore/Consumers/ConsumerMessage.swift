@@ -1,7 +1,7 @@
 package import MoultBasics
 internal import StepKit
 
-/// What a consumer is told: which databases, and which release is in service.
+/// A notification: the databases, and the release in service.
 package struct ConsumerMessage: Sendable, Equatable {
     package enum Kind: String, Sendable {
         /// Let go of the databases: they are about to be replaced.
@@ -10,7 +10,7 @@ package struct ConsumerMessage: Sendable, Equatable {
         case reload
     }
 
-    /// What has become of the update, for a reload.
+    /// The outcome of the update, for a reload.
     package enum Outcome: String, Sendable {
         case installed
         /// It failed, and everything is as it was before.
@@ -33,7 +33,7 @@ package struct ConsumerMessage: Sendable, Equatable {
     package var kind: Kind
     package var store: String
     package var product: String
-    /// What is in service now; nil if nothing is.
+    /// The release in service; nil if none is installed.
     package var current: Generation.Reference?
     /// The release that comes, for a release; the one that was there before, for a reload.
     package var other: Generation.Reference?

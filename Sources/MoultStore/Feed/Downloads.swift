@@ -9,7 +9,7 @@ package struct Downloads {
 
     /// Where one bundle or patch is, or will be.
     package struct Place {
-        /// What it is called beside its manifest.
+        /// Its name beside its manifest.
         package let name: String
         /// Its name ends as the file's own does, by which its format is known.
         package let path: String

@@ -22,7 +22,7 @@ package struct KeyChain {
     /// Lists in a row that none of our keys signed: some servers answer any question with a page.
     private static let mostStrange = 16
 
-    /// What the store has; a list that the pinned keys do not lead to any more counts no longer.
+    /// The store's lists; a list that no longer follows from the pinned keys does not count.
     package init(pinned: TrustedKeys, product: String, in layout: StoreLayout) throws {
         roles = KeyRoles(all: pinned)
         (self.product, self.layout) = (product, layout)
@@ -39,7 +39,7 @@ package struct KeyChain {
         }
     }
 
-    /// Goes on with the lists beside a feed.
+    /// Continues with the lists beside a feed.
     package mutating func advance(now: Timestamp, find: (String, _ limit: Int) throws -> [UInt8]?) throws {
         var (next, strange) = (serial + 1, 0)
         while next <= KeyList.most, strange < Self.mostStrange {
@@ -50,7 +50,7 @@ package struct KeyChain {
         }
     }
 
-    /// Takes the list of this serial if the present keys signed it, and says whether they did; nil if there is none.
+    /// Accepts the list of this serial if the present keys signed it, and says whether they did; nil if it does not exist.
     private mutating func adopt(
         _ serial: Int, at time: Timestamp, isNew: Bool, find: (String, _ limit: Int) throws -> [UInt8]?
     ) throws -> Bool? {
@@ -119,14 +119,14 @@ package struct KeyChain {
         }
     }
 
-    /// What a generation's seal says of the keys under which it came.
+    /// The keys under which a generation was installed, from its seal.
     package struct Mark: Sendable, Equatable {
-        /// Which keys were pinned: other keys begin other lists.
+        /// The pinned keys: other keys begin other lists.
         package var pinned: String
         package var list: Int
     }
 
-    /// What is written into the seal of a release that comes now; nil without keys.
+    /// The text for the seal of a new release; nil without keys.
     package static func mark(_ settings: Settings, in layout: StoreLayout) throws -> Mark? {
         guard let keys = settings.keys else { return nil }
         let chain = try KeyChain(pinned: keys, product: settings.product, in: layout)

@@ -2,10 +2,10 @@ internal import MoultBasics
 internal import MoultFiles
 package import MoultTrust
 
-/// Who stands for a release, in the words of a plan's head line.
+/// The proof of a release's origin, in the words of a plan's head line.
 package enum Provenance: Sendable, Equatable {
     case signed([KeyID])
-    /// There is a signature, and the store has no key to check it with.
+    /// It is signed, but the store has no key to check the signature.
     case unchecked
     case unsigned
     /// It comes from a kept generation, which was proven when it came.
@@ -28,7 +28,7 @@ extension Provenance {
     /// A file's signatures are far smaller.
     package static let largestSignature = 1 << 14
 
-    /// Proves a file by the signatures beside it; without keys there is nothing to prove.
+    /// Proves a file by the signatures beside it; without keys nothing needs proof.
     package init(of bytes: [UInt8], at path: String, keys: KeyChain?) throws {
         if let keys {
             self = .signed(

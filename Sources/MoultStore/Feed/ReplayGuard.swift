@@ -2,7 +2,7 @@ internal import MoultBasics
 internal import MoultFiles
 package import StepKit
 
-/// What a store has seen already, so that nothing older is believed later: `.moult/feed/seen.json`.
+/// The newest feed and release that a store has seen, so that older ones are not accepted later: `.moult/feed/seen.json`.
 ///
 /// If the file is gone, the kept generations say the same: each has its manifest, and the feed's serial in its seal.
 package struct ReplayGuard: Equatable {
@@ -48,9 +48,10 @@ package struct ReplayGuard: Equatable {
         return seen
     }
 
-    /// Why a release must not come in as if it were new, although its version is newer than what is installed; nil if it may.
+    /// The reason why a release must not be installed as new, although its version is newer than the installed one; nil if it
+    /// may.
     ///
-    /// After a rollback, an older release could pass for news.
+    /// After a rollback, an older release could pass as new.
     package func refusal(of sequence: Int, after installed: Int?, _ policy: Policy) -> String? {
         guard !policy.takesOlder, sequence < self.sequence, let installed, installed < sequence else {
             return nil

@@ -18,18 +18,18 @@ package final class Follower: Sendable {
     private let watch: DirectoryWatch
     private let seen: Mutex<String?>
 
-    /// With `since`, what was installed after that generation is told, too: nothing is lost between a look and this.
+    /// With `since`, installations after that generation are reported, too: none is lost between a look and this.
     package init(_ layout: StoreLayout, since generation: String? = nil) throws {
-        // Says that there is no store, where there is none.
+        // Reports a missing store.
         _ = try Settings.read(layout)
         self.layout = layout
         watch = try DirectoryWatch(layout.hidden)
         seen = Mutex(try generation ?? Generation.currentName(layout))
     }
 
-    /// Blocks until another generation is current than the last one that was told; nil once it was cancelled.
+    /// Blocks until the current generation differs from the last reported one; nil after cancellation.
     ///
-    /// Switches in quick succession may be told as one.
+    /// Switches in quick succession may be reported as one.
     package func next() throws -> Change? {
         repeat {
             if let change = try look() { return change }
@@ -43,11 +43,11 @@ package final class Follower: Sendable {
         let previous = seen.withLock { $0 }
         guard let name = try Generation.currentName(layout), name != previous else {
             if try Files.facts(layout.hidden) != nil { return nil }
-            throw MoultError(.store, what: "\(layout.root) is no store any more", why: "\(layout.hidden) was removed")
+            throw MoultError(.store, what: "\(layout.root) is no longer a store", why: "\(layout.hidden) was removed")
         }
         let generation: Generation
         do { generation = try Generation.load(name, in: layout) } catch {
-            // Overtaken by the next one: then that one is told.
+            // Overtaken by the next one: then that one is reported.
             if try Generation.currentName(layout) != name { return try look() }
             throw error
         }
@@ -61,7 +61,7 @@ package final class Follower: Sendable {
 }
 
 extension Manifest {
-    /// The databases whose content comes with the release and differs from the other's, or all if there is no other.
+    /// The databases whose content belongs to the release and differs from the other's, or all without another one.
     func changed(since other: Manifest?) -> [String] {
         databases.filter { database in
             guard let before = other?.database(database.name) else { return true }

@@ -65,13 +65,13 @@ package struct Generation: Sendable {
     package static func currentName(_ layout: StoreLayout) throws -> String? {
         guard let target = try Files.target(ofLink: layout.current) else {
             if try Files.facts(layout.current) != nil {
-                throw lost(layout, "it is no link", because: "something else was put in its place")
+                throw lost(layout, "it is not a symlink", because: "something else was put in its place")
             }
             guard try lastInstalled(layout) != nil else { return nil }
             throw lost(layout, "it is not there", because: "it says which generation is in service")
         }
         guard target.hasPrefix("generations/"), isName(String(target.dropFirst(12))) else {
-            throw lost(layout, "it points at \(target)", because: "that is no generation of this store")
+            throw lost(layout, "it points at \(target)", because: "that is not a generation of this store")
         }
         let name = String(target.dropFirst(12))
         // A generation that was lost comes back with its release; one that was never installed does not.
@@ -86,8 +86,8 @@ package struct Generation: Sendable {
             .store, what: "\(layout.current) cannot be used: \(what)", why: why, now: "Put it back with: moult recover")
     }
 
-    /// What the history says was installed last, if it is there and no update is under way; asked only where the pointer
-    /// cannot tell.
+    /// The last installed generation by the history, if it exists and no update is under way; used only where the pointer is
+    /// not readable.
     private static func lastInstalled(_ layout: StoreLayout) throws -> String? {
         guard try names(layout).contains(where: { isName($0) }), try Transaction.all(layout).isEmpty else { return nil }
         let last = try HistoryReader(layout).first { [.done, .finished].contains($0.outcome) && !$0.to.isEmpty }

@@ -24,10 +24,10 @@ package struct Seal: Sendable, Equatable {
 
         init(member: String, sealed: SealedFacts) { (self.member, self.sealed) = (member, sealed) }
 
-        /// What can be said of the file at a path without reading it.
+        /// The state of the file at a path, without reading it.
         package func standing(of path: String) throws -> Standing {
             guard let facts = try Files.factsThroughLinks(path) else { return .damaged("is not there") }
-            if facts.kind != .file { return .damaged("is no regular file") }
+            if facts.kind != .file { return .damaged("is not a regular file") }
             if facts.size != sealed.size { return .damaged("has \(facts.size) bytes instead of \(sealed.size)") }
             let all = [sealed] + recorded
             if all.contains(where: { $0.match(facts) }) { return .confirmed }
@@ -38,7 +38,7 @@ package struct Seal: Sendable, Equatable {
         }
     }
 
-    /// What is known of a sealed file without reading it.
+    /// The known facts about a sealed file, without reading it.
     package enum Standing: Equatable {
         /// It is the file that was verified.
         case confirmed

@@ -1,16 +1,16 @@
 package import MoultFiles
 internal import StepKit
 
-/// Who uses a store: which process holds which database, generation or lock. Changes nothing.
+/// The users of a store: processes and the databases, generations or locks that they hold. Changes nothing.
 package struct Holders: Sendable {
     package struct Use: Sendable, Equatable {
         package enum What: String, Sendable {
             case lock, generation, database
-            /// A file of the store that has no name there any more: whoever reads it reads old data.
+            /// A file of the store that no longer has a name: its readers see old data.
             case gone
         }
         package enum How: String, Sendable {
-            /// Holds the store's lock: an update is at work.
+            /// Holds the store's lock: an update is running.
             case updating
             /// Has a lease, so that the generation stays.
             case leased
@@ -71,15 +71,15 @@ package struct Holders: Sendable {
         holders.filter { $0.uses.contains { $0.what == .database && databases.contains($0.name) } }.map(\.process)
     }
 
-    /// Who has files of an older release open without a lease, and so does not follow the store: a server that opened a
-    /// stable path and keeps it open reads old data until it opens the path again. The kernel's locks, of which a large
-    /// machine has many, are read only if somebody may be outdated: a lease of an older version is such a lock.
-    package static func outdated(in store: StoreSnapshot, besides current: String) throws -> [OutdatedReader] {
-        if try Holders(of: store, .none).outdated(besides: current).isEmpty { return [] }
-        return try Holders(of: store).outdated(besides: current)
+    /// The processes that have files of an older release open without a lease, and so do not follow the store: a server that
+    /// keeps a stable path open reads old data until it opens the path again. The kernel's locks, of which a large machine
+    /// has many, are read only if a process may be outdated: a lease of an older version is such a lock.
+    package static func outdated(in store: StoreSnapshot, except current: String) throws -> [OutdatedReader] {
+        if try Holders(of: store, .none).outdated(except: current).isEmpty { return [] }
+        return try Holders(of: store).outdated(except: current)
     }
 
-    private func outdated(besides current: String) -> [OutdatedReader] {
+    private func outdated(except current: String) -> [OutdatedReader] {
         holders.compactMap { holder in
             let leased = Set(holder.uses.filter { $0.how == .leased }.map(\.name))
             var names: [String] = []
@@ -106,7 +106,7 @@ package struct Holders: Sendable {
         var generation: String?
         let path: String
         let facts: FileFacts
-        /// What is beside a living database: its locks tell what a process does with it.
+        /// The sidecars of a writable database: their locks show the activity of a process.
         var sidecars: [Subject] = []
         var isSidecar = false
 
@@ -137,7 +137,7 @@ package struct Holders: Sendable {
 
     /// The bytes on which SQLite locks (os_unix.c and wal.c, "Shared-Memory Lock Bytes"); part of its file format.
     private enum SQLiteLocks {
-        /// PENDING and RESERVED: somebody is about to write, or writes.
+        /// PENDING and RESERVED: a process is about to write, or writes.
         static let writing = 0x4000_0000...0x4000_0001
         static let shared = 0x4000_0002...0x4000_01ff
         /// The reader's marks, and the writer's lock.
@@ -150,7 +150,7 @@ package struct Holders: Sendable {
         // A file that two releases share counts as that of the installed one.
         let names = try Generation.names(store.layout)
         for name in names.filter({ $0 == current }) + names.filter({ $0 != current }) {
-            // What cannot be loaded is told by `doctor` and `verify`.
+            // `doctor` and `verify` report files that cannot be loaded.
             guard let generation = try? store.generation(name) else { continue }
             for database in generation.manifest.databases {
                 if database.kind.isSealed {
@@ -178,7 +178,7 @@ package struct Holders: Sendable {
         return [database] + database.sidecars
     }
 
-    /// A lease is no lock of a process in the kernel's table, but only readers with one have its file open.
+    /// A lease is not a process's lock in the kernel's table, but only readers with one have its file open.
     private static func leases(_ layout: StoreLayout) throws -> [Subject] {
         try Generation.names(layout).compactMap { name in
             try Files.facts(layout.lease(name)).map {

@@ -10,9 +10,9 @@ package struct Laggard: Sendable, Equatable {
         (self.process, self.generation) = (process, generation)
     }
 
-    /// Waits until every lease is on the current generation; gives back whose are not when the time is over.
+    /// Waits until every lease is on the current generation; returns the holders of the others when the time is over.
     ///
-    /// Where nobody is waited for, nobody is late: whoever reads an older generation may finish undisturbed.
+    /// Without waiting, no reader is late: readers of an older generation may finish undisturbed.
     package static func wait(_ layout: StoreLayout, seconds: Int, stop: () throws -> Void) throws -> [Laggard] {
         guard seconds > 0 else { return [] }
         let deadline = ContinuousClock.now + .seconds(seconds)

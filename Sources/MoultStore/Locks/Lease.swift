@@ -4,7 +4,7 @@ internal import MoultFiles
 /// Holds one generation in place while a process reads from it.
 ///
 /// A lease is a read lock on the generation's lease file. Nothing is written, it works in a read-only store and for other
-/// users, and the kernel drops it with the process. No update waits for it; updates only ask whether there is one.
+/// users, and the kernel drops it with the process. No update waits for it; updates only check whether one exists.
 package final class Lease: Sendable {
     package let generation: String
     package let directory: String
@@ -35,7 +35,7 @@ package final class Lease: Sendable {
         return nil
     }
 
-    /// Who has the lock of a generation, as an older version, does so for moments only.
+    /// An older version holds the lock of a generation for moments only.
     private static let patience = Duration.seconds(2)
 
     private static func take(_ name: String, _ layout: StoreLayout) throws -> Lease? {

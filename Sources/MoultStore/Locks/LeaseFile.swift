@@ -3,10 +3,10 @@ package import MoultFiles
 
 /// The files on which readers hold their leases: `.moult/leases/GENERATION`, empty, and without write permission.
 ///
-/// Every process that may read a file can take the `flock` of it, exclusively, and keep all others away. A read lock
-/// (`F_OFD_SETLK`) keeps nobody away, and a write lock needs a file that is open for writing, which only the store's
-/// owner can have. An update takes neither: a lease that is taken after `current` has moved on does not count, so that
-/// it is enough to look whether there is one.
+/// Every process that may read a file can take the `flock` of it, exclusively, and block all others. A read lock
+/// (`F_OFD_SETLK`) blocks no reader, and a write lock needs a file that is open for writing, which only the store's owner can
+/// have. An update takes neither: a lease that is taken after `current` has moved on does not count, so that checking for a
+/// lease is enough.
 package enum LeaseFile {
     private static let mode: UInt32 = 0o444
 

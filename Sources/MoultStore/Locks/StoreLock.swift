@@ -22,7 +22,7 @@ package final class StoreLock: Sendable {
             try stop()
             _ = backoff.pause()
         }
-        // Who holds it may end while we ask; then there is nobody to name.
+        // The holder may end meanwhile; then no name can be given.
         let holders = try LockHolders.of(layout.lock).map(\.description)
         throw MoultError(
             .locked, .busy, what: "the store \(layout.root) is in use",
@@ -45,7 +45,7 @@ package final class StoreLock: Sendable {
         return try FileLock.take(layout.lock, .exclusive).map { StoreLock(directory, $0) }
     }
 
-    /// Who may not take the lock may not change the store, and that is what there is to say.
+    /// A user who may not take the lock may not change the store, and the error says so.
     private static func lockForChanges(_ layout: StoreLayout) throws -> StoreLock? {
         do { return try takeIfFree(layout) } catch let error as MoultError {
             guard Files.isDenied(error) else { throw error }

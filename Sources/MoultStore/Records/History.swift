@@ -39,7 +39,7 @@ package enum History {
         package var to: String
         package var outcome: Outcome
         package var reason: String?
-        /// What whoever was there was told to do about it.
+        /// The advice that the user got.
         package var remedy: String?
         package var milliseconds: Int?
         /// Where the time went.

@@ -6,9 +6,9 @@ internal import MoultFiles
 package final class HistoryReader {
     private let path: String
     private let file: Descriptor?
-    /// What lies before this place was not read yet.
+    /// The file before this position was not read yet.
     private var position = 0
-    /// What was read and not given out; it begins with a whole line unless there is more before it.
+    /// The text that was read but not returned; it begins with a whole line unless more precedes it.
     private var block: ArraySlice<UInt8> = []
     /// How many lines could not be understood so far: a crash may tear one, and the history decides nothing.
     package private(set) var torn = 0

@@ -32,10 +32,10 @@ package struct Hold: Sendable, Equatable {
         return Version(release) == nil && VersionRange(release)?.spans(version) == true
     }
 
-    /// What is on hold: `2.1.0 is on hold`.
+    /// The hold, in words: `2.1.0 is on hold`.
     package var subject: String { isEverything ? "every release is on hold" : "\(release) is on hold" }
 
-    /// What is on hold and why, without a full stop: `2.1.0 is on hold: it crashes`.
+    /// The hold and its reason, without a full stop: `2.1.0 is on hold: it crashes`.
     package var sentence: String { reason.isEmpty ? subject : "\(subject): \(reason)" }
 
     /// The release as a word for the shell.

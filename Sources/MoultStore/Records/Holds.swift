@@ -43,7 +43,7 @@ package struct Holds: Sendable, Equatable {
         let holds = try fields.objects("holds").map { part in
             let hold = try Hold(part)
             if Hold.isRelease(hold.release) { return hold }
-            throw part.fail("release", "is no version and no range")
+            throw part.fail("release", "is not a version or a range")
         }
         return (
             Holds(holds),

@@ -2,7 +2,7 @@ package import MoultBasics
 package import MoultFiles
 package import StepKit
 
-/// What is known of a set in quarantine. It lies beside the files.
+/// The record of a set in quarantine, in a file beside it.
 package struct QuarantineRecord: Sendable, Equatable {
     package static let fileName = "set.json"
 
@@ -29,7 +29,7 @@ package struct QuarantineRecord: Sendable, Equatable {
     /// The release whose content it is; empty if no release made it.
     package var release: String
     package var owner: Owner?
-    /// Rows by table that are not in the content that replaced it; nil if nobody counted them.
+    /// Rows by table that are not in the content that replaced it; nil if they were not counted.
     package var rows: [String: Int]?
     /// Whether the update that set it aside has not ended yet: until then the same file may still be in use.
     package var isPending = false
@@ -57,7 +57,7 @@ package struct QuarantineRecord: Sendable, Equatable {
         (self.why, self.reason, self.time, self.release) = (why, reason, time, release)
     }
 
-    /// Nil if there is no record, or one that cannot be understood: then the content counts as the user's.
+    /// Nil if the record is missing or cannot be parsed: then the content counts as user data.
     package init?(in directory: String) throws {
         guard let bytes = try Files.read("\(directory)/\(Self.fileName)", limit: 1 << 20),
             let json = try? JSON(parsing: bytes, source: directory), let database = json["database"]?.string,

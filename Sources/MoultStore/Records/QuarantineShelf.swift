@@ -2,7 +2,7 @@ package import MoultBasics
 internal import MoultFiles
 internal import StepKit
 
-/// What was set aside, in the store's quarantine and in that of its caches.
+/// The sets in the store's quarantine and in that of its caches.
 package struct QuarantineShelf {
     let layout: StoreLayout
     package let settings: Settings
@@ -42,7 +42,7 @@ package struct QuarantineShelf {
             ])
         }
 
-        /// What was kept, and how to see it: the sentence after an update.
+        /// The kept set, and how to see it: the sentence after an update.
         package func keptText(_ storeWords: [String]) -> String {
             let rows = (record?.rows ?? [:]).values.reduce(0, +)
             let what = record.map { "\($0.database)" } ?? id

@@ -2,10 +2,10 @@ internal import Glibc
 internal import MoultBasics
 internal import MoultFiles
 
-/// Who can change a store, and so decide which programs run when somebody works on it.
+/// The users who can change a store, and so decide which programs run when a command works on it.
 ///
-/// Whoever writes to `moult.json` names programs; whoever writes to `.moult`, or to a directory above it, can put other
-/// files in the place of those that moult checked. For root that would be a way for every such user to become root.
+/// A user who can write `moult.json` names programs; a user who can write `.moult`, or a directory above it, can replace the
+/// files that moult checked. For root that would let every such user become root.
 package struct Custody {
     /// What another user can change.
     package struct Fault: Sendable, Equatable {
@@ -29,7 +29,7 @@ package struct Custody {
         guard Self.isRoot, let fault = try faults().first, try !isTrusted() else { return }
         throw MoultError(
             .custody, .refused, what: "root does not use the store \(layout.root): \(fault.path) \(fault.why)",
-            why: "whoever can change a store decides which programs run, and could become root", now: advice(fault))
+            why: "a user who can change a store decides which programs run, and could become root", now: advice(fault))
     }
 
     /// Throws if another user could have written the settings that name programs and keys.
@@ -42,7 +42,7 @@ package struct Custody {
                 ?? "Run the command as user \(Files.userName(fault.owner ?? 0)).")
     }
 
-    /// What a user other than root can change, from the root directory on down.
+    /// The parts that a user other than root can change, from the root directory on down.
     package func faults() throws -> [Fault] {
         var parts = [layout.settings, layout.hidden]
         if try Files.factsThroughLinks(layout.hidden)?.kind == .directory {
@@ -92,7 +92,7 @@ package struct Custody {
                 continue
             }
             let next = "\(here)/\(name)"
-            // What is not there yet will be root's.
+            // Missing files will belong to root.
             guard let facts = try look(next) else { break }
             guard facts.kind == .link, let target = try Files.target(ofLink: next) else {
                 here = next
@@ -120,7 +120,7 @@ package struct Custody {
             remedy: ["chmod", facts.kind == .directory && allowsSticky ? "+t" : "go-w", path], owner: nil)
     }
 
-    /// A file is exclusive if it belongs to root or to this user, and nobody else may write to it; a group counts as the
+    /// A file is exclusive if it belongs to root or to this user, and no other user may write to it; a group counts as the
     /// user if it is the user's own.
     private static func fault(ofFile path: String) throws -> Fault? {
         guard let facts = try Files.factsThroughLinks(path) else { return nil }

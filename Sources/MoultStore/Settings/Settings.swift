@@ -3,7 +3,7 @@ internal import MoultFiles
 package import MoultTrust
 package import StepKit
 
-/// What the operator has decided for a store: `moult.json`.
+/// The operator's settings for a store: `moult.json`.
 package struct Settings: Sendable, Equatable {
     package static let format = 1
 
@@ -16,15 +16,15 @@ package struct Settings: Sendable, Equatable {
     package var keep: Int
     /// Seconds for which no generation is collected after it was made or left service, because readers without a lease may be about to open it.
     package var minimumAge: Int
-    /// Who must have signed what comes in; nil takes anything.
+    /// The required signers of releases; nil accepts anything.
     package var keys: TrustedKeys?
     /// The directory of databases of kind `cache`, if they do not lie in the store.
     package var cacheRoot: String?
-    /// Bytes of broken caches that are kept, the newest; nobody's data is removed by it.
+    /// Bytes of broken caches that are kept, the newest; this never removes user data.
     package var quarantineLimit = 1 << 30
     /// Where new releases come from when none is named.
     package var feed: FeedSettings?
-    /// Who is told before and after databases change, in the order in which they reload.
+    /// The consumers that are notified before and after databases change, in the order in which they reload.
     package var consumers: [Consumer] = []
     /// The steps that are not built in, and what they may do.
     package var steps: [StepSettings] = []
@@ -112,7 +112,7 @@ package struct Settings: Sendable, Equatable {
     package static func written(_ layout: StoreLayout) throws -> Settings {
         guard let bytes = try Files.read(layout.settings, limit: 1 << 20) else {
             throw MoultError(
-                .store, what: "\(layout.root) is no store", why: "there is no \(StoreLayout.settingsName) in it",
+                .store, what: "\(layout.root) is not a store", why: "it has no \(StoreLayout.settingsName)",
                 now:
                     "Make one with: moult init \(layout.root) --product NAME, or with the first release: moult apply --create RELEASE"
             )

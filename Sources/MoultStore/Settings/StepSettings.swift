@@ -1,14 +1,14 @@
 package import MoultBasics
 package import StepKit
 
-/// What the operator has decided about a step that is not built in: which program it is, and what it may do.
+/// The operator's settings for an external step: its program, and its rights.
 package struct StepSettings: Sendable, Equatable {
     package var name: String
     /// The program; nil for a step that the command or the app brings itself.
     package var executable: String?
-    /// The digest of the program that is trusted; nil until somebody has said so.
+    /// The digest of the trusted program; nil until the operator trusts one.
     package var sha256: String?
-    /// Where it comes in, whatever the manifest says; nil where the manifest decides.
+    /// Where it runs, whatever the manifest says; nil if the manifest decides.
     package var use: Manifest.StepUse?
     /// Parameters of the operator's, which count more than those of the manifest.
     package var with: [JSON.Member] = []

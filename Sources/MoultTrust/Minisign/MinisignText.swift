@@ -1,7 +1,7 @@
 package import MoultBasics
 
 extension MoultError.Code {
-    /// A key or signature file that is not of minisign's form.
+    /// A key or signature file without minisign's form.
     package static let minisignForm = Self(252)
     /// A comment that cannot stand in a key or signature file.
     package static let minisignComment = Self(253)
@@ -11,14 +11,14 @@ extension MoultError.Code {
     package static let legacySignature = Self(257)
 }
 
-/// The lines of one of minisign's files, and what is wrong with them in words.
+/// The lines of one of minisign's files, and its faults in words.
 struct MinisignText {
-    /// What the file is, for errors: "signature", "public key", "secret key".
+    /// The kind of file, for errors: "signature", "public key", "secret key".
     let kind: String
     let name: String
     let lines: [ArraySlice<UInt8>]
 
-    /// More than any real file of these has, so that nobody can make us read without end.
+    /// More than any real file of these has, so that an attacker cannot make us read without end.
     private static let limit = 1 << 20
 
     /// Splits a file into exactly `count` lines; the last one may lack its line end.

@@ -1,6 +1,6 @@
 internal import MoultBasics
 
-/// A public key of minisign's: who has the secret one can sign, who has this one can tell.
+/// A minisign public key: it verifies signatures of its secret key.
 package struct PublicKey: Hashable, Sendable {
     package let id: KeyID
     /// The 32 bytes of the Ed25519 key.

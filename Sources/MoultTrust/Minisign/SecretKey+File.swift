@@ -57,7 +57,7 @@ extension SecretKey {
         }
     }
 
-    /// A secret key file as minisign writes it, protected by the password unless there is none.
+    /// A secret key file as minisign writes it, protected by the password if one is given.
     package func file(password: [UInt8]?) throws -> [UInt8] {
         let pair = seed + publicKey.bytes
         var secret = publicKey.id.bytes + pair

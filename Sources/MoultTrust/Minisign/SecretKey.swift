@@ -1,6 +1,6 @@
 internal import MoultFiles
 
-/// A secret key of minisign's, ready to sign.
+/// A minisign secret key, ready to sign.
 package struct SecretKey: Sendable {
     package let publicKey: PublicKey
     let seed: [UInt8]

@@ -1,6 +1,6 @@
 internal import MoultBasics
 
-/// A detached signature of minisign's (`.minisig`); it proves nothing before a key has verified it.
+/// A detached minisign signature (`.minisig`); it proves nothing before a key has verified it.
 package struct Signature: Hashable, Sendable {
     /// Which key claims to have made it.
     package let keyID: KeyID

@@ -1,6 +1,6 @@
 internal import MoultBasics
 
-/// What a verified signature proves.
+/// The facts that a verified signature proves.
 package struct Verified: Hashable, Sendable {
     /// The key that signed.
     package let key: PublicKey
@@ -30,7 +30,7 @@ extension Signature {
     private func refuseLegacy(_ name: String) throws {
         guard isPrehashed else {
             throw MoultError(
-                .legacySignature, .refused, what: "the signature of \(name) is of minisign's legacy form",
+                .legacySignature, .refused, what: "the signature of \(name) has minisign's legacy form",
                 why: "it was made by an old minisign or with -l",
                 now: "Sign the file again with minisign 0.10 or later.")
         }

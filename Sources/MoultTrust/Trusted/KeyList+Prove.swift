@@ -40,7 +40,7 @@ extension TrustedKeys {
             _ = try prove(bytes, named: name, at: now, find: find)
             return true
         } catch let error as MoultError {
-            // A server that did not answer has not said that there is no signature.
+            // A server that did not answer has not said that the signature is missing.
             if error.outcome != .refused { throw error }
             return false
         }

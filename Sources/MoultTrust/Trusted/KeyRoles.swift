@@ -1,6 +1,6 @@
 package import MoultBasics
 
-/// Which keys may sign what.
+/// The rights of keys.
 package struct KeyRoles: Sendable, Equatable {
     /// Sign the next key list.
     package var root: TrustedKeys
@@ -8,7 +8,7 @@ package struct KeyRoles: Sendable, Equatable {
     package var release: TrustedKeys
     /// Sign feeds, and nothing else; nil if the release keys sign feeds, too.
     package var timestamp: TrustedKeys?
-    /// Nothing is trusted after this until there is a newer list.
+    /// After this, nothing is trusted until a newer list arrives.
     package var expires: Timestamp?
 
     package init(

@@ -14,9 +14,9 @@ extension TrustedKeys {
     /// Where the signature of one among several signers lies.
     package static func signatureName(of name: String, by id: KeyID) -> String { "\(name).\(id).minisig" }
 
-    /// Proves that enough of these keys signed the bytes, and says which; nothing of them is read before.
+    /// Proves that enough of these keys signed the bytes, and names them; the bytes are not parsed before.
     ///
-    /// `find` gets the name of a signature file and gives its bytes, nil if there is none.
+    /// `find` gets the name of a signature file and returns its bytes, nil if it does not exist.
     package func prove(
         _ bytes: [UInt8], named name: String, at now: Timestamp = .now, find: (String) throws -> [UInt8]?
     ) throws -> [KeyID] {

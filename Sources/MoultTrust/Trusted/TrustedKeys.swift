@@ -38,7 +38,7 @@ package struct TrustedKeys: Sendable, Equatable {
         do { key = try PublicKey(base64: part.string("key"), named: part.path("key")) } catch let error as MoultError {
             if error.code != .minisignForm { throw error }
             throw part.fail(
-                "key", "is no public key of minisign's: \(error.why ?? "")",
+                "key", "is not a minisign public key: \(error.why ?? "")",
                 now: "Copy the second line of the publisher's .pub file.")
         }
         if let id = try part.optionalString("id"), id != key.id.description {

@@ -21,7 +21,7 @@ extension Feed {
         }
         let keyList = try fields.optionalCount("keys")
         guard let expires = try Self.time(fields, "expires") else { throw fields.fail("expires", "is missing") }
-        // What a newer feed says and this moult does not know is passed over, unless the feed says that it must not be.
+        // Unknown fields of a newer feed are ignored, unless the feed says that they must not be.
         let critical = try fields.optionalStrings("critical") ?? []
         let created = try Self.time(fields, "created")
         guard fields.json("releases") != nil else { throw fields.fail("releases", "is missing") }
@@ -82,7 +82,7 @@ extension Feed.Release {
             requires: try Self.requires(fields), rollout: rollout,
             withdrawn: try fields.optionalString("withdrawn"))
         patches = try fields.objects("patches").map { part in
-            guard let from = Version(try part.string("from")) else { throw part.fail("from", "is no version") }
+            guard let from = Version(try part.string("from")) else { throw part.fail("from", "is not a version") }
             let file = try part.string("file")
             if let fault = PlainName.fault(file) { throw part.fail("file", "\"\(file)\" \(fault)") }
             return Patch(from: from, file: file)

@@ -11,7 +11,7 @@ package struct Feed: Sendable, Equatable {
     /// Counts the feed's own versions upward, so that an old one cannot pass for the present one.
     package var serial: Int
     package var created: Timestamp?
-    /// After this the feed says nothing any more: whoever holds back newer ones is noticed.
+    /// After this the feed is no longer valid, so an attacker who withholds newer ones is noticed.
     package var expires: Timestamp
     package var releases: [Release]
     /// The key list that it was made under; nil for the pinned keys, and in feeds of earlier versions.
@@ -62,7 +62,7 @@ package struct Feed: Sendable, Equatable {
         }
     }
 
-    /// A file that lies beside the feed.
+    /// A file beside the feed.
     package struct File: Sendable, Equatable {
         package var name: String
         package var size: Int
@@ -75,12 +75,12 @@ package struct Feed: Sendable, Equatable {
     package func release(_ version: Version) -> Release? { releases.first { $0.version == version } }
 }
 
-/// The names of what lies beside a feed.
+/// The names of files beside a feed.
 package enum FeedNames {
-    /// The name from which the signatures of exactly this feed have theirs.
+    /// The base name of the signatures of exactly this feed.
     ///
-    /// Feed and signature are two files and cannot be replaced in one step; so a signature lies under the digest of its
-    /// feed before that feed is there, and as long as somebody may still be reading it.
+    /// Feed and signature are two files and cannot be replaced in one step; so a signature has the digest of its feed in its
+    /// name, is public before that feed is, and stays as long as a store may still be reading it.
     package static func ofSignatures(_ name: String, digest: String) -> String { "\(name).\(digest.prefix(16))" }
 
     /// Those of the files beside a feed that are signatures of feeds which no reader can have any more: not `kept`, and not

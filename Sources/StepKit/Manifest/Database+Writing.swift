@@ -1,7 +1,7 @@
 internal import MoultBasics
 
 extension Database {
-    /// What a sealed manifest has under the database's name.
+    /// The part of a sealed manifest under the database's name.
     var json: JSON {
         .compact([
             "kind": .string(kind.rawValue),

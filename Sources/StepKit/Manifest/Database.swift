@@ -11,7 +11,7 @@ public struct Database: Sendable, Equatable {
         /// Living: anyone's; can be made again.
         case cache
 
-        /// What a kind can do. A new kind is a line here; everything else asks these questions and not for the kind.
+        /// The capabilities of a kind. A new kind is a line here; all other code asks these questions and not for the kind.
         private var traits: Traits {
             switch self {
             case .reference: [.sealed]
@@ -65,11 +65,11 @@ public struct Database: Sendable, Equatable {
     public enum Replacement: String, Sendable, CaseIterable {
         /// Written into the file that programs have open, in one transaction.
         case live
-        /// Another file takes the place of the one that nobody has open any more.
+        /// Another file replaces the one that no process has open any more.
         case exchange
     }
 
-    /// What happens to rows that the installed release preserves and this one does not.
+    /// The action for rows that the installed release preserves and this one does not.
     public enum Unpreserved: String, Sendable, CaseIterable {
         /// The update is refused unless the operator accepts it.
         case refuse
@@ -85,9 +85,9 @@ public struct Database: Sendable, Equatable {
         case app
     }
 
-    /// What the manifest calls it.
+    /// Its name in the manifest.
     public var name: String
-    /// Who writes to it.
+    /// The writers of the database.
     public var kind: Kind
     /// The file's name in its generation and in the bundle, or beside the manifest for a database in place.
     public var member: String
@@ -109,17 +109,17 @@ public struct Database: Sendable, Equatable {
     public var identity: Identity
     /// The rows of a shared database that a new release carries over.
     public var preserve: [Preserve]
-    /// What happens to rows that an earlier release preserved and this one does not.
+    /// The action for rows that an earlier release preserved and this one does not.
     public var unpreserved: Unpreserved
     /// The changes of a user database, by their numbers.
     public var migrations: [Migration]
     /// Whose business the schema of a user database is.
     public var schema: Schema
-    /// How new content comes in; nil where the facts decide.
+    /// The way in which new content is installed; nil if the facts decide.
     public var replace: Replacement?
     /// Whether a row in it says which release it is of.
     public var marker: Bool
-    /// Which caches may be kept; nil if the schema alone decides.
+    /// The caches that may be kept; nil if the schema alone decides.
     public var compatible: Compatible?
     /// Where a draft takes the database from; nil in a sealed manifest.
     public var source: Source?
@@ -142,7 +142,7 @@ public struct Database: Sendable, Equatable {
         /// `sha256:` and the digest of the schema's canonical text.
         public var schema: String?
 
-        /// What is nil is not checked.
+        /// Nil values are not checked.
         public init(applicationID: Int? = nil, userVersion: Int? = nil, schema: String? = nil) {
             (self.applicationID, self.userVersion, self.schema) = (applicationID, userVersion, schema)
         }
@@ -150,7 +150,7 @@ public struct Database: Sendable, Equatable {
 
     /// Rows of the user's that a new release carries over.
     public struct Preserve: Sendable, Equatable {
-        /// What happens where the release has a row with the same key.
+        /// The action if the release has a row with the same key.
         public enum Conflict: String, Sendable, CaseIterable {
             /// The row of the user stays.
             case keepUser = "keep-user"
@@ -159,7 +159,7 @@ public struct Database: Sendable, Equatable {
             /// The update is refused.
             case fail
         }
-        /// What happens to a row that no longer fits.
+        /// The action for a row that no longer fits.
         public enum Reject: String, Sendable, CaseIterable {
             /// A row that no longer fits stops the update.
             case block
@@ -170,9 +170,9 @@ public struct Database: Sendable, Equatable {
         public var table: String
         /// Which of its rows, in SQL; nil for all of them.
         public var `where`: String?
-        /// What happens where the release has a row with the same key.
+        /// The action if the release has a row with the same key.
         public var onConflict: Conflict
-        /// What happens to a row that no longer fits.
+        /// The action for a row that no longer fits.
         public var onReject: Reject
         /// New column name by old column name, where a column was renamed.
         public var columns: [String: String]
@@ -196,7 +196,7 @@ public struct Database: Sendable, Equatable {
         return known > 0 ? known : nil
     }
 
-    /// What a cache must have, besides its schema, to be kept.
+    /// The requirements for keeping a cache, besides its schema.
     public struct Compatible: Sendable, Equatable {
         /// The only `application_id` that may be kept; nil for any.
         public var applicationID: Int?
@@ -205,7 +205,7 @@ public struct Database: Sendable, Equatable {
         /// The highest `user_version` that may be kept.
         public var userVersionAtMost: Int?
 
-        /// What is wrong with the numbers of a cache; nil if nothing is.
+        /// The fault of the numbers of a cache; nil if they are valid.
         public func fault(applicationID id: Int, userVersion version: Int) -> String? {
             if let applicationID, id != applicationID { return "its application_id is \(id), not \(applicationID)" }
             if let least = userVersionAtLeast, version < least {

@@ -22,7 +22,8 @@ public struct Expectation: Sendable, Equatable, CustomStringConvertible {
     /// With what it is compared.
     public let value: String
 
-    /// Nil if there is nothing to compare with, if an order is asked of something that is no number, or if the sign is
+    /// Nil if it has no value to compare with, if it orders something that is not a number, or if the operator is from
+    /// another language, such as `==`.
     /// one of another language, such as `==`.
     public init?(_ text: String) {
         description = text

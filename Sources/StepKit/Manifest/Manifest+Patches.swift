@@ -1,5 +1,5 @@
 extension Manifest {
-    /// What a file holds: two files of the same content are one to moult, whatever they are called.
+    /// The content of a file: two files of the same content are one to moult, whatever their names.
     public struct Content: Sendable, Hashable {
         /// Its bytes.
         public var size: Int
@@ -15,9 +15,9 @@ extension Manifest {
         public var member: String
         /// The oldest release that it leads away from.
         public var from: Version
-        /// What it is applied to; nil if it needs nothing: then it is the member itself, compressed.
+        /// The old file; nil if it needs none: then it is the member itself, compressed.
         public var base: Content?
-        /// What it makes, if that is not yet the member: a step on the way.
+        /// The file that it makes, if that is not yet the member: an intermediate step.
         public var result: Content?
         /// Its name, beside the manifest.
         public var file: String
@@ -35,7 +35,7 @@ extension Manifest {
         }
     }
 
-    /// What a member of the release holds; nil if there is none of this name.
+    /// The content of a member of the release; nil if no member has this name.
     package func content(of member: String) -> Content? {
         for database in databases {
             if database.member == member { return Content(size: database.size, sha256: database.sha256) }
@@ -46,13 +46,13 @@ extension Manifest {
         return nil
     }
 
-    /// What a patch of this release makes.
+    /// The results of this release's patches.
     package func result(of patch: Patch) -> Content? { patch.result ?? content(of: patch.member) }
 
-    /// The patches that come to the fewest bytes and make a member of what is at hand, in the order in which they are
-    /// applied, and what the first one is applied to; nil if there is no such way.
+    /// The patches with the fewest bytes that make a member from the available files, in the order in which they are applied,
+    /// and the old file of the first one; nil if no such way exists.
     ///
-    /// `cost` says what a patch costs; nil for one that cannot be had.
+    /// `cost` returns the cost of a patch; nil for one that is not available.
     package func cheapestWay(
         to member: String, from bases: Set<Content>, cost: (Patch) -> Int?
     ) -> (patches: [Patch], base: Content?, cost: Int)? {
@@ -60,7 +60,7 @@ extension Manifest {
         typealias Way = (patches: [Patch], base: Content?, cost: Int)
         var ways: [Content: Way] = [:]
         for base in bases { ways[base] = ([], base, 0) }
-        // Each round makes ways longer by one patch at most; a way is never longer than there are patches.
+        // Each round makes ways longer by one patch at most; a way is never longer than the number of patches.
         for _ in patches {
             var isBetter = false
             for patch in patches {
@@ -78,8 +78,8 @@ extension Manifest {
 }
 
 extension Manifest {
-    /// The patches by which this release comes from an older one, if they are clearly smaller than the bundle: at most
-    /// three quarters of it. Nil if there is no such way.
+    /// The patches that make this release from an older one, if they are clearly smaller than the bundle: at most three
+    /// quarters of it. Nil if no such way exists.
     package func patchesThatPay(from older: Manifest, among isThere: (Patch) -> Bool = { _ in true }) -> [Patch]? {
         guard let bundle else { return nil }
         let before = Set(older.databases.filter { $0.place == .generation }.compactMap { older.content(of: $0.member) })

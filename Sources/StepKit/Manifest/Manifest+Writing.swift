@@ -3,7 +3,7 @@ package import MoultBasics
 extension Manifest {
     /// The sealed manifest, with its fields in a fixed order; reading it gives an equal manifest.
     ///
-    /// What is as it is without being said is left out, and so is what only drafts have.
+    /// Default values are left out, and so are fields that only drafts have.
     package func sealedJSON() -> JSON {
         .compact([
             "manifest": .size(Self.format),

@@ -1,6 +1,6 @@
 public import MoultBasics
 
-/// What describes a release: which databases it has, what each must be, and what is required of the machine.
+/// The description of a release: its databases, their required content, and the requirements for the machine.
 ///
 /// A *draft* is written by a person; a *sealed* manifest has every size and digest. Format 1.
 public struct Manifest: Sendable, Equatable {
@@ -27,9 +27,9 @@ public struct Manifest: Sendable, Equatable {
     public var expires: Timestamp?
     /// The SQLite that wrote the databases, its version and its source: another one may write the same rows as other bytes.
     public var sqlite: String?
-    /// Fields that whoever does not know them must not ignore.
+    /// Fields that a reader which does not know them must not ignore.
     public var critical: [String]
-    /// What must be there already.
+    /// The release that must be installed.
     public var requires: Requires
     /// The archive of the release; nil if every database lies in place.
     public var bundle: Bundle?
@@ -43,7 +43,7 @@ public struct Manifest: Sendable, Equatable {
     public var budget: [Budget]
     /// Steps by others.
     public var steps: [StepUse]
-    /// What was found and does not stop the reading: fields that this version does not know.
+    /// Findings that do not stop the reading: fields that this version does not know.
     public var warnings: [String]
 
     /// Whether the release's budget lets a table lose so many rows; what it does not mention must not lose any.
@@ -57,7 +57,7 @@ public struct Manifest: Sendable, Equatable {
     /// The database with this name; nil if the release has none.
     public func database(_ name: String) -> Database? { databases.first { $0.name == name } }
 
-    /// What must be there already.
+    /// The release that must be installed.
     public struct Requires: Sendable, Equatable {
         /// Versions of the app that can use it.
         public var app: VersionRange?
@@ -107,7 +107,7 @@ public struct Manifest: Sendable, Equatable {
         public var on: String
         /// The query; its first value counts.
         public var sql: String
-        /// What the answer must be.
+        /// The expected answer.
         public var expect: Expectation
     }
 
@@ -123,7 +123,7 @@ public struct Manifest: Sendable, Equatable {
         public var grow: Allowance?
     }
 
-    /// A step by somebody else, named by the manifest; the operator's settings decide whether it may run.
+    /// An external step that the manifest names; the operator's settings decide whether it may run.
     public struct StepUse: Sendable, Equatable {
         /// On which side of the built-in step it comes.
         public enum When: String, Sendable {
@@ -138,7 +138,7 @@ public struct Manifest: Sendable, Equatable {
         public var when: When
         /// In which phase.
         public var phase: Phase
-        /// What the step is given.
+        /// The parameters of the step.
         public var with: JSON
 
         package init(step: String, when: When, phase: Phase, with: JSON) {

@@ -1,6 +1,6 @@
 internal import MoultBasics
 
-/// What must hold between the parts of a manifest.
+/// The rules between the parts of a manifest.
 struct ManifestRules {
     let form: Manifest.Form
     let fields: Fields
@@ -93,17 +93,17 @@ struct ManifestRules {
             guard names.contains(name) else { throw fields.fail(place, why, now: didYouMean(name, among: names)) }
         }
         for (index, check) in manifest.checks.enumerated() {
-            try known(check.on, "checks[\(index)].on", "\"\(check.on)\" is no database of this release")
+            try known(check.on, "checks[\(index)].on", "\"\(check.on)\" is not a database of this release")
         }
         let members = databases.flatMap { [$0.member] + $0.migrations.map(\.member) }
         for (index, patch) in manifest.patches.enumerated() where !members.contains(patch.member) {
             throw fields.fail(
-                "patches[\(index)].member", "\"\(patch.member)\" is no file of this release",
+                "patches[\(index)].member", "\"\(patch.member)\" is not a file of this release",
                 now: didYouMean(patch.member, among: members))
         }
         for budget in manifest.budget {
             try known(
-                budget.database, "budget.\(budget.database).\(budget.table)", "is for no database of this release")
+                budget.database, "budget.\(budget.database).\(budget.table)", "is not a database of this release")
         }
     }
 }

@@ -1,10 +1,10 @@
-/// Which rows of a shared database are carried from one release to another, and by which rules.
+/// The rows of a shared database that are carried from one release to another, and the rules for that.
 ///
 /// The installed release says which rows belong to the app, because it knows the schema that they are in. The target
 /// release says where they go. A table that only one of the two names follows that one: so an update may begin to
 /// preserve a table, and a rollback carries what either release preserves.
 public struct Preservation: Sendable, Equatable {
-    /// What happens to the selected rows of one table.
+    /// The action for the selected rows of one table.
     public struct Rule: Sendable, Equatable {
         /// The table, as the release that selects the rows calls it.
         public var table: String

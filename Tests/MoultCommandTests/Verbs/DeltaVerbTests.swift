@@ -34,7 +34,7 @@ import Testing
         #expect(refused.status == 1)
         #expect(
             refused.err
-                == "moult: error: cannot write none/p: there is no directory none\n  Make it first, or name another file.\n"
+                == "moult: error: cannot write none/p: no directory none\n  Make it first, or name another file.\n"
         )
     }
 }

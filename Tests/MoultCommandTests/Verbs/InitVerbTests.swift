@@ -14,7 +14,7 @@ import Testing
             try scratch.moult("moult init --product org.example.test") == (
                 0,
                 """
-                + ./store: a store for org.example.test, which lets in newer releases only
+                + ./store: a store for org.example.test, which accepts newer releases only
                 bring a release in with: moult apply RELEASE
 
                 """, ""

@@ -97,8 +97,8 @@ import Testing
             verify.out == """
                 ok food  path      sound
                 ok food  seal      copied; its SHA-256 matches
-                x  food  sidecars  \(sealed)-wal lies beside it and would change what is read
-                x  user  path      there is no file at \(world.store)/user.db
+                x  food  sidecars  \(sealed)-wal is beside it and would change what is read
+                x  user  path      no file at \(world.store)/user.db
 
                 4 checks: 2 found something wrong
                 repair it with: mv \(sealed)-wal \(sealed)-wal.old

@@ -44,7 +44,7 @@ import Testing
                 3, "",
                 """
                 moult: error: the release needs the step acme.reindex: this moult does not have it
-                  See which there are with: moult steps
+                  To list the steps: moult steps
 
                 """
             ))

@@ -177,7 +177,7 @@ import Testing
         #expect(run.status == 1)
         #expect(
             run.err
-                == "moult: error: cannot write \(path): there is no directory none\n  Make it first, or name another file.\n"
+                == "moult: error: cannot write \(path): no directory none\n  Make it first, or name another file.\n"
         )
     }
 

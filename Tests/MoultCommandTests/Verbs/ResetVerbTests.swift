@@ -33,7 +33,7 @@ import Testing
             try broken.make("\(name).db", in: store)
             let before = try names("\(name).db")
             let out = try must("moult reset \(words)")
-            #expect(out.contains("~ \(name) begins anew: \(store)/\(name).db\n"))
+            #expect(out.contains("~ \(name) starts empty: \(store)/\(name).db\n"))
             #expect(try names("\(name).db") == ["\(name).db"])
             #expect(
                 try must("moult sql 'SELECT count(*) AS n FROM \(name == "user" ? "main" : name).\(table)'") == "n\n0\n"
@@ -87,7 +87,7 @@ import Testing
         #expect(both.err.contains("--salvage-again and --dry-run exclude each other"))
         let cache = try scratch.moult("moult reset thumbs --salvage-again")
         #expect(cache.status == 3)
-        #expect(cache.err.contains("there is nothing of thumbs to salvage"))
+        #expect(cache.err.contains("no rows of thumbs to salvage"))
     }
 
     @Test(.enabled(if: getuid() == 0)) func `a reset on a full disk says that nothing was salvaged, and how to do it`()
@@ -118,7 +118,7 @@ import Testing
     /// What the words of a reset must be, and what it says else.
     @Test(arguments: [
         ("reset user", 3, "user has what people wrote", "moult reset user --set-user-data-aside"),
-        ("reset food", 3, "food is no database to reset", "Repair it from its release: moult apply RELEASE"),
+        ("reset food", 3, "food cannot be reset", "Repair it from its release: moult apply RELEASE"),
         ("reset usr", 3, "release 1.0.0 has no database \"usr\"", "Did you mean \"user\"?"),
         ("reset", 64, "DATABASE", "moult reset"),
     ])
@@ -172,7 +172,7 @@ import Testing
         let words = name == "user" ? " --set-user-data-aside" : ""
         let ended = try scratch.moult("\(Self.asNobody)moult reset \(name)\(words)")
         #expect(ended.status == 0, "\(ended.err)")
-        #expect(ended.out.contains("begins anew: \(store)/\(name).db"))
+        #expect(ended.out.contains("starts empty: \(store)/\(name).db"))
         #expect(try Files.facts("\(store)/\(name).db")?.mode == 0o644)
         let aside = try must("ls -d store/.moult/quarantine/*-\(name)").dropLast()
         #expect(try Files.facts(scratch.path("\(aside)/\(name).db"))?.mode == 0)

@@ -60,7 +60,7 @@ import Testing
         let layout = try StoreLayout(root: world.scratch.path("crashed"))
         let lock = try #require(try FileLock.take(layout.lock, .exclusive))
         let status = try world.must("moult status --store crashed")
-        #expect(status.contains("\nan update to 2.0.0 is at work: pid "))
+        #expect(status.contains("\nan update to 2.0.0 is running: pid "))
         #expect(!status.contains("moult recover"))
         withExtendedLifetime(lock) {}
     }

@@ -158,7 +158,7 @@ import Testing
         #expect(
             try world.run("moult status --nagios --store nowhere") == (
                 3,
-                "MOULT UNKNOWN - \(world.scratch.path("nowhere")) is no store: there is no moult.json in it\n", ""
+                "MOULT UNKNOWN - \(world.scratch.path("nowhere")) is not a store: it has no moult.json\n", ""
             ))
         try world.install()
         let empty = try world.run("moult status --nagios")

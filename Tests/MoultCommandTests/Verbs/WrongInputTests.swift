@@ -38,7 +38,7 @@ import Testing
         Case(
             "missing manifest", "moult apply rel/none.json", 1,
             """
-            there is no manifest at {dir}/rel/none.json: no such file
+            no manifest at {dir}/rel/none.json: no such file
               Name the sealed manifest of a release, such as releases/app-1.0.0.json.
             """),
         Case(
@@ -154,13 +154,13 @@ import Testing
         Case(
             "not a store", "moult status --store rel", 1,
             """
-            {dir}/rel is no store: there is no moult.json in it
+            {dir}/rel is not a store: it has no moult.json
               Make one with: moult init {dir}/rel --product NAME, or with the first release: moult apply --create RELEASE --store rel
             """),
         Case(
             "no store here", "cd rel; moult status", 1,
             """
-            no store is named, and there is none here: neither ./moult.json nor ./store/moult.json is there
+            no store is named, and this directory is not a store: neither ./moult.json nor ./store/moult.json is there
               Name one with --store DIR or MOULT_STORE, or make one with moult init, or with moult apply --create.
             """),
         Case(
@@ -189,19 +189,19 @@ import Testing
         Case(
             "nothing to go back to", "moult rollback", 3,
             """
-            there is nothing to roll back to: {generation} is the only generation of {dir}/store
+            nothing to roll back to: {generation} is the only generation of {dir}/store
               Install an older release: moult apply RELEASE --allow-downgrade
             """),
         Case(
             "unknown generation", "moult apply -q rel/test-2.0.0.json", "moult rollback --to 9.9.9", 3,
             """
-            there is no kept generation 9.9.9: those kept are {generation}
+            no kept generation 9.9.9: those kept are {generation}
               Name one of them: moult rollback --to GENERATION
             """),
         Case(
             "missing plan", "moult apply --plan p", 1,
             """
-            there is no plan at p: no such file
+            no plan at p: no such file
               Make one with: moult plan --out FILE RELEASE
             """),
         Case(

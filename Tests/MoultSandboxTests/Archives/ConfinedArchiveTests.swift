@@ -77,7 +77,7 @@ import Testing
         (#"echo '{"member":"food.db"}'; echo '{"done":true}'"#, "it has no known field"),
         (
             #"truncate -s 0 /proc/self/fd/3; echo '{"member":"food.db"}'; echo '{"bytes":5}'"#,
-            "there is too little content"
+            "its content is too short"
         ),
         ("yes | tr -d '\\n'", "it does not end"),
     ])

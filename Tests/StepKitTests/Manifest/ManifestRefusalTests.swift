@@ -49,7 +49,7 @@ func refusal(_ bytes: [UInt8], as form: Manifest.Form) -> String? {
                 "{\"x\": " + String(repeating: "[", count: 100_000),
                 "line 1, column 70: nested deeper than 64 levels"
             ),
-            ("{} {}", "line 1, column 4: there is more text after the end of the JSON value"),
+            ("{} {}", "line 1, column 4: unexpected text after the end of the JSON value"),
         ], [Manifest.Form.draft, .sealed])
     func `says where it is not JSON`(_ wrong: (text: String, why: String), _ form: Manifest.Form) {
         #expect(refusal(Array(wrong.text.utf8), as: form) == "m.json is not valid JSON: \(wrong.why)")

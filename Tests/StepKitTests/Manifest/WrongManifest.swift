@@ -35,7 +35,7 @@ enum BeyondSchema: String, CaseIterable {
     case migrationsLeadTo32Bits = "to which it leads"
     case framesFitTogether = "as many packed and content sizes as digests"
     case someVersionIsPossible = "less than the least"
-    case databasesAreKnown = "no database of this release"
-    case membersAreKnown = "is no file of this release"
+    case databasesAreKnown = "is not a database of this release"
+    case membersAreKnown = "is not a file of this release"
     case criticalFieldsAreKnown = "the manifest says that it is critical"
 }

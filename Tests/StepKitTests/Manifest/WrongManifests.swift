@@ -117,7 +117,7 @@ let wrongDrafts: [WrongManifest] = [
     .init(.sealed, .set("/patches/0", 1), says: "patches[0] must be an object, is a whole number"),
     .init(
         .sealed, .set("/patches/0/member", "food-3.db"),
-        says: "patches[0].member \"food-3.db\" is no file of this release. Did you mean \"food-2.db\"?",
+        says: "patches[0].member \"food-3.db\" is not a file of this release. Did you mean \"food-2.db\"?",
         beyond: .membersAreKnown),
     .init(.sealed, .remove("/patches/0/base/size"), says: "patches[0].base.size is missing"),
     .init(
@@ -158,10 +158,10 @@ let wrongDrafts: [WrongManifest] = [
         says: "databases.food.member \"food.db-wal\" ends with -wal, which belongs to SQLite"),
     .init(
         .draft, .set("/databases/food/member", "Manifest.json"),
-        says: "databases.food.member \"Manifest.json\" is the name of a file of moult's own"),
+        says: "databases.food.member \"Manifest.json\" is a name that moult uses itself"),
     .init(
         .draft, .set("/databases/food/path", "moult.json"),
-        says: "databases.food.path \"moult.json\" is the name of a file of moult's own"),
+        says: "databases.food.path \"moult.json\" is a name that moult uses itself"),
     .init(.draft, .set("/databases/food/path", ""), says: "databases.food.path \"\" is empty"),
     .init(.draft, .set("/databases/food/size", -1), says: "databases.food.size must not be negative, is -1"),
     .init(
@@ -354,7 +354,7 @@ let wrongDrafts: [WrongManifest] = [
     // Golden queries and budgets
     .init(
         .draft, .set("/checks/0/on", "fod"),
-        says: "checks[0].on \"fod\" is no database of this release. Did you mean \"food\"?",
+        says: "checks[0].on \"fod\" is not a database of this release. Did you mean \"food\"?",
         beyond: .databasesAreKnown),
     .init(.draft, .remove("/checks/0/sql"), says: "checks[0].sql is missing"),
     .init(
@@ -368,7 +368,7 @@ let wrongDrafts: [WrongManifest] = [
     .init(.draft, .set("/checks/0/expect", 5), says: "checks[0].expect must be a text, is a whole number"),
     .init(
         .draft, .set("/budget/fod.food", ["shrink": "1%"]),
-        says: "budget.fod.food is for no database of this release. Did you mean \"food\"?",
+        says: "budget.fod.food is not a database of this release. Did you mean \"food\"?",
         beyond: .databasesAreKnown),
     .init(
         .draft, .set("/budget/food", ["shrink": "1%"]),

@@ -19,7 +19,7 @@ final class SchemaValidator {
     func accepts(_ value: JSON, _ schema: JSON) throws -> Bool {
         // `true` and `false` are schemas, too.
         if let answer = schema.bool { return answer }
-        guard let members = schema.members else { throw Schema.Fault(description: "\(schema.kind) is no schema") }
+        guard let members = schema.members else { throw Schema.Fault(description: "\(schema.kind) is not a schema") }
         for member in members {
             guard let keyword = Schema.Keyword(rawValue: member.name) else {
                 throw Schema.Fault(description: "the keyword \(member.name) is not known")

@@ -18,10 +18,10 @@ import Testing
         ("food.db-shm", "ends with -shm, which belongs to SQLite"),
         ("food.db-journal", "ends with -journal, which belongs to SQLite"),
         ("food.db-WAL", "ends with -wal, which belongs to SQLite"),
-        ("moult.json", "is the name of a file of moult's own"),
-        ("Moult.JSON", "is the name of a file of moult's own"),
-        ("manifest.json", "is the name of a file of moult's own"),
-        ("seal.json", "is the name of a file of moult's own"),
+        ("moult.json", "is a name that moult uses itself"),
+        ("Moult.JSON", "is a name that moult uses itself"),
+        ("manifest.json", "is a name that moult uses itself"),
+        ("seal.json", "is a name that moult uses itself"),
     ])
     func faults(_ name: String, _ fault: String) { #expect(PlainName.fault(name) == fault) }
 

@@ -5,13 +5,13 @@ struct Cover: Hashable {
     /// Where it begins in the piece.
     let place: Int
     let count: Int
-    /// What is to be added to a place in the piece to come to the old file.
+    /// The amount to add to a position in the piece to get the position in the old file.
     let shift: Int
 }
 
-/// Which shifts are likely next: whoever makes and whoever applies a patch guess the same.
+/// Predicts the next shifts: maker and user of a patch make the same guesses.
 ///
-/// A database that changed where it stands goes back to the shift that it had, or goes on where it was in the old file.
+/// A database that changed in place returns to an earlier shift, or continues where it was in the old file.
 struct ShiftGuesses {
     static let count = 5
 

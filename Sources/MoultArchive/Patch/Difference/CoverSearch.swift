@@ -1,6 +1,6 @@
-/// Finds what a piece of the new file has in common with the old file.
+/// Finds the parts that a piece of the new file has in common with the old file.
 ///
-/// It goes on as in the old file while that agrees, even across bytes that differ, and looks elsewhere where it does not.
+/// It follows the old file while both agree, even across bytes that differ, and searches elsewhere where they do not.
 struct CoverSearch {
     private let old: OldContent
     private let new: UnsafeRawPointer
@@ -14,7 +14,7 @@ struct CoverSearch {
         let count: Int
     }
 
-    /// What is shorter costs more to tell than it saves.
+    /// A shorter match costs more to encode than it saves.
     private static let least = 16
     /// So many bytes further a better match is looked for.
     private static let patience = 8
@@ -32,7 +32,7 @@ struct CoverSearch {
     func covers(start: Int) -> [Cover] {
         var covers: [Cover] = []
         var shift = agrees(at: 0, start) ? start : nil
-        // Where the cover begins that is being looked at, how far it agrees, and how far all before it is told.
+        // The start of the current cover, how far it agrees, and how far everything before it is encoded.
         var (begin, place, told) = (0, 0, 0)
         while true {
             if let shift { place += equal(place, shift) }

@@ -1,11 +1,12 @@
 internal import CLzma
 
-/// The packed form of a piece that is told by its differences: a mark, size and CRC of the columns, and the columns, by LZMA.
+/// The packed form of a piece that is encoded by its differences: a mark, size and CRC of the columns, and the columns, by
+/// LZMA.
 enum DifferenceFrame {
     /// No zstd frame begins so.
     private static let mark: UInt8 = 1
     private static let headerSize = 9
-    /// What needs more is hardly alike, and is told in another way.
+    /// A piece that needs more is hardly alike, and is encoded in another way.
     static let mostColumns = 4 << 20
 
     static func encode(_ columns: [UInt8]) throws -> [UInt8] {

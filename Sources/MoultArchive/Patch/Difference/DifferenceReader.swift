@@ -5,7 +5,7 @@ struct DifferenceReader {
     private var columns: [ColumnReader] = []
     private let old: UnsafeRawBufferPointer
     private var guesses: ShiftGuesses
-    /// What is left of the bytes that agree, and of those that do not.
+    /// The remaining bytes that agree, and the remaining bytes that do not.
     private var (equal, unequal) = (0, 0)
     private var isEqualNext = true
 
@@ -19,7 +19,7 @@ struct DifferenceReader {
         guard rest.isEmpty else { throw ArchiveRefusal.difference }
     }
 
-    /// Fills the piece, which must be exactly as large as what is told.
+    /// Fills the piece, which must be exactly as large as the encoded one.
     mutating func read(into piece: UnsafeMutableRawBufferPointer) throws {
         var place = 0
         while place < piece.count {
@@ -100,7 +100,7 @@ struct DifferenceReader {
     }
 }
 
-/// What is left of one column.
+/// The rest of one column.
 private struct ColumnReader {
     private var rest: UnsafeRawBufferPointer
 
@@ -128,6 +128,6 @@ private struct ColumnReader {
 }
 
 extension ArchiveRefusal {
-    /// What a piece of a patch tells cannot be.
+    /// An impossible value in a piece of a patch.
     static let difference = ArchiveRefusal(.archiveDamaged, "one of its pieces is damaged", now: .patchAgain)
 }

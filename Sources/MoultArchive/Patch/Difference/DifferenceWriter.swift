@@ -4,13 +4,13 @@ struct DifferenceWriter {
         /// How many new bytes come before a cover.
         case literals
         case counts
-        /// Which guess of the shift is nearest, and whether it is right.
+        /// The nearest guess of the shift, and whether it is right.
         case guesses
         /// How far off the guess is.
         case offsets
         /// How many bytes of covers agree, up to the next that do not, and how many those are.
         case equal, unequal
-        /// What is to be added to the old bytes.
+        /// The difference to the old bytes.
         case additions
         /// The new bytes.
         case bytes
@@ -40,7 +40,7 @@ struct DifferenceWriter {
         }
     }
 
-    /// How many bytes are told as they are.
+    /// The number of bytes that are encoded as they are.
     var literals: Int { self[.bytes].count }
 
     /// The sizes of all columns, then the columns.

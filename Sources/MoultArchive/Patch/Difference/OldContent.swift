@@ -1,12 +1,12 @@
 /// Finds where bytes of the old file stand, by the hashes of short pieces of it.
 final class OldContent: @unchecked Sendable {
-    // Unchecked: the table is written by `init` only, and the old file's bytes by nobody.
+    // Unchecked: only `init` writes the table, and no code writes the old file's bytes.
     let bytes: UnsafeRawBufferPointer
     private let table: UnsafeMutablePointer<UInt32>
     private let step: Int
     private let shift: UInt64
 
-    /// What stands at a place is found if at least so many bytes agree, and `step - 1` more.
+    /// A place is found if at least this many bytes agree, and `step - 1` more.
     static let width = 12
     /// Newer places come first; older ones than these are forgotten.
     private static let ways = 4

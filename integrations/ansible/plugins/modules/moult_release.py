@@ -43,7 +43,7 @@ options:
     type: bool
     default: false
   wait:
-    description: How many seconds to wait if another moult is at work.
+    description: How many seconds to wait if another update is running.
     type: int
     default: 60
   executable:
