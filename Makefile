@@ -52,6 +52,7 @@ lint:
 	scripts/check-paths
 	scripts/codes
 	scripts/fields
+	scripts/check-words
 
 # The documentation of the public API, as archives that any web server serves; a warning, or a symbol without a sentence, fails.
 docs: build
