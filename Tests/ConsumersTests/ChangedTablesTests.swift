@@ -4,7 +4,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Which tables a consumer is told to read again.
+/// The tables that a consumer is asked to read again.
 @Suite struct ChangedTablesTests {
     /// Two contents of a database, and the tables that differ; nil where that is not known.
     struct Case: Sendable, CustomTestStringConvertible {

@@ -43,7 +43,7 @@ import Testing
                 "pantry release pantry 1.0.0 ", "food reload food 2.0.0 installed",
                 "pantry reload pantry 2.0.0 installed",
             ])
-        // The same again is a no-op, and disturbs nobody.
+        // The same release again is a no-op, and disturbs no app.
         #expect(try shop.apply(shop.release(2)).status == 0)
         #expect(try shop.said.count == 3)
     }
@@ -60,7 +60,7 @@ import Testing
         #expect(try shop.said == [])
     }
 
-    /// A sealed file that a release brings again with the same content is no change.
+    /// A read-only file that a release ships again with the same content is not a change.
     @Test func `the same content is no change`() throws {
         try shop.set(consumers: shop.consumer("food", ["databases": ["food"]]))
         let maker = try ReleaseMaker(in: shop.scratch.path("more"))
@@ -107,7 +107,7 @@ import Testing
         #expect(ended.errors == "")
     }
 
-    /// The number of a process that was started after the file was written is somebody else's by now.
+    /// The number of a process that was started after the file was written belongs to another process by now.
     @Test func `a number that was given again is not signalled`() throws {
         let file = shop.scratch.path("pid")
         let innocent = try Program.python("print('ready'); input()")
@@ -121,7 +121,7 @@ import Testing
         #expect(innocent.wait() == 0)
     }
 
-    /// systemd itself is no part of a test machine; what it would be told is.
+    /// systemd itself is not part of a test machine; the calls to it are.
     @Test(arguments: [
         (true, true, ["is-active --quiet web.service", "stop web.service", "start web.service"]),
         (true, false, ["is-active --quiet web.service", "try-reload-or-restart web.service"]),

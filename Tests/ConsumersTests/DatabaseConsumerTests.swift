@@ -14,7 +14,7 @@ import Testing
         try shop.store.updateBlocking(to: shop.release(1))
     }
 
-    /// Notes what it is told, in a list that it shares with others.
+    /// Records its calls, in a list that it shares with others.
     private struct Noting: DatabaseConsumer {
         final class Notes: Sendable {
             private let notes = Mutex<[String]>([])

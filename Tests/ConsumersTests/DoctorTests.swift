@@ -17,7 +17,7 @@ import Testing
         try shop.store.updateBlocking(to: shop.release(1))
     }
 
-    /// What is found beyond advice; the store must be the same afterwards, down to every inode and time.
+    /// The findings other than advice; the store must be the same afterwards, down to every inode and time.
     private func examine() throws -> [Doctor.Finding] {
         let before = try Tree(shop.root)
         let findings = try Doctor(StoreSnapshot(shop.layout)).examine()
@@ -31,12 +31,12 @@ import Testing
         #expect((said.status, said.output) == (0, "\(shop.root): sound\n"))
     }
 
-    /// What is kept of a file that two generations have in common is moult's own.
+    /// The records of a file that two generations share are moult's own.
     @Test func `a database that did not change`() throws {
         let maker = try ReleaseMaker(in: shop.scratch.path("unchanged"))
         let store = Store(at: shop.scratch.path("other"))
         for number in [1, 2] {
-            // Large enough for a second name: what is small is written anew.
+            // Large enough for a hard link: small files are copied.
             let same = "CREATE TABLE same(x); INSERT INTO same VALUES(zeroblob(\(4 << 20)));"
             try store.updateBlocking(to: maker.make("\(number).0.0", sequence: number, [.reference("same", same)]))
         }

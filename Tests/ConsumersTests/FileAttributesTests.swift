@@ -6,7 +6,7 @@ import Testing
 
 @testable import MoultFiles
 
-/// Who may use a file, and what a copy of it must therefore have, too.
+/// The permissions of a file, which a copy of it must therefore have, too.
 struct FileAttributesTests {
     private let scratch: Scratch
     private var old: String { scratch.path("old.db") }

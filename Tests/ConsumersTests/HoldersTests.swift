@@ -6,7 +6,7 @@ import MoultStore
 import TestSupport
 import Testing
 
-/// Who has what of a store, as real processes hold it.
+/// The users of a store, as real processes hold it.
 @Suite struct HoldersTests {
     let shop: Shop
 
@@ -55,7 +55,7 @@ import Testing
         #expect(uses.first?.generation == first)
     }
 
-    /// A server that opened a path once serves old data, and nobody notices.
+    /// A server that opened a path once serves old data, unnoticed.
     @Test func `apply names the processes that keep an older release open`() throws {
         let server = try Program.python(Self.opener, "\(shop.root)/food.db", "SELECT * FROM food")
         #expect(server.line() == "ready")
@@ -137,7 +137,7 @@ import Testing
             ["setpriv", "--reuid=65534", "--clear-groups", BuiltCommand.path, "who", "--store", shop.root])
         #expect(said.status == 0, "\(said.errors)")
         #expect(said.output.contains("ask as root to see them"))
-        // The lock is in the kernel's table for everybody.
+        // The lock is in the kernel's table for every user.
         #expect(said.output.contains("\(program.pid)"))
     }
 }

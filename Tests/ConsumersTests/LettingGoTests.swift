@@ -33,7 +33,7 @@ import Testing
         print("ready"); sys.stdin.read()
         """
 
-    /// Everything but the history, in which the attempt is told, and the lock that the attempt took.
+    /// Everything but the history, which records the attempt, and the lock that the attempt took.
     private func tree() throws -> [String] {
         try Tree(shop.root, skipping: [".moult/history.jsonl", ".moult/transactions", ".moult/lock"]).lines.filter {
             // Draining does not change content; the time of change is that of the kernel's look at the lease.
@@ -104,7 +104,7 @@ import Testing
         #expect(ended.errors.contains("the consumer bad does not let go of pantry"))
         #expect(ended.errors.contains(why), "\(ended.errors)")
         #expect(try tree() == before)
-        // Who had let go is told to come back, and who was not asked is not.
+        // Consumers that released are asked to return, and others are not.
         #expect(
             try shop.said == [
                 "last release pantry 1.0.0 ", "bad release pantry 1.0.0 ",
@@ -118,7 +118,7 @@ import Testing
         #expect(try shop.apply(shop.release(2)).status == 75)
         let text = String(decoding: try Files.read(file, limit: 64) ?? [], as: UTF8.self).filter(\.isNumber)
         let child = try #require(Int32(text))
-        // Of one that has ended and that nobody has asked for yet, the kernel's short name is left.
+        // A process that has ended and was not waited for yet keeps the kernel's short name.
         #expect(ProcessFacts(pid: child).command != "sleep 60")
     }
 
@@ -147,7 +147,7 @@ import Testing
         #expect(try shop.value(shop.pantry, "SELECT release FROM pantry") == "2")
     }
 
-    /// A database that is locked for longer than anybody waits is no fault of the release.
+    /// A database that is locked for longer than the wait is not a fault of the release.
     @Test func `who keeps it locked is waited for and then tried later`() throws {
         let writer = try Program.python(
             """
@@ -162,7 +162,7 @@ import Testing
         #expect(try tree() == before)
     }
 
-    /// Whoever does not listen to the first signal gets the second.
+    /// A process that ignores the first signal gets the second.
     @Test func `force ends who ignores being told`() throws {
         let deaf = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + Self.stubborn
         let holder = try Program.python(deaf, shop.pantry)
@@ -183,7 +183,7 @@ import Testing
         #expect(reader.wait() == 0)
     }
 
-    /// Killed while somebody was about to let go: the next command tells him that he may come back.
+    /// Killed while a consumer was about to release: the next command tells it that it may return.
     @Test func `after a crash who had let go is told to come back`() throws {
         let ready = shop.scratch.path("ready")
         try shop.set(consumers: shop.consumer("slow", release: "touch \(ready); sleep 60"), shop.consumer("quick"))
@@ -222,7 +222,7 @@ import Testing
             #expect(try shop.value("\(shop.root)/food.db", "SELECT release FROM food") == (isNew ? "2" : "1"), note)
             let now = try shop.said.dropFirst(before.count)
             let reload = isNew ? "api reload food pantry 2.0.0 installed" : "api reload food pantry 1.0.0 undone"
-            // Where the kernel's lock on the file went with the process, they are told to let go once more.
+            // If the kernel's lock on the file ended with the process, they are asked to release once more.
             if before.isEmpty {
                 #expect(now.isEmpty, note)
             } else {
@@ -236,7 +236,7 @@ import Testing
     }
 }
 
-/// What is unfinished in a store.
+/// The unfinished updates of a store.
 enum Transactions {
     static func none(_ layout: StoreLayout) throws -> Bool { try Unfinished(in: layout).isEmpty }
 }

@@ -10,7 +10,7 @@ import Testing
 ///
 /// One after the other, because each needs the machine. `make load` runs as many as are promised.
 @Suite(.serialized) struct LoadTests {
-    /// Everybody keeps the database open, and nobody is told anything.
+    /// Every program keeps the database open, and none is notified.
     @Test(arguments: ["wal", "delete"])
     func live(_ mode: String) throws {
         let load = try Load(way: "live")
@@ -25,7 +25,7 @@ import Testing
         #expect(try Shell.must(["sqlite3", load.pantry, "PRAGMA journal_mode"]) == "\(mode)\n")
     }
 
-    /// Everybody opens the database for a query or a row, and a consumer keeps them out while a release comes in.
+    /// Every program opens the database for a query or a row, and a consumer keeps them out while a release is installed.
     @Test(arguments: ["wal", "delete"])
     func exchange(_ mode: String) throws {
         let load = try Load(way: "exchange")

@@ -7,7 +7,7 @@ import MoultStore
 import TestSupport
 import Testing
 
-/// What becomes of an update whose consumers do not reload, and how readers with a lease acknowledge.
+/// The outcome of an update whose consumers do not reload, and how readers with a lease acknowledge.
 @Suite struct ReloadingTests {
     let shop: Shop
 
@@ -82,7 +82,7 @@ import Testing
     @Test func `the update waits for leases to move`() throws {
         let reader = try Program.python(Self.leaser, shop.root)
         #expect(reader.line() == "ready")
-        // Whoever is told to reload makes the reader move, after the update has begun to wait.
+        // The consumer that reloads makes the reader move, after the update has begun to wait.
         let update = try Program([
             BuiltCommand.path, "apply", "--json", "--store", shop.root, shop.release(2), "--wait-for-readers", "60",
         ])
@@ -95,7 +95,7 @@ import Testing
         #expect(lines.last?.contains("\"laggards\":[]") == true)
     }
 
-    /// Where nobody is waited for, nobody is late.
+    /// Without waiting, no reader is late.
     @Test func `who is not waited for is not named`() throws {
         let reader = try Program.python(Self.leaser, shop.root)
         #expect(reader.line() == "ready")

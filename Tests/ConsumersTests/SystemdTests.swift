@@ -5,7 +5,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// A consumer that is a unit, with systemd itself: a manager of units of its own, where nobody else sees it.
+/// A consumer that is a unit, with systemd itself: a private manager of units.
 @Suite struct SystemdTests {
     let shop: Shop
 
@@ -14,7 +14,7 @@ import Testing
         try shop.store.updateBlocking(to: shop.release(1))
     }
 
-    /// Below `chroot` there is no mount that could be made private, and so no room for a manager of its own.
+    /// Below `chroot` no mount can be made private, and so a private manager is impossible.
     private static let canRun =
         geteuid() == 0 && access("/usr/bin/systemd", X_OK) == 0
         && (try? Shell.run(["unshare", "--mount", "true"]).status) == 0
@@ -77,7 +77,7 @@ import Testing
         #expect(try shop.said.prefix(2) == ["start", "reload"])
     }
 
-    /// A unit that is not there is nobody who could hold anything, but its reload is told as failed.
+    /// A missing unit cannot hold anything, but its reload is reported as failed.
     @Test(.enabled(if: canRun, "needs root, systemd and a mount namespace")) func `a unit that is not there`() throws {
         try shop.set(consumers: ["name": "web", "systemd": "nothere.service"])
         let ended = try underSystemd(apply(2))

@@ -164,7 +164,7 @@ import Testing
         #expect(ended.status == 3, "\(ended.output)\(ended.errors)")
         #expect(ended.errors.contains("reset \(name) --set-user-data-aside"), "\(ended.errors)")
         #expect(try shop.tree() == before)
-        // It comes back, and all goes on.
+        // It returns, and everything continues.
         try Files.rename(shop.scratch.path("unmounted.db"), to: shop.path("\(name).db"))
         try shop.install("2.0.0")
     }
@@ -211,7 +211,7 @@ import Testing
         #expect(try shop.read("more.db", "SELECT count(*) FROM more") == "0\n")
     }
 
-    // MARK: What the app has put into its database
+    // MARK: The app's data in its database
 
     /// Each is done by an app with its own collation and function, before the migration.
     static let contents: [(name: String, statements: [String])] = [

@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Which rows of a shared database an update and a rollback carry, and what becomes of the others.
+/// The rows of a shared database that an update and a rollback carry, and the fate of the others.
 @Suite struct PreserveTests {
     let shop: Shop
     init() throws { shop = try Shop() }
@@ -122,7 +122,7 @@ import Testing
         #expect(Counts.inResult(result, "app") == ["item": Counts(carried: 2)])
     }
 
-    // MARK: What the app wrote beside it
+    // MARK: Other content of the app
 
     /// Each changes what the app has beyond the rows that are preserved, with the count by table, if it has rows.
     static let content: [(name: String, sql: String, table: String?, search: String)] = [

@@ -149,7 +149,7 @@ import Testing
         let first = try shop.moult("reset", "diary", "--set-user-data-aside", "--json")
         try Files.remove(scratch.path("fill"))
         if first.status == 0 {
-            // It must not look like a success: the operator has to know that there is more to save.
+            // It must not look like a success: the operator has to know that more is to be saved.
             let salvage = try Shop.last(first)["salvage"]
             #expect(salvage?["rows"]?.integer == 6000 || salvage?["note"] != nil)
             let again = try shop.moult("reset", "diary", "--salvage-again")

@@ -57,14 +57,14 @@ import Testing
             #expect(try content() == word)
         }
         #expect(try refusal("moult replace --undo app.db").contains("nothing to undo"))
-        // What the undo took away is in quarantine.
+        // The content that the undo replaced is in quarantine.
         let sets = try JSON(parsing: scratch.must("moult quarantine --json -s .app.db.moult"), source: "quarantine")
         #expect(sets["quarantine"]?.array?.count == 3, "\(sets)")
         try scratch.must("moult quarantine -s .app.db.moult --restore database")
         #expect(try content().hasPrefix("new1\nmine1"))
         // Also if the record of the last one is lost.
         try scratch.must("rm .app.db.moult/.moult/feed/seen.json")
-        // And it goes on from there.
+        // And the next undo continues from there.
         try scratch.must("moult replace app.db new3.db")
         #expect(try content() == "new3\n")
         try scratch.must("moult replace --undo app.db")
@@ -231,8 +231,8 @@ import Testing
         #expect(seen.count == 2 && number > 60, "\(number) \(seen)")
     }
 
-    /// The program has the file open all the time, so that the content is written into it. What it commits behind the kill
-    /// is in the file afterwards, or in the copy that an undo brings back.
+    /// The program has the file open all the time, so that the content is written into it. Its commits after the kill are in
+    /// the file afterwards, or in the copy that an undo restores.
     @Test(arguments: ["delete", "wal"])
     func `killed beside a program, it loses nothing that is written then`(mode: String) throws {
         try scratch.must("sqlite3 app.db \"PRAGMA journal_mode = \(mode)\" && mkdir pristine && mv app.db pristine")

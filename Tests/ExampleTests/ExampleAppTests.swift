@@ -45,7 +45,7 @@ import Testing
         #expect(try await phrasebook(one, "store").output.hasPrefix("nothing new\nphrases 1.0.0:\n"))
     }
 
-    /// Scenario 2: new data comes in while the app has the old data open.
+    /// Scenario 2: new data is installed while the app has the old data open.
     @Test func `a board stays up while its data is replaced`() async throws {
         for version in ["1.0.0", "2.0.0"] {
             let draft = "\(Project.root)/manifests/replace-live/prices-\(version).draft.json"

@@ -2,7 +2,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// What the documents show and name is so.
+/// The documents are true: their commands run, and their links lead somewhere.
 @Suite struct ReadmeTests {
     /// Every terminal that a page shows is run, and must print what stands there.
     @Test(arguments: try Project.pages().filter { try Project.text($0).contains("```console") })
@@ -12,7 +12,7 @@ import Testing
         #expect(!ended.output.contains(": 0 commands"))
     }
 
-    /// What the two tests around this go through are all the pages that there are.
+    /// The two tests around this cover all pages.
     @Test func `the pages are found`() throws {
         let pages = try Project.pages()
         for page in ["README.md", "docs/first-release.md", "integrations/ansible/README.md"] {

@@ -49,7 +49,7 @@ import Testing
         #expect(try world.update().plan == nil)
     }
 
-    /// What it makes of the database, and what is said of that.
+    /// The database that it makes, and the report on it.
     static let spoilt: [(work: String, why: String)] = [
         ("open(path, 'r+b').truncate(3000)", "food.db"),
         ("open(path, 'wb').write(b'nothing at all')", "food.db is no"),
@@ -73,7 +73,7 @@ import Testing
         #expect(try world.world.versions() == ["1.0.0"])
     }
 
-    /// Large enough for a second name: what is small is written anew.
+    /// Large enough for a hard link: small files are copied.
     private static let same =
         World.table("food", "same") + "CREATE TABLE filler(x); INSERT INTO filler VALUES(zeroblob(\(4 << 20)));"
 

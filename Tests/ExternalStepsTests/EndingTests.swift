@@ -12,7 +12,7 @@ import Testing
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
 
-    /// Killed while the step prepares: it is told the end of that by the next command.
+    /// Killed while the step prepares: the next command informs it of the end.
     @Test func `a crash before the decision is told too`() throws {
         let program = try Programs.shell(
             scratch, prepare: "exec sleep 60",
@@ -71,7 +71,7 @@ import Testing
         let shown = try Shell.run([try BuiltMoult.path(), "plan", world.world.second, "--store", world.store])
         #expect(shown.output == "nothing to do: 2.0.0 is installed\n")
         #expect(shown.status == 0)
-        // What is damaged is brought in once more, and the step has its say in that.
+        // A damaged generation is installed again, and the step takes part in that.
         let file = "\(world.store)/.moult/current/food.db"
         try Shell.must([
             "sh", "-ec", "chmod u+w \(file); printf x | dd of=\(file) bs=1 seek=5000 conv=notrunc status=none",

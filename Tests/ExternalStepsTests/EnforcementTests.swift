@@ -8,7 +8,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// What the kernel keeps a step from while it plans, call by call.
+/// The calls that the kernel denies a step while it plans.
 @Suite struct EnforcementTests {
     /// A step that tries each call in its plan, and plans what came of it.
     static let prober = """

@@ -147,7 +147,7 @@ import Testing
         #expect((effect.phase, effect.text) == (.attach, "named by the manifest"))
     }
 
-    /// What goes wrong when the update is over is told, and changes nothing.
+    /// A failure after the update is over is reported, and changes nothing.
     @Test(arguments: [Ending.done, .undone]) func `it is told how the update came out`(_ ending: Ending) throws {
         let program = try Programs.shell(
             scratch, apply: ending == .done ? nil : "exit 1",

@@ -8,7 +8,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// What steps do that must get nowhere: each ends in an error with what was seen, and the store as it was.
+/// Steps that must get nowhere: each ends in an error with the observation, and the store as it was.
 @Suite struct HostileStepTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let what: String
@@ -18,7 +18,7 @@ import Testing
         var apply: String?
         /// Seconds; short only where it is what ends the step.
         var timeout = 60
-        /// What the error says; after an update that was undone it is at the end of a longer sentence.
+        /// The text of the error; after an update that was undone it is at the end of a longer sentence.
         let says: String
         var testDescription: String { what }
     }
@@ -92,7 +92,7 @@ import Testing
             plan:
                 #"echo '{"reply":"result","effects":[{"change":{"do":"custom","name":"x","text":"x","with":{"writes":["GRANTED/../release/x"]}}}]}'"#,
             says: "it went beyond its plan: GRANTED/../release/x has no directory to be in"),
-        // What it does
+        // Its behaviour
         Case(
             what: "writes in plan", plan: "echo x > STORE/new 2> /dev/null || exit 4; \(effects)",
             says: "it ended with status 4 and without a result"),
@@ -150,7 +150,7 @@ import Testing
         #expect(try !world.world.orchestrator().isUnfinished())
     }
 
-    /// What it leaves in the background ends with it, and so does what does not listen to requests.
+    /// Processes that it leaves in the background end with it, and so does one that ignores requests.
     @Test(arguments: [
         "(trap '' TERM HUP; exec sleep 4321.5) & \(effects)",
         "(setsid sleep 4321.5 || exec sleep 4321.5) 2> /dev/null & \(effects)",
@@ -198,7 +198,7 @@ import Testing
         #expect(try Files.read("\(world.granted)/file", limit: 10) == Array("fine\n".utf8))
     }
 
-    /// Signals do not reach whoever started it.
+    /// Signals do not reach the parent.
     @Test func `the core survives it`() throws {
         let scratch = try Scratch()
         let program = try Programs.shell(

@@ -43,7 +43,7 @@ import Testing
         #expect(try run(world, "status").output.contains(words))
         let plan = try run(world, "plan", world.world.second)
         #expect(plan.output.contains("\nguard: \(words)\n"), "\(plan.output)\(plan.errors)")
-        // Databases are examined all the same, by what there is.
+        // Databases are still examined, with the available protection.
         let applied = try run(world, "apply", "-q", world.world.second)
         #expect(applied.status == 0, "\(applied.errors)")
         #expect(try world.world.versions() == ["2.0.0"])

@@ -6,7 +6,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// The same without root: there is no namespace of mounts to be had, and the rest holds.
+/// The same without root: a mount namespace is not available, and the rest holds.
 @Suite(.enabled(if: geteuid() == 0, "the other tests run as a user then"))
 struct OtherUserTests {
     @Test func `trust plan and apply`() throws {

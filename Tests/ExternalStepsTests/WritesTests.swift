@@ -6,14 +6,14 @@ import StepKit
 import TestSupport
 import Testing
 
-/// What a step may write to that named files: those, and for new ones the directories in which they are made.
+/// The places where a step may write to named files: those, and for new ones the directories in which they are made.
 @Suite struct WritesTests {
     let scratch: Scratch
     init() throws { scratch = try Scratch() }
 
     private static let result = #"echo '{"reply":"result"}'"#
 
-    /// A step that writes to `GRANTED/file`, in a world where that lies beside another.
+    /// A step that writes to `GRANTED/file`, in a world where that is beside another.
     private func world(apply: String, undo: String = result, isThere: Bool = true) throws -> StepWorld {
         let program = try Programs.shell(
             scratch, plan: Programs.planned("x", writes: ["GRANTED/file"]), apply: apply, undo: undo)

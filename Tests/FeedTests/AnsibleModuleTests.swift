@@ -19,7 +19,7 @@ import Testing
         try Files.writeNew(Array(Self.basic.utf8), to: "\(ansible)/basic.py")
     }
 
-    /// What the module uses of Ansible: parameters in, one line of JSON out.
+    /// The parts of Ansible that the module uses: parameters as input, one line of JSON as output.
     private static let basic = """
         import json, subprocess, sys
         class AnsibleModule:
@@ -38,7 +38,7 @@ import Testing
                 sys.exit(status)
         """
 
-    /// Runs the module with these parameters besides store, product and manifest.
+    /// Runs the module with these parameters in addition to store, product and manifest.
     private func run(_ more: JSON) throws -> (status: Int32, result: JSON) {
         var parameters = more
         for (name, value) in [

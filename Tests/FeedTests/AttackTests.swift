@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// What whoever holds the network or a mirror can try, each refused with nothing changed.
+/// Attacks by the owner of a network or a mirror, each refused with nothing changed.
 @Suite struct AttackTests {
     private let bench: Bench
     init() throws { bench = try Bench() }

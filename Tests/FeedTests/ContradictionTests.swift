@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// A manifest whose digests contradict each other is refused, whoever signed it.
+/// A manifest whose digests contradict each other is refused, even if it is signed.
 @Suite struct ContradictionTests {
     private let bench: Bench
     private let path: String

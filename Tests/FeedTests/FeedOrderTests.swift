@@ -128,7 +128,7 @@ import Testing
         #expect(try Files.list(bench.path("store/.moult/keys")).contains("keys-1.json"))
     }
 
-    /// What was learnt of keys counts, even if the feed that it came with is refused.
+    /// New key lists count, even if the feed that they came with is refused.
     @Test func `a revocation is kept although the feed is refused`() throws {
         try bench.must("moult apply -q; cp -r public old")
         try bench.must("moult publish public -q -k a.key -k b.key --trust b.pub; cp old/feed.json* public")

@@ -30,7 +30,7 @@ import Testing
         #expect(try bench.installed() == "2.0.0")
         #expect(try bench.run("moult check -q").status == 0)
         #expect(try bench.must("moult apply").hasPrefix("nothing newer: 2.0.0 is installed\n"))
-        // What it took to fetch is a part of the update, the first one.
+        // The time for fetching is a part of the update, the first one.
         let history = try JSON(parsing: bench.must("moult history --json"), source: "history")
         let parts = try #require(history["entries"]?.array?.first?["parts"]?.array)
         #expect(parts.first?["name"]?.string == "fetch" && parts.first?["pass"]?.string == "prepare")
@@ -186,7 +186,7 @@ import Testing
     @Test func `a saved plan is done once`() throws {
         try bench.follow(["1.0.0"])
         #expect(try bench.run("moult plan -o p").status == 2)
-        // What comes later is not what was approved.
+        // A later release is not the approved one.
         try bench.release("2.0.0", sequence: 2)
         try bench.must("moult publish public rel/test-2.0.0.json -q -k a.key; moult apply -q --plan p")
         #expect(try bench.installed() == "1.0.0")

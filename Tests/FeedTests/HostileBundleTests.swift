@@ -7,8 +7,8 @@ import Testing
 /// Archives that mean harm, by the whole way of an update: refused, and nothing is written anywhere but in the
 /// transaction, which is gone afterwards.
 @Suite struct HostileBundleTests {
-    /// Puts an archive made by a script of Python in the place of the bundle of release 2.0.0, with a manifest that has
-    /// its size and digest: whoever made it signs for it.
+    /// Replaces the bundle of release 2.0.0 by an archive that a Python script makes, with a manifest that has its size and
+    /// digest: its maker signs for it.
     private func refusal(_ ending: String, _ script: String, outcome: Int32 = 1) throws -> String {
         let bench = try Bench()
         try bench.release("1.0.0", sequence: 1)

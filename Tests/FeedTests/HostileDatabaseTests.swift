@@ -59,7 +59,7 @@ import Testing
             "printf '\\377\\377' | dd of=$DB bs=1 seek=4100 conv=notrunc status=none",
         ] {
             let hostile = try Case(kind: kind, spoil: spoil)
-            // A user's database that is there keeps its content, but what comes in is looked at all the same.
+            // An existing user database keeps its content, but the new file is examined all the same.
             if isUpdate { try hostile.bench.must("moult apply -q rel/test-1.0.0.json") }
             let why = try hostile.refusal()
             #expect(why.hasPrefix("moult: error: food.db is no"), "\(kind), \(spoil): \(why)")

@@ -47,7 +47,7 @@ import Testing
         try bench.must("moult publish public -q -k b.key -k c.key --trust c.pub")
         try publish("2.0.0", 2, "-k c.key")
         #expect(try bench.must("moult apply").contains("signed by \(try bench.id("c"))"))
-        // What has been learnt is kept: the lists may go.
+        // The accepted lists are kept: the public ones may disappear.
         try bench.must("rm public/keys-*")
         try publish("3.0.0", 3, "-k c.key")
         try bench.must("moult apply -q")

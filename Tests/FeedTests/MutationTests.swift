@@ -42,7 +42,7 @@ import Testing
         let feed = Feed(
             product: "org.example.x", serial: 1, created: .now, expires: .now, releases: [release])
         let read = try mutate(Array(feed.json.pretty.utf8)) { bytes in
-            // What is read can be written, and is the same again.
+            // A manifest that was read can be written, and is the same again.
             let feed = try Feed(parsing: bytes, source: "f")
             #expect(try Feed(parsing: Array(feed.json.line.utf8), source: "f") == feed)
         }

@@ -19,7 +19,7 @@ struct PatchBench {
 
     func manifest(_ version: String) -> String { "rel/test-\(version).json" }
 
-    /// Packs a release in which every hundredth row is another; `rebuilt` writes the file anew.
+    /// Packs a release in which every hundredth row differs; `rebuilt` rewrites the file.
     func release(
         _ version: String, sequence: Int, from older: [String] = [], rebuilt: Bool = false, more: String = ""
     ) throws {

@@ -10,7 +10,7 @@ import Testing
 
     init() throws { patches = try PatchBench() }
 
-    /// The way of a plan: how many patches there are, how many members are used again, whether the bundle is needed.
+    /// The way of a plan: the number of patches and of reused members, and whether the bundle is needed.
     private func way(to version: String) throws -> String {
         try patches.json(
             "moult plan --json \(patches.manifest(version)) --store store",
@@ -24,7 +24,7 @@ import Testing
         try patches.release("2.0.0", sequence: 2, from: ["1.0.0"], rebuilt: rebuilt)
         try patches.store(with: "1.0.0")
         #expect(try way(to: "2.0.0") == "1 2 False")
-        // What is not there cannot have been used.
+        // A file that does not exist cannot have been used.
         try bench.must("rm rel/test-2.0.0.tar.zst")
         let told = try bench.must("moult plan \(patches.manifest("2.0.0")) --store store || [ $? = 2 ]")
         #expect(told.contains("instead of the bundle") && told.contains("by 1 patch of"))
@@ -94,7 +94,7 @@ import Testing
         #expect(try patches.json("moult history --json --store store", "len(m[\"entries\"])") == "2")
     }
 
-    /// Whoever may write everywhere can change what is installed; it is noticed before it is built upon.
+    /// A user who may write everywhere can change the installed release; the next update notices it.
     @Test(arguments: [true, false])
     func `a base that was changed is not used`(hasBundle: Bool) throws {
         try patches.release("1.0.0", sequence: 1)
@@ -174,7 +174,7 @@ import Testing
         let still = try bench.must(
             "strace -f -e trace=flock moult apply \(patches.manifest("4.0.0")) --store store 2>&1")
         #expect(!still.contains("LOCK_EX"), "a no-op takes no lock")
-        // Written to by somebody who may: seen, although the file has had other names.
+        // Written to by a user with permission: noticed, although the file has had other names.
         try bench.must(
             "chmod u+w store/codes.db && printf x | dd of=store/codes.db bs=1 seek=5000 conv=notrunc status=none")
         #expect(try bench.run("moult verify --store store").status != 0)
@@ -182,7 +182,7 @@ import Testing
 
     // MARK: feeds
 
-    /// What a web server is asked for, and how many bytes it gives: the patch, and nothing of the bundle.
+    /// The requests to a web server, and the bytes that it sends: the patch, and nothing of the bundle.
     @Test func `a feed brings the patch and not the bundle`() throws {
         try patches.release("1.0.0", sequence: 1)
         try patches.release("2.0.0", sequence: 2, from: ["1.0.0"])
@@ -221,7 +221,7 @@ import Testing
         #expect(try patches.has("2.0.0"))
     }
 
-    /// Patches from the last releases only; those that nobody needs any more go.
+    /// Patches from the last releases only; those that are no longer needed are removed.
     @Test func `publish keeps the patches of the last releases`() throws {
         try patches.release("1.0.0", sequence: 1)
         try patches.release("2.0.0", sequence: 2, from: ["1.0.0"])

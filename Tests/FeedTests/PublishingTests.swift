@@ -103,7 +103,7 @@ import Testing
             """)
     }
 
-    /// Whoever reads while releases are published finds a feed and its signature at every moment.
+    /// A reader finds a feed and its signature at every moment of publishing.
     @Test func `readers never see a half`() throws {
         try bench.must("moult init --product org.example.test --key a.pub --feed public/feed.json -q")
         let isOver = Mutex(false)

@@ -239,7 +239,7 @@ import Testing
         let status = try bench.run("moult status --nagios")
         #expect(status.status == 1)
         #expect(status.output.contains("the key list keys-2.json expired at 2026-01-01T00:00:00Z"), "\(status.output)")
-        // What is installed can still be used, and the next list ends it.
+        // The installed release can still be used, and the next list ends it.
         try bench.must("moult verify")
         try bench.must("moult trust keys -q -k root.key")
         try bench.must(

@@ -4,7 +4,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// The service run by systemd itself, in a manager of its own. What needs a whole machine, its confinement, is left out.
+/// The service run by systemd itself, in a manager of its own. Its confinement, which needs a whole machine, is left out.
 @Suite(
     .enabled(
         if: geteuid() == 0 && access("/usr/bin/systemd", X_OK) == 0

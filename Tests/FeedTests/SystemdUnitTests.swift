@@ -37,7 +37,7 @@ struct SystemdUnitTests {
         #expect(ended.status == 0)
     }
 
-    /// What the service could do besides its work: systemd counts it, 100 for everything.
+    /// The rights of the service beyond its work: systemd counts them, 100 for everything.
     @Test func `service of root is hardened`() throws {
         let ended = try analyze("security", "--offline=yes", "--threshold=23", "./moult@var-lib-app.service")
         #expect(ended.status == 0, "\(ended.output.suffix(200))")

@@ -3,7 +3,7 @@ import MoultBasics
 import MoultFiles
 import TestSupport
 
-/// A store under load: programs that read and write a shared database while releases come in, one after the other.
+/// A store under load: programs that read and write a shared database while releases are installed, one after the other.
 ///
 /// Every shipped row has the number of its release, in two tables and the marker: a reader that sees two numbers at once
 /// has a mix, and one that sees a smaller number than before has an older release after a newer one.
@@ -45,8 +45,8 @@ struct Load {
             ])
     }
 
-    /// What the programs have in common. In turn they may be kept out by a gate, as a consumer that was told to release
-    /// keeps its own threads out; and they end when the test says so.
+    /// The shared state of the programs. In turn a gate may keep them out, as a consumer that was asked to release keeps its
+    /// own threads out; and they end when the test says so.
     private static let common = """
         import contextlib, fcntl, os, select, sqlite3, subprocess, sys, time
         path, gate = sys.argv[1], sys.argv[2]
@@ -138,7 +138,7 @@ struct Load {
         }
     }
 
-    /// The summary of a program: its numbers, and what it has to say besides.
+    /// The summary of a program: its numbers, and its remarks.
     static func end(_ program: Program) -> (numbers: [Int], text: String) {
         program.closeInput()
         let text = program.line() ?? ""

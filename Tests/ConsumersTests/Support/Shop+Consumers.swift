@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 
 extension Shop {
-    /// What the consumers of a test have written, a line for each call.
+    /// The log of a test's consumers, a line for each call.
     var said: [String] {
         get throws {
             let bytes = try Files.read(scratch.path("said"), limit: 1 << 20) ?? []

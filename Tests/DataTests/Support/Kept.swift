@@ -3,7 +3,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// What the store keeps beside the databases that are in use.
+/// The files that the store keeps in addition to the databases in use.
 extension Shop {
     /// A database in quarantine, as its record says.
     struct Kept {

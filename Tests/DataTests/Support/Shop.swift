@@ -120,7 +120,7 @@ struct Shop {
         return try JSON(parsing: String(line), source: "stdout")
     }
 
-    // MARK: What is in the store
+    // MARK: The content of the store
 
     func path(_ name: String) -> String { "\(store)/\(name)" }
 

@@ -38,7 +38,7 @@ struct CommandWorld {
             + ["--store", world.store]
     }
 
-    /// What the step planned.
+    /// The step's plan.
     func planned(by kernel: [String] = []) throws -> [String] {
         let ended = try Shell.run(
             kernel + command("plan", world.world.second, "--json"),

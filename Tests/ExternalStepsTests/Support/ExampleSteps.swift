@@ -33,7 +33,7 @@ enum ExampleSteps: String, CaseIterable, Sendable {
         }
     }
 
-    /// What is wrong with what the step has done; nil if that fits what is installed.
+    /// The fault in the step's result; nil if it fits the installed release.
     func fault(in world: StepWorld, installed: String) throws -> String? {
         switch self {
         case .notify:

@@ -6,14 +6,14 @@ import MoultFiles
 import StepKit
 import TestSupport
 
-/// A store whose second release comes in with a step.
+/// A store whose second release has a step.
 struct StepWorld {
     let world: World
     /// A directory that the step may write to.
     let granted: String
     let name: String
 
-    /// The step comes in by the store's settings, after a phase; it is trusted as it is now.
+    /// The store's settings run the step after a phase; it is trusted as it is now.
     init(
         _ program: String, name: String = "test.step", after phase: Phase = .copy, with: JSON = .object([]),
         timeout: Int = 20, releases: Releases? = nil, trusted: Bool = true
