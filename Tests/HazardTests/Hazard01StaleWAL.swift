@@ -15,7 +15,7 @@ import Testing
         path = lab.path("note.db")
     }
 
-    /// What it is: the new file of 3 rows reads as the 500 old ones.
+    /// The hazard: the new file of 3 rows reads as the 500 old ones.
     @Test func `the hazard`() throws {
         let new = lab.scratch.path("new.db")
         try Lab.killedWithRowsInTheWAL(path)
@@ -84,7 +84,7 @@ import Testing
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
-    /// One that somebody puts beside a sealed file is not read by the library, and `verify` names it.
+    /// A stale WAL beside a read-only file is not read by the library, and `verify` names it.
     @Test func `beside a sealed file`() throws {
         try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 3, "new"))
         let other = lab.scratch.path("other.db")

@@ -4,7 +4,7 @@ import MoultFiles
 import TestSupport
 import Testing
 
-/// Hazard 2: after a rename over a database that somebody has open in WAL mode, the next opener replays the old rows.
+/// Hazard 2: after a rename over a database that a process has open in WAL mode, the next opener replays the old rows.
 @Suite struct Hazard02RenameOverLiveWAL {
     let lab: Lab
     let path: String
@@ -24,7 +24,7 @@ import Testing
         COMMIT;
         """
 
-    /// What it is: the new release is lost for good, and the file is "ok".
+    /// The hazard: the new release is lost for good, and the file is "ok".
     @Test func `the hazard`() throws {
         let new = lab.scratch.path("new.db")
         try Shell.must(["sqlite3", path], input: Lab.notes(500, "first"))
@@ -52,7 +52,7 @@ import Testing
         #expect(try Lab.isSound(path))
     }
 
-    /// An exchange of names does not happen while somebody has the file open.
+    /// An exchange of names does not happen while a process has the file open.
     @Test func exchanging() throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 500, "first"))
         let app = try RunningApp(path, Self.pragmas + Self.fill)
@@ -66,7 +66,7 @@ import Testing
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
-    /// Whoever opens a file on which there is a lease breaks it: that is seen, and does not end this program by a signal.
+    /// A process that opens a leased file breaks the lease: that is noticed, and does not end this program by a signal.
     @Test func `somebody opens a leased file`() throws {
         try Shell.must(["sqlite3", path], input: Lab.notes(3, "first"))
         let lease = try #require(try WriteLease.take(path))
@@ -118,7 +118,7 @@ import Testing
         #expect(try Lab.read(path) == "3|new|new\n")
         let next = try RunningApp(path, Self.pragmas)
         try next.run("INSERT INTO note(text) VALUES('newer')")
-        // What it writes goes where nobody reads, and its end does not take the WAL of the other one away.
+        // Its writes go to a file that no process reads, and its end does not remove the WAL of the other one.
         try app.run("INSERT INTO note(text) VALUES('lost')")
         try app.close()
         #expect(try Lab.read(path) == "4|new|newer\n")

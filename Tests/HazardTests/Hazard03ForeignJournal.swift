@@ -20,7 +20,7 @@ import Testing
         try #require(try Files.facts("\(path)-journal")?.size ?? 0 > 0)
     }
 
-    /// What it is: pages of the old file come into the new one.
+    /// The hazard: pages of the old file get into the new one.
     @Test func `the hazard`() throws {
         let new = lab.scratch.path("new.db")
         try Shell.must(["sqlite3", path], input: Lab.notes(500, "old"))
@@ -88,7 +88,7 @@ import Testing
         #expect(try Lab.sidecars(of: path).isEmpty)
     }
 
-    /// What the killed process had not committed is rolled back, and what goes aside is one file.
+    /// The uncommitted changes of the killed process are rolled back, and one file is set aside.
     @Test func resetting() throws {
         try lab.store.updateBlocking(to: lab.user("1.0.0", 1, 500, "old"))
         try die()

@@ -14,7 +14,7 @@ import Testing
         path = lab.path("note.db")
     }
 
-    /// What it is: 500 acknowledged rows are gone.
+    /// The hazard: 500 acknowledged rows are gone.
     @Test func `the hazard`() throws {
         try Shell.must(["sqlite3", path], input: Lab.notes(2, "first"))
         try Lab.killedWithRowsInTheWAL(path)

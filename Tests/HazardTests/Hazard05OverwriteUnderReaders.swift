@@ -27,7 +27,7 @@ import Testing
         return reader
     }
 
-    /// What it is.
+    /// The hazard.
     @Test func `the hazard`() throws {
         let new = lab.scratch.path("new.db")
         try Shell.must(["sqlite3", path], input: Lab.notes(Self.rows, "old"))

@@ -17,7 +17,7 @@ import Testing
     private static let all = "SELECT count(*), min(text), max(text) FROM note"
     private static let write = "INSERT INTO note VALUES(9000, 'mine', 1)"
 
-    /// What it is: an idle reader holds no lock, goes on with what is gone, and learns it when it writes.
+    /// The hazard: an idle reader holds no lock, continues with the removed file, and learns it when it writes.
     @Test func `the hazard`() throws {
         let new = lab.scratch.path("new.db")
         try Shell.must(["sqlite3", path], input: Lab.notes(5, "old"))
@@ -30,7 +30,7 @@ import Testing
         #expect(try app.run(Self.write) == "error: attempt to write a readonly database\n")
     }
 
-    /// Names are not exchanged while somebody has the file open, although he holds no lock.
+    /// Names are not exchanged while a process has the file open, although it holds no lock.
     @Test func exchanging() throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 5, "old"))
         let app = try RunningApp(path)
@@ -49,7 +49,7 @@ import Testing
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 5, "old"))
         let app = try RunningApp(path)
         let version = try app.run("PRAGMA data_version")
-        // Nobody said how: that somebody has it open is what decides.
+        // No way was chosen: the open file decides.
         try lab.store.updateBlocking(to: lab.shared("2.0.0", 2, 3, "new"))
         #expect(try app.run("PRAGMA data_version") != version)
         #expect(try app.run(Self.all) == "3|new|new\n")
@@ -57,7 +57,7 @@ import Testing
         #expect(try Lab.read(path) == "4|mine|new\n")
     }
 
-    /// Who reads a sealed database keeps a whole release, and can ask whether it is still the one in service.
+    /// A reader of a read-only database keeps a whole release, and can ask whether it is still the one in service.
     @Test func flipping() throws {
         try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 5, "old"))
         let connection = try lab.store.connect()
@@ -70,7 +70,7 @@ import Testing
         #expect(try !next.lease.isOutdated())
     }
 
-    /// And who follows the store is told, from the very generation that he has.
+    /// And a program that follows the store is notified, from its very generation on.
     @Test func following() async throws {
         try await lab.store.update(to: lab.sealed("1.0.0", 1, 5, "old"))
         let old = try lab.store.lease().generation

@@ -30,7 +30,7 @@ import Testing
 
     private static let locked = "Runtime error near line 1: database is locked (5)\n"
 
-    /// What it is: two processes write at once.
+    /// The hazard: two processes write at once.
     @Test func `the hazard`() throws {
         try Shell.must(["sqlite3", path], input: Lab.notes(5, "old"))
         let app = try writing(path)

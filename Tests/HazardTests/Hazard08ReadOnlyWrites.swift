@@ -25,7 +25,7 @@ import Testing
         ])
     }
 
-    /// What it is: who only reads leaves two files.
+    /// The hazard: a mere reader leaves two files.
     @Test func `the hazard`() throws {
         try Shell.must(["sqlite3", path], input: "PRAGMA journal_mode=WAL;" + Lab.notes(5, "old"))
         try #require(try Lab.sidecars(of: path).isEmpty)
@@ -72,7 +72,7 @@ import Testing
         try app?.close()
     }
 
-    /// What is sealed must be readable without writing, so a file in WAL mode is not let in.
+    /// A read-only database must be readable without writing, so a file in WAL mode is refused.
     @Test func `a sealed file in WAL mode`() throws {
         try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 5, "old"))
         let next = try lab.maker.make(

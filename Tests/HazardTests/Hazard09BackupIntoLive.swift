@@ -18,7 +18,7 @@ import Testing
 
     private static let wal = "PRAGMA journal_mode=WAL;"
 
-    /// What it is: pages of another size cannot come into a WAL, and a reader in rollback mode is in the way.
+    /// The hazard: pages of another size cannot be written into a WAL, and a reader in rollback mode blocks.
     @Test func `the hazard`() throws {
         let new = lab.scratch.path("new.db")
         try Shell.must(["sqlite3", new], input: "PRAGMA page_size=8192;" + Lab.notes(3, "new"))
@@ -49,7 +49,7 @@ import Testing
             error?.why
                 == "its pages have 4096 bytes, those of the release 8192, and it is in WAL mode")
         #expect(try Lab.read(path) == "5|old|old\n")
-        // When nobody has it open, it comes in by an exchange.
+        // When no process has it open, it is installed by an exchange.
         try app.close()
         try lab.store.updateBlocking(to: next)
         #expect(try Lab.read(path) == "3|new|new\n")
@@ -140,7 +140,7 @@ import Testing
         #expect(try Lab.read(path) == "4|mine|new\n")
     }
 
-    /// Who has a snapshot of a WAL keeps it, and is told by SQLite that there is something new.
+    /// A reader with a snapshot of a WAL keeps it, and learns from SQLite that newer content exists.
     @Test func `a reader in WAL mode`() throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 20_000, "old"))
         let reader = try RunningApp(path, Self.wal + "PRAGMA cache_size=1;")
@@ -163,13 +163,13 @@ import Testing
         try app.close()
     }
 
-    /// Killed in the middle of the copy, everybody has the old content; the next command brings the new one.
+    /// Killed in the middle of the copy, every reader has the old content; the next command installs the new one.
     @Test(arguments: ["wal", "delete"])
     func `the program ends in the middle`(mode: String) throws {
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 20_000, "old"))
         let app = try RunningApp(path, "PRAGMA journal_mode=\(mode);")
         try app.run("INSERT INTO note VALUES(90000, 'mine', 1)")
-        // The pages of the release are many; what is written besides is not.
+        // The pages of the release are many; the other writes are few.
         let ended = try Shell.run([
             "strace", "-f", "-qq", "-o", "/dev/null", "-P", mode == "wal" ? "\(path)-wal" : path, "-e",
             "trace=pwrite64", "-e", "inject=pwrite64:signal=SIGKILL:when=20", BuiltMoult.path(), "apply", "--store",

@@ -13,7 +13,7 @@ import Testing
 
     private static let codes = "CREATE TABLE codes(x); INSERT INTO codes VALUES(1);"
 
-    /// What it is.
+    /// The hazard.
     @Test func `the hazard`() throws {
         let wrong = lab.scratch.path("wrong.db")
         try Shell.must(["sqlite3", ":memory:", "ATTACH '\(wrong)' AS food; PRAGMA food.user_version = 1"])
@@ -26,7 +26,7 @@ import Testing
         #expect(try Shell.run(["sqlite3", ":memory:", eleven]).errors.contains("too many attached databases - max 10"))
     }
 
-    /// A file that is not there is an error, and is still not there afterwards.
+    /// A missing file is an error, and is still missing afterwards.
     @Test(arguments: ["food", "pantry"])
     func `what is not there`(name: String) throws {
         let pantry = ReleaseMaker.Source.shared("pantry", Self.codes, more: [])
@@ -71,7 +71,7 @@ import Testing
         try connection.close()
     }
 
-    /// What is shipped cannot be written through the connection, whatever the SQL says.
+    /// Shipped content cannot be written through the connection, whatever the SQL says.
     @Test func `sealed means read only`() throws {
         let user = ReleaseMaker.Source.user("user", "CREATE TABLE note(text);")
         try lab.store.updateBlocking(to: lab.maker.make("1.0.0", sequence: 1, [.reference("food", Self.codes), user]))

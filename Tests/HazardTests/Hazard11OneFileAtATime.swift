@@ -23,7 +23,7 @@ import Testing
 
     private func value(_ file: String, _ sql: String) throws -> String { try Shell.must(["sqlite3", file, sql]) }
 
-    /// What it is: one of two files has the transaction, the other has not, and nothing will ever mend that.
+    /// The hazard: one of two files has the transaction, the other has not, and nothing will ever fix that.
     @Test func `the hazard`() throws {
         let (one, other) = (lab.scratch.path("one.db"), lab.scratch.path("other.db"))
         for file in [one, other] {
@@ -51,7 +51,7 @@ import Testing
             ])
     }
 
-    /// What an app finds: the release of the sealed database, of the shared one, and the schema of the user's.
+    /// The view of an app: the release of the read-only database, of the shared one, and the schema of the user's.
     private func found(_ store: String) throws -> [String] {
         [
             try value("\(store)/food.db", "SELECT release FROM food"),
@@ -77,7 +77,7 @@ import Testing
             let note = Comment("killed at write \(number) to \(file)")
             #expect(try killed(command, writing: "\(store)/\(file)", number: number), note)
             if Set(try found(store)).count > 1 { halves += 1 }
-            // The app goes on writing before anybody settles it.
+            // The app continues to write before recovery.
             try Shell.must(["sqlite3", "\(store)/user.db", "INSERT INTO note(text) VALUES('later')"])
             let orchestrator = try Orchestrator(root: store, steps: .builtIn)
             #expect(try orchestrator.recover().map(\.ending) == [.finished], note)

@@ -23,7 +23,7 @@ import Testing
 
     // MARK: two names
 
-    /// What it is: by its other name the file is without what its `-wal` holds.
+    /// The hazard: by its other name the file lacks the content of its `-wal`.
     @Test func `the hazard of hard links`() throws {
         let other = lab.scratch.path("other.db")
         try Shell.must(["sqlite3", path], input: "PRAGMA journal_mode=WAL;" + Lab.notes(5, "first"))
@@ -42,7 +42,7 @@ import Testing
 
     // MARK: links on the way
 
-    /// What it is: whoever writes through the pointer writes into a release, and after a switch into one that is gone.
+    /// The hazard: a program that writes through the pointer writes into a release, and after a switch into a removed one.
     @Test func `the hazard of writing through the pointer`() throws {
         try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 5, "old"))
         try Shell.must(["chmod", "u+w", lab.path(".moult/current/"), path])
@@ -70,7 +70,7 @@ import Testing
         #expect(try Lab.read(path) == "3|new|new\n")
     }
 
-    /// What it is: a link that leads nowhere makes an empty database at its end.
+    /// The hazard: a dangling link makes an empty database at its target.
     @Test func `the hazard of dangling links`() throws {
         let nowhere = lab.scratch.path("nowhere.db")
         try Files.symlink(to: nowhere, at: path)
@@ -96,7 +96,7 @@ import Testing
 
     // MARK: one process, one SQLite
 
-    /// What a program that we start finds open: neither a database nor a lock of ours.
+    /// The open files of a program that we start: neither a database nor a lock of ours.
     @Test func `children inherit nothing`() throws {
         let seen = lab.scratch.path("seen")
         try lab.store.updateBlocking(to: lab.shared("1.0.0", 1, 5, "old"))
@@ -111,7 +111,7 @@ import Testing
             ]
         ]
         try Settings.rewrite(layout, "consumers", consumers)
-        // In this process somebody has the database open, too.
+        // This process has the database open elsewhere, too.
         let app = try Connection(path: path, access: .readWrite)
         _ = try app.int("SELECT count(*) FROM note")
         try lab.store.updateBlocking(to: lab.shared("2.0.0", 2, 3, "new", .live))
@@ -131,7 +131,7 @@ import Testing
                 $0.contains("libsqlite3")
             })
         #expect(libraries.count == 1)
-        // The library's own calls go there: its connections and those of whoever asks the shared library are the same.
+        // The library's own calls go there: its connections and those of users of the shared library are the same.
         let connection = try Connection.inMemory()
         let handle = try #require(dlopen("libsqlite3.so.0", RTLD_NOW | RTLD_NOLOAD))
         let symbol = try #require(dlsym(handle, "sqlite3_memory_used"))
@@ -140,7 +140,7 @@ import Testing
         try connection.close()
     }
 
-    /// A store on a file system that machines share is told; here the kernel's table of mounts says that it is one.
+    /// A store on a network file system is reported; here the kernel's table of mounts says that it is one.
     @Test(.enabled(if: geteuid() == 0, "only root may mount")) func `shared file systems`() throws {
         try lab.store.updateBlocking(to: lab.sealed("1.0.0", 1, 5, "old"))
         let table = lab.scratch.path("mountinfo")

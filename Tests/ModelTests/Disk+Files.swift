@@ -2,7 +2,7 @@ import MoultBasics
 import MoultFiles
 
 extension Disk {
-    /// What lies in a directory; numbers for its inodes that have none yet.
+    /// The content of a directory; numbers for its inodes that have none yet.
     init(reading directory: String, numbering known: Disk? = nil, _ inodes: inout [UInt64: ID]) throws {
         func read(_ path: String, _ id: ID, _ other: ID?) throws {
             var names: [String: ID] = [:]

@@ -1,6 +1,6 @@
 import MoultBasics
 
-/// What is on a disk, as a value: directories, files and links, each known by a number that is never used again.
+/// The content of a disk, as a value: directories, files and links, each known by a number that is never used again.
 struct Disk {
     typealias ID = Int
 
@@ -20,7 +20,7 @@ struct Disk {
 
     func content(_ file: ID) -> [UInt8] { if case .file(let bytes)? = nodes[file] { bytes } else { [] } }
 
-    /// What a path below the root names, itself, where that is a link; links on the way are followed.
+    /// The file at a path below the root, without following a link at its end; links on the way are followed.
     func id(_ path: String) throws -> ID? {
         if path.isEmpty { return Self.root }
         let (directory, name) = try place(path)

@@ -11,7 +11,7 @@ struct Examination {
     let releases: Flow.Releases
     let store: String
     let recording: Recording
-    /// What there is at the beginning and at the end, and what the history says then.
+    /// The state at the beginning and at the end, and the text of the history then.
     private let ends: [(name: String, state: StoreState, updates: Int)]
 
     init(_ flow: Flow) throws {
@@ -33,7 +33,7 @@ struct Examination {
         try History.read(StoreLayout(root: store)).entries.filter { [.done, .finished].contains($0.outcome) }
     }
 
-    /// What is wrong after a power cut that leaves this; nil if nothing is. `isOver` says that the command had ended well.
+    /// The fault after a power cut that leaves this; nil if it is sound. `isOver` says that the command had ended well.
     func examine(_ disk: Disk, isOver: Bool) -> String? {
         do {
             try make(disk)
@@ -48,7 +48,7 @@ struct Examination {
         try Renumbering(recording: recording, made: disk.make(in: store)).renumber(disk)
     }
 
-    /// Before anything is settled, whoever opens the sealed databases finds one release.
+    /// Before recovery, a process that opens the read-only databases finds one release.
     private func atOnce() throws -> String? {
         let found = try StoreState(store, scratch: scratch).sealed
         let isWhole = ends.contains { end in found.allSatisfy { end.state.sealed[$0.key] ?? $0.value == $0.value } }

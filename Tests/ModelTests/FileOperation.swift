@@ -12,7 +12,7 @@ enum FileOperation: Equatable {
     case remove(String)
     case sync(String)
 
-    /// What it did to what, in words.
+    /// The call and its file, in words.
     var text: String {
         switch self {
         case .makeFile(let path): "create \(path)"

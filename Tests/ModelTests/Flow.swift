@@ -5,7 +5,7 @@ import MoultFiles
 import MoultStore
 import TestSupport
 
-/// What is done to a store while its power is cut: the way to its beginning, and the command.
+/// A flow whose power is cut: the way to its beginning, and the command.
 enum Flow: String, CaseIterable {
     case install, update, rollback, exchange, exchangeInWALMode, live, liveInWALMode, migration, reset, consumer,
         settling

@@ -2,7 +2,7 @@ import Glibc
 import MoultFiles
 import Testing
 
-/// What a power cut may leave of what was not synced, at every call of an update: settled, every database is old or new.
+/// The unsynced data that a power cut may leave, at every call of an update: after recovery, every database is old or new.
 ///
 /// `MOULT_MODEL=all` tries every state; otherwise it is a sample, the same in every run.
 @Suite(.enabled(if: access("/dev/shm", W_OK) == 0, "needs a file system in memory"))

@@ -1,8 +1,8 @@
-/// What may become of pending changes: everything, where they are few; else what is likely to hurt, and chance.
+/// Possible outcomes of pending changes: all of them, if they are few; otherwise the likely harmful ones, and random ones.
 struct PowerCuts {
     /// So many combinations at one moment are all tried.
     var most = 64
-    /// So many by chance, where there are more.
+    /// The number of random ones.
     var random = 16
 
     func fates(of pending: [UnsyncedDisk.Change], _ chance: inout Chance) -> [[UnsyncedDisk.Fate]] {

@@ -2,7 +2,7 @@ import MoultBasics
 import MoultFiles
 import TestSupport
 
-/// What a command did to a directory, from its first change to its last, as the kernel saw it.
+/// The changes of a command to a directory, from its first to its last, as the kernel saw them.
 struct Recording {
     /// The directory before, and what was done to it.
     let before: Disk

@@ -1,8 +1,8 @@
 import MoultBasics
 import MoultFiles
 
-/// A store knows some of its files by inode and times, which are others where the same store is made again. What is
-/// recorded of a file is made to say the same of the one that took its place.
+/// A store recognizes some of its files by inode and times, which differ when the same store is made again. The records of a
+/// file are rewritten for the file that replaced it.
 struct Renumbering {
     let recording: Recording
     /// Where each file of the disk was made.

@@ -9,9 +9,9 @@ import TestSupport
 /// What people find in a store at rest: the pointer, every database with its content, settings, and all names.
 struct StoreState: Equatable {
     let current: String?
-    /// What is in the databases that the release brought; the file itself.
+    /// The content of the databases that the release installed; the file itself.
     private(set) var sealed: [String: String] = [:]
-    /// What is in the databases that apps write to: health, schema, rows, journal mode.
+    /// The content of the databases that apps write to: health, schema, rows, journal mode.
     private(set) var living: [String: String] = [:]
     let settings: JSON
     /// The releases on hold, and why.
@@ -35,7 +35,7 @@ struct StoreState: Equatable {
         names = try Self.names(store)
     }
 
-    /// Of a copy, because whoever opens a database may change what lies beside it.
+    /// From a copy, because opening a database may change the files beside it.
     private static func content(_ path: String, _ scratch: Scratch) throws -> String {
         let copy = scratch.path("look.db")
         for suffix in ["", "-wal", "-journal", "-shm"] {
@@ -67,7 +67,7 @@ struct StoreState: Equatable {
     private static func names(_ store: String) throws -> Set<String> {
         var found: Set<String> = []
         func walk(_ path: String, _ name: String) throws {
-            // What was checked is made again by the next command that checks.
+            // The next command that checks makes the record of checks again.
             let kept = [
                 ".moult/history.jsonl", ".moult/feed", ".moult/links.json", ".moult/lock", ".moult/checks.json",
             ]

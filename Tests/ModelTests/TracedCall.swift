@@ -5,10 +5,10 @@ struct TracedCall {
     let name: String
     let arguments: [Substring]
     let result: Int
-    /// What the descriptor that it gave leads to.
+    /// The path of the descriptor that it returned.
     let opened: String?
 
-    /// Nil for what is no call, or has failed, or did not come to its end.
+    /// Nil for a line that is not a call, or a call that failed, or did not end.
     init?(_ line: String) throws {
         guard let open = line.firstIndex(of: "("), let end = line.range(of: ") = ") else { return nil }
         name = String(line[..<open])
@@ -50,7 +50,7 @@ struct TracedCall {
 
     private static func path(_ text: Substring) throws -> String {
         guard let end = text.firstIndex(of: ">") else { throw Disk.wrong("no path in \(text)") }
-        // What is no file, like a pipe, is described in plain letters.
+        // Other files than regular ones, like a pipe, are described in plain letters.
         guard text.dropFirst().hasPrefix("\\x") else { return "" }
         return String(decoding: try bytes(text[..<end].dropFirst()), as: UTF8.self)
     }

@@ -37,7 +37,7 @@ struct Translation {
         case "mkdir": if let path = try below(call.path(0)) { try perform(.makeDirectory(path)) }
         case "mkdirat": if let path = try below(call.path(1, at: 0)) { try perform(.makeDirectory(path)) }
         default:
-            // Of what nobody does here the model knows nothing.
+            // The model does not know calls that no program makes here.
             guard call.arguments.allSatisfy({ !$0.contains(Self.hexadecimal(directory)) }) else {
                 throw Disk.wrong("it does not know the call \(call.name)")
             }
@@ -54,7 +54,7 @@ struct Translation {
 
     private static let staged = ["generation", "adopted", "waiting/"]
 
-    /// What an update has staged may be gone at its end; its decision has told by then which inode it was.
+    /// The staged files of an update may be gone at its end; its decision has recorded their inodes by then.
     private mutating func note(_ line: [UInt8], in directory: String) throws {
         let record = try JSON(parsing: line, source: directory)
         for member in record["inodes"]?.members ?? [] where Self.staged.contains(where: member.name.hasPrefix) {
@@ -87,7 +87,7 @@ struct Translation {
         if flags.contains("O_APPEND") { appending.insert(open) } else { appending.remove(open) }
     }
 
-    /// What SQLite shares between processes is written without calls, and made anew by whoever comes first.
+    /// Memory that SQLite shares between processes is written without calls, and made again by the first process.
     private func isSharedMemory(_ path: String) -> Bool { path.hasSuffix("-shm") }
 
     private mutating func file(_ call: TracedCall) throws {

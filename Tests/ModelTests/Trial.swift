@@ -4,8 +4,8 @@ struct Trial {
     var cuts = PowerCuts()
     /// Nil for all states, else so many of them, spread over all calls.
     var most: Int?
-    /// What is taken for never synced, by its path, or for not synced the last time: then only what is lost by that is
-    /// tried.
+    /// The file that is treated as never synced, by its path, or as not synced the last time: then only the losses from that
+    /// are tried.
     var unsynced: ((String) -> Bool)?
     var isLastOnly = false
     /// How many findings are enough.

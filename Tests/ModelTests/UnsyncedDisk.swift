@@ -20,19 +20,19 @@ struct UnsyncedDisk {
     }
 
     enum Change {
-        /// What each name leads to from now on; certain when one of the directories is synced.
+        /// The target of each name from now on; certain when one of the directories is synced.
         case names([Name: Disk.ID?], syncedBy: Set<Disk.ID>)
         /// Bytes within one page.
         case bytes(Disk.ID, at: Int, [UInt8])
         case size(Disk.ID, to: Int)
     }
 
-    /// What becomes of a change when the power is cut.
+    /// The outcome of a change when the power is cut.
     enum Fate: Hashable { case lost, kept, torn, hollow }
 
-    /// What programs see.
+    /// The programs' view.
     private(set) var live: Disk
-    /// What is certain to be there after a power cut, unless a pending change covers it.
+    /// The content that is certain to exist after a power cut, unless a pending change covers it.
     private(set) var certain: Disk
     private(set) var pending: [Change] = []
     private var nextID: Disk.ID
@@ -103,7 +103,7 @@ struct UnsyncedDisk {
         pending = zip(pending, fates).filter { $1 == .lost }.map(\.0)
     }
 
-    /// What is there after a power cut, if this becomes of the pending changes.
+    /// The content after a power cut, with these outcomes of the pending changes.
     func disk(after fates: [Fate]) -> Disk {
         var fates = fates
         keepOrder(&fates)

@@ -5,7 +5,7 @@ import Testing
 
 /// A piece of a patch that tells what differs from the old file.
 @Suite struct DifferenceTests {
-    /// What databases are like: short records of few words, with numbers between them.
+    /// Content like that of databases: short records of few words, with numbers between them.
     private func records(_ count: Int, _ dice: inout SeededRandom) -> [UInt8] {
         let words = ["rye", "sour", "dried", "smoked", "bread", "plum", "carrot", "herring"]
         var bytes: [UInt8] = []
@@ -73,7 +73,7 @@ import Testing
         #expect(columns(new, old, start: 0).count < 10 * 60)
     }
 
-    /// The pointers of a page that moved by as much differ in every other byte, and are told as differences.
+    /// The pointers of a page that moved by the same amount differ in every other byte, and are encoded as differences.
     @Test func `numbers that all grew are no new bytes`() throws {
         func page(_ offset: Int) -> [UInt8] {
             (0..<100).flatMap {

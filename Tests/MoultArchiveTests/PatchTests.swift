@@ -64,7 +64,7 @@ import Testing
         let patch = try make(oldSize == 0 ? nil : old, new)
         #expect(try apply(patch, oldSize == 0 ? nil : old, size: newSize) == Array(after))
         let size = try #require(try Files.facts(patch)?.size)
-        // What is new cannot be made smaller; all else is found, however far it was moved.
+        // New content cannot be made smaller; everything else is found, however far it was moved.
         #expect(size < max(0, newSize - oldSize) + newSize / 50 + 2000, "\(size)")
     }
 
@@ -119,7 +119,7 @@ import Testing
                 #expect(split % MappedFile.alignment == 0 && piece.base.contains(split))
                 #expect(split > piece.base.lowerBound)
             }
-            // What stands at the same place is there.
+            // Content at the same place is there.
             #expect(piece.base.contains(min(piece.offset, baseSize - 1)))
         }
     }

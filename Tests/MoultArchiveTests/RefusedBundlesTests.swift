@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Bundles of ours that somebody spoiled, and sources and sinks that fail.
+/// Damaged moult bundles, and sources and sinks that fail.
 @Suite struct RefusedBundlesTests {
     private func packed() throws -> (scratch: Scratch, frames: [Frame], bytes: [UInt8]) {
         let scratch = try Scratch()

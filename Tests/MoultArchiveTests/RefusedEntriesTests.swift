@@ -98,7 +98,7 @@ import Testing
     @Test func `refuses names that are not ASCII`() throws {
         #expect(try why(TarBytes.file("fööd.db", []) + TarBytes.end, .archiveName) != nil)
         #expect(try why(TarBytes.pax("path", "fööd.db") + food + TarBytes.end, .archiveName) != nil)
-        // Latin-1, which is no UTF-8.
+        // Latin-1, which is not UTF-8.
         var latin = TarBytes.header("f_d.db")
         latin[1] = 0xf6
         // The checksum counts bytes: “_” is 0x5f.
@@ -139,7 +139,7 @@ import Testing
                 == "its member “food.db” has 4 bytes, declared are \(declared)")
     }
 
-    /// The first undeclared entry ends it, however many there are: the rest is not even read.
+    /// The first undeclared entry ends it, however many follow: the rest is not even read.
     @Test func `stops at the first of ten million entries`() throws {
         let scratch = try Scratch()
         // 10,000,000 headers are 5 GB of tar; zstd says it in a few hundred KB, made here from one repeated block.

@@ -192,7 +192,7 @@ import Testing
         #expect(try scratch.refusal("a.tar.gz", members: ["food.db": 100]).code == .archiveEntryKind)
     }
 
-    /// A member that goes on and on is read to one byte more than declared, not to its end.
+    /// An endless member is read to one byte more than declared, not to its end.
     @Test func `stops when a member is larger than it says`() throws {
         let scratch = try Scratch()
         #expect(

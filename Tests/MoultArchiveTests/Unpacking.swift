@@ -5,7 +5,7 @@ import MoultSandbox
 import TestSupport
 import Testing
 
-/// What a release of the tests consists of.
+/// The members of a release in the tests.
 enum Sample {
     static let food = (0..<300_000).map { UInt8(truncatingIfNeeded: ($0 &* 2_654_435_761) >> 13) }
     static let user = Array("an empty template".utf8)

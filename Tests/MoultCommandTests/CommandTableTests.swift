@@ -2,7 +2,7 @@ import MoultBasics
 import MoultCommand
 import Testing
 
-/// What holds for every verb there is.
+/// Rules that hold for every verb.
 @Suite struct CommandTableTests {
     @Test func `names are distinct`() {
         #expect(Set(Command.all.map(\.name)).count == Command.all.count)

@@ -14,7 +14,7 @@ import Testing
         _ = try scratch.moult("mkdir releases")
     }
 
-    /// What is typed, and all that a shell may offer for the last word.
+    /// The typed words, and all suggestions of a shell for the last word.
     static let cases: [(line: String, offers: [String])] = [
         ("", ["apply", "look", "shells", "status"]),
         ("s", ["shells", "status"]),

@@ -2,7 +2,7 @@ import MoultBasics
 import MoultCommand
 import Testing
 
-/// What is written where, for people and for programs.
+/// The output and its streams, for people and for programs.
 @Suite struct OutputTests {
     private struct Greeting: Report {
         func write(to page: inout Page) { page.line("hello") }
@@ -15,7 +15,7 @@ import Testing
 
     private struct Surprise: Error, CustomStringConvertible { var description: String { "the cable is out" } }
 
-    /// What the body writes to stdout and stderr.
+    /// The text that the body writes to stdout and stderr.
     private func written(
         _ format: Format, quiet: Bool = false, verbose: Bool = false, _ body: (Output) throws -> Void
     ) throws -> [String] {

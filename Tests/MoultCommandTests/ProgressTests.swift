@@ -3,7 +3,7 @@ import Synchronization
 import Testing
 
 @Suite struct ProgressTests {
-    /// A clock that goes when it is told to.
+    /// A clock that moves on request.
     final class Clock: Sendable {
         private let time = Mutex(100.0)
         var now: Double { time.withLock { $0 } }

@@ -70,7 +70,7 @@ import Testing
     @Test func `a page is written and overwrites nothing else`() throws {
         let run = try scratch.moult("moult diff --html page.html old.db new.db")
         #expect((run.status, run.err) == (2, ""))
-        // The rows are on the page; here nobody asked for them.
+        // The rows are on the page; here they were not requested.
         #expect(!run.out.contains("251"))
         #expect(try scratch.moult("grep -c 'del>250<' page.html").out == "1\n")
         #expect(try scratch.moult("moult diff -q --html page.html old.db new.db").status == 2)

@@ -2,7 +2,7 @@ import MoultBasics
 import TestSupport
 import Testing
 
-/// What an error advises works where it is read: it names the store as the command line did.
+/// The advice of an error works where it is read: it names the store as the command line did.
 @Suite struct StoreAdviceTests {
     private let world: World
     init() throws { world = try World() }
@@ -17,7 +17,7 @@ import Testing
                     3, "",
                     "moult: error: every release is on hold: audit\n  Remove the hold with: moult unhold '*' --store 'our store'\n"
                 ))
-        // It is no advice if it does not work.
+        // Advice that does not work is useless.
         try world.must("moult unhold --store 'our store'; moult apply -q --store 'our store' rel/test-2.0.0.json")
     }
 

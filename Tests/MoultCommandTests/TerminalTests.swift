@@ -8,7 +8,7 @@ import Testing
 
     @Test(
         arguments: [
-            // What is set, on a terminal?, coloured?
+            // The variables, on a terminal?, coloured?
             (["TERM": "xterm"], true, true),
             (["TERM": "xterm"], false, false),
             (["TERM": "dumb"], true, false),

@@ -2,7 +2,7 @@ import MoultBasics
 import MoultFiles
 import TestSupport
 
-/// A program of somebody else's that has a database open, and does with it what it is told.
+/// An external program that has a database open, and uses it as instructed.
 final class RunningApp {
     private let process: Background
     private let work: Scratch

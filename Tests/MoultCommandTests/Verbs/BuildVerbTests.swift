@@ -4,7 +4,7 @@ import Testing
 
 /// Where `moult build` puts its database.
 @Suite struct BuildVerbTests {
-    /// There may be all that somebody has written.
+    /// The file may hold the only copy of user data.
     @Test func `nothing in a store is replaced`() throws {
         let scratch = try Scratch()
         let refused = try scratch.moult(

@@ -48,7 +48,7 @@ import Testing
         #expect(json["freed"]?.integer == 0)
     }
 
-    /// What was set aside goes by its age and on its word: caches first, what people wrote only if it is named.
+    /// Sets in quarantine are removed by age and on request: caches first, user data only if it is named.
     @Test func `quarantine is emptied as asked`() throws {
         let world = try World()
         _ = try BrokenStore.release(in: world.scratch.path("rel"))

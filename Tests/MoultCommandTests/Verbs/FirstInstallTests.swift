@@ -80,7 +80,7 @@ import Testing
         #expect(try scratch.must("\(line) --json").contains("\"created\":true"))
         let settings = try scratch.read("a/b/moult.json")
         #expect(try scratch.must("\(line) --json").contains("\"created\":false"))
-        // What is not named may be anything.
+        // A file that is not named may be anything.
         try scratch.must("moult init a/b --product org.example.test")
         try scratch.must("sed -i 's/\"keep\": 2/\"keep\": 7/' a/b/moult.json && \(line)")
         try scratch.must("sed -i 's/\"keep\": 7/\"keep\": 2/' a/b/moult.json")

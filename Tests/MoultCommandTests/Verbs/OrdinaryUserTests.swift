@@ -3,7 +3,7 @@ import MoultFiles
 import MoultStore
 import Testing
 
-/// For whoever is not root modes count: a sealed directory is in the way of whoever moves or repairs it.
+/// For users other than root modes count: a read-only directory cannot be moved or repaired without a change of its mode.
 @Suite struct OrdinaryUserTests {
     private let world: World
 
@@ -33,7 +33,7 @@ import Testing
         #expect(try mode() == 0o555)
     }
 
-    /// The path cannot be made, and not be taken back before somebody mends that; then the damaged one is in place again.
+    /// The path cannot be made, nor be restored before that is fixed; then the damaged one is in place again.
     @Test func `a repair is undone`() throws {
         #expect(try run("rm store/food.db && chmod u-w store") == 0)
         #expect(try run("moult apply -q \(world.first)") == 6)

@@ -11,7 +11,7 @@ import Testing
     private let world: World
     init() throws { world = try World() }
 
-    /// The text of a plan, with the one number that nobody can know before.
+    /// The text of a plan, with the one number that cannot be known before.
     private func text(_ line: String) throws -> String {
         let run = try world.run(line)
         #expect(run.status == 2)
@@ -190,7 +190,7 @@ import Testing
         #expect(coloured.contains("\u{1B}[32m+\u{1B}[0m copy "))
     }
 
-    /// On a terminal what is too long goes on under its beginning.
+    /// On a terminal a long line continues under its beginning.
     @Test func `lines are wrapped under their text`() throws {
         try world.install(world.first)
         let orchestrator = try Orchestrator(root: world.store, steps: .builtIn)

@@ -93,7 +93,7 @@ import Testing
     @Test(.enabled(if: getuid() == 0)) func `a reset on a full disk says that nothing was salvaged, and how to do it`()
         throws
     {
-        // Where nothing may be mounted, there is no small disk.
+        // Where nothing may be mounted, no small disk can be had.
         try must("mkdir small")
         guard try scratch.moult("mount -t tmpfs -o size=6m tmpfs small").status == 0 else { return }
         defer { _ = try? scratch.moult("umount small") }
@@ -115,7 +115,7 @@ import Testing
         #expect(out.contains("  2002 rows could be read"))
     }
 
-    /// What the words of a reset must be, and what it says else.
+    /// The required words of a reset, and its other output.
     @Test(arguments: [
         ("reset user", 3, "user has what people wrote", "moult reset user --set-user-data-aside"),
         ("reset food", 3, "food cannot be reset", "Repair it from its release: moult apply RELEASE"),
@@ -139,7 +139,7 @@ import Testing
         #expect(try Tree(store) == before)
     }
 
-    /// A sealed database is not begun anew but brought in again, whatever was done to it.
+    /// A read-only database is not replaced by an empty one but installed again, whatever was done to it.
     @Test(arguments: [
         "rm store/food.db", "rm store/food.db; echo broken > store/food.db",
         "chmod u+w store/.moult/current store/.moult/current/food.db; echo broken > store/.moult/current/food.db",
@@ -156,7 +156,7 @@ import Testing
 
     // MARK: permission
 
-    /// Gives the store to somebody who may do little, and the command to go with it.
+    /// Gives the store to an unprivileged user, and the command to go with it.
     private func giveAway() throws {
         try must("chmod a+rx . && cp $(command -v moult) moult && chown -R 65534 store")
         try must("\(Self.asNobody)moult status")
@@ -164,7 +164,7 @@ import Testing
 
     private static let asNobody = "setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs -- ./"
 
-    /// The file is somebody else's, and may not even be read: its name is all that is needed.
+    /// The file belongs to another user, and may not even be read: its name is enough.
     @Test(.enabled(if: getuid() == 0), arguments: ["thumbs", "user"])
     func `a file that may not be read`(name: String) throws {
         try giveAway()
@@ -178,7 +178,7 @@ import Testing
         #expect(try Files.facts(scratch.path("\(aside)/\(name).db"))?.mode == 0)
     }
 
-    /// Nobody may write in the directory: then it is an error that names it, and nothing has changed.
+    /// No user may write in the directory: then the error names it, and nothing has changed.
     @Test(.enabled(if: getuid() == 0))
     func `a directory that may not be written`() throws {
         try giveAway()

@@ -7,7 +7,7 @@ import StepKit
 import TestSupport
 import Testing
 
-/// What the verbs say and do about an update that a crash has interrupted.
+/// The words and actions of verbs for an update that a crash has interrupted.
 @Suite struct SettlingVerbsTests {
     private let world: World
     init() throws { world = try World() }

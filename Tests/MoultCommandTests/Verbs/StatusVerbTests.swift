@@ -30,7 +30,7 @@ import Testing
         try world.must("moult publish -q public rel/test-2.0.0.json --key k.key")
         #expect(try status()["known"]?["serial"]?.integer == 1)
         #expect(try world.run("moult check -q").status == 2)
-        // Nobody is asked any more.
+        // No server is asked any more.
         try world.must("mv public gone")
         let tree = try world.tree
         let text = try world.must("moult status")
@@ -59,7 +59,7 @@ import Testing
             check.out.hasPrefix("MOULT CRITICAL - org.example.test 1.0.0; it was withdrawn: wrong totals | age="))
     }
 
-    /// The way back is named where there is one.
+    /// The way back is named if one exists.
     @Test func `what was withdrawn is left by a rollback`() throws {
         let way = "\ngo back with: moult rollback\n"
         try follow()
@@ -77,7 +77,7 @@ import Testing
     @Test func `a feed that is over is told and not believed`() throws {
         try follow()
         #expect(try status()["known"]?["expired"]?.bool == false)
-        // What is kept was proven when it came; here it becomes old.
+        // Kept files were proven when they were installed; here they become old.
         try world.must(
             """
             cd store/.moult/feed; old=$(sha256sum feed.json | cut -d' ' -f1)
@@ -93,7 +93,7 @@ import Testing
         #expect(
             check.out.contains("MOULT WARNING - org.example.test 1.0.0; the feed was good until 2020-01-02T03:04:05Z |")
         )
-        // What is not what was proven is not read at all.
+        // Files that differ from the proven ones are not read at all.
         try world.must("echo ' ' >> store/.moult/feed/feed.json")
         #expect(try status()["known"] == nil)
     }
@@ -133,7 +133,7 @@ import Testing
         let laggards = try status()["laggards"]?.array
         #expect(laggards?.compactMap { $0["pid"]?.integer } == [Int64(getpid())])
         #expect(laggards?.compactMap { $0["generation"]?.string } == [generation])
-        // Where nobody is waited for nobody is late.
+        // Without waiting, no reader is late.
         #expect(try world.run("moult status --nagios").status == 0)
         try world.must("sed -i '1a \"waitForReaders\": 1,' store/moult.json")
         #expect(try world.run("moult status --nagios").status == 1)

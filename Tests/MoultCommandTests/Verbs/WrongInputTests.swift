@@ -8,7 +8,7 @@ import Testing
 @Suite struct WrongInputTests {
     struct Case: CustomTestStringConvertible {
         var name: String
-        /// What is made wrong first.
+        /// The fault to make first.
         var prepare: String
         var line: String
         var status: Int32
@@ -283,7 +283,7 @@ import Testing
         #expect(try tree() == before)
     }
 
-    /// Root may do anything, so somebody else is needed to be refused.
+    /// Root may do anything, so this needs another user.
     @Test(
         .enabled(if: getuid() == 0),
         arguments: [
@@ -321,7 +321,7 @@ import Testing
         try expect(wrong, in: world, world.run(other + wrong.line))
     }
 
-    /// To look is allowed to whoever may read.
+    /// Any user with read permission may look.
     @Test(
         .enabled(if: getuid() == 0),
         arguments: [
