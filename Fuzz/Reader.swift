@@ -56,7 +56,7 @@ enum Reader {
             let reader = try PatchReader(
                 Descriptor(File.put(bytes), .read), base: Descriptor("Fuzz/old.db", .read), resultSize: 2048)
             let filled = Mutex(0)
-            try reader.read(threads: 1) { _, _, piece in filled.withLock { $0 += piece.count } }
+            try reader.read(threads: 1) { _, piece in filled.withLock { $0 += piece.count } }
             if filled.withLock({ $0 }) != 2048 { preconditionFailure("a part is missing") }
         },
         // What is behind a checksum in a patch.

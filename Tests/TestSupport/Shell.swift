@@ -11,7 +11,7 @@ package enum Shell {
         package let errors: String
     }
 
-    /// Runs a program by its name in PATH, in a directory, and gives what it printed.
+    /// Runs a program by its name in PATH, in a directory, and gives what it printed; 127 if it does not exist.
     @discardableResult
     package static func run(
         _ arguments: [String], in directory: String = "/tmp", environment: [String: String] = [:], input: String = ""
@@ -31,11 +31,13 @@ package enum Shell {
         ]
         all.merge(Sanitizer.environment) { $1 }
         all.merge(environment) { $1 }
-        var argv = (["env", "-C", directory] + arguments).map { strdup($0) } + [nil]
+        guard changeDirectory(&actions, directory) == 0 else { throw Errno(ENOMEM).error("cannot run \(arguments[0])") }
+        var argv = arguments.map { strdup($0) } + [nil]
         var envp = all.map { strdup("\($0)=\($1)") } + [nil]
         defer { for word in argv + envp { free(word) } }
         var pid: pid_t = 0
-        let code = posix_spawnp(&pid, "env", &actions, nil, &argv, &envp)
+        let code = posix_spawn(&pid, program(arguments[0], in: all["PATH"] ?? ""), &actions, nil, &argv, &envp)
+        if code == ENOENT { return Ended(status: 127, output: "", errors: "\(arguments[0]): not found\n") }
         guard code == 0 else { throw Errno(code).error("cannot run \(arguments[0])") }
         var status: Int32 = 0
         while waitpid(pid, &status, 0) < 0 && moult_errno() == EINTR {}
@@ -45,6 +47,16 @@ package enum Shell {
         return Ended(
             status: moult_exited(status) != 0 ? moult_exit_status(status) : -moult_term_signal(status),
             output: try text(out), errors: try text(err))
+    }
+
+    /// The header has it for programs in C only.
+    private static let changeDirectory = unsafeBitCast(
+        dlsym(nil, "posix_spawn_file_actions_addchdir_np"),
+        to: (@convention(c) (UnsafeMutablePointer<posix_spawn_file_actions_t>, UnsafePointer<CChar>) -> Int32).self)
+
+    private static func program(_ name: String, in path: String) -> String {
+        guard !name.contains("/") else { return name }
+        return path.split(separator: ":").map { "\($0)/\(name)" }.first { access($0, X_OK) == 0 } ?? name
     }
 
     /// Runs what must succeed.

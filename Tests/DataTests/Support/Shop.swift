@@ -30,8 +30,11 @@ struct Shop {
     /// Packs a release by `moult pack`, and gives the path of its manifest.
     @discardableResult
     func pack(_ version: String, _ databases: [Shipped]) throws -> String {
-        let ended = try tryToPack(version, databases)
-        try #require(ended.status == 0, "pack \(version): \(ended.errors)")
+        let draft = draft(version, databases)
+        try Fixture.copy("\(draft)", to: scratch.path("releases")) { directory in
+            let ended = try pack(draft, into: directory)
+            try #require(ended.status == 0, "pack \(version): \(ended.errors)")
+        }
         return manifest(version)
     }
 
@@ -39,20 +42,36 @@ struct Shop {
 
     /// What `moult pack` says of a draft.
     func tryToPack(_ version: String, _ databases: [Shipped]) throws -> Shell.Ended {
-        let work = scratch.path("drafts/\(version)")
-        try Shell.must(["mkdir", "-p", work])
+        try pack(draft(version, databases), into: scratch.path("releases"))
+    }
+
+    /// Apart from other releases: many tests are about releases that stores refuse over an older one, and packing would.
+    private func pack(_ draft: [(name: String, text: String)], into directory: String) throws -> Shell.Ended {
+        let work = scratch.path("draft")
+        defer { try? Files.removeTree(work) }
+        for (name, text) in draft {
+            try Files.ensureDirectories(Files.directory(of: "\(work)/\(name)"))
+            try Files.writeNew(Array(text.utf8), to: "\(work)/\(name)")
+        }
+        let made = "\(work)/packed"
+        let ended = try Shell.run([Self.command(), "pack", "--allow-dirty", "\(work)/draft.json", "-o", made])
+        guard ended.status == 0 else { return ended }
+        try Files.ensureDirectories(directory)
+        try Shell.must(["sh", "-c", "mv \(made)/* \(directory)"])
+        return ended
+    }
+
+    private func draft(_ version: String, _ databases: [Shipped]) -> [(name: String, text: String)] {
+        var files: [(name: String, text: String)] = []
         var entries: [JSON.Member] = []
         for database in databases {
             let script = "\(database.name).sql"
-            try Files.replace("\(work)/\(script)", with: Array(database.sql.utf8))
+            files.append((script, database.sql))
             var entry: [JSON.Member] = [
                 .init("kind", .string(database.kind)), .init("build", ["script": .string(script)]),
             ]
-            for (path, sql) in database.migrations {
-                try Shell.must(["mkdir", "-p", Files.directory(of: "\(work)/\(path)")])
-                try Files.replace("\(work)/\(path)", with: Array(sql.utf8))
-            }
             if !database.migrations.isEmpty {
+                files += database.migrations.map { ($0.key, $0.value) }
                 entry.append(.init("migrations", .array(database.migrations.map { .string($0.key) })))
             }
             entries.append(.init(database.name, .object(entry + database.more)))
@@ -61,13 +80,7 @@ struct Shop {
             "manifest": 1, "product": "local.shop", "version": .string(version), "sequence": .size(sequence(version)),
             "databases": .object(entries),
         ]
-        try Files.replace("\(work)/draft.json", with: Array(draft.pretty.utf8))
-        // Apart from the others: many tests are about releases that stores refuse over an older one, and packing would.
-        let ended = try Shell.run([
-            Self.command(), "pack", "--allow-dirty", "\(work)/draft.json", "-o", "\(work)/packed",
-        ])
-        if ended.status == 0 { try Shell.must(["sh", "-c", "mv \(work)/packed/* \(scratch.path("releases"))"]) }
-        return ended
+        return files + [("draft.json", draft.pretty)]
     }
 
     /// Makes a release without `moult pack` and its checks, as another program would.

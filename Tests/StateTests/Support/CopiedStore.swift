@@ -83,39 +83,40 @@ enum CopyWay: String, CaseIterable {
 struct CopiedStore {
     let path: String
 
-    /// The releases 1.0.0, 2.0.0 and 3.0.0 of the product, packed once.
+    /// The releases 1.0.0, 2.0.0 and 3.0.0 of the product, packed once by each process.
     struct Releases {
         let scratch: Scratch
 
         init() throws {
             scratch = try Scratch()
-            for number in 1...3 {
-                let work = try scratch.directory("draft-\(number)")
-                let scripts = [
-                    "food": "CREATE TABLE food(x); INSERT INTO food VALUES('FOOD\(number)');",
-                    "app":
-                        "CREATE TABLE item(name TEXT PRIMARY KEY, mine INT); INSERT INTO item VALUES('SHIPPED\(number)', 0);",
-                    "diary": "CREATE TABLE note(t); PRAGMA user_version = 1;",
-                ]
-                for (name, sql) in scripts { try Files.writeNew(Array(sql.utf8), to: "\(work)/\(name).sql") }
-                let draft: JSON = [
-                    "manifest": 1, "product": "local.copies", "version": .string("\(number).0.0"),
-                    "sequence": .size(number),
-                    "databases": [
-                        "food": ["kind": "reference", "build": ["script": "food.sql"]],
-                        "app": [
-                            "kind": "shared", "build": ["script": "app.sql"],
-                            "preserve": [["table": "item", "where": "mine = 1"]],
-                        ],
-                        "diary": ["kind": "user", "build": ["script": "diary.sql"]],
-                    ],
-                ]
-                try Files.writeNew(Array(draft.pretty.utf8), to: "\(work)/draft.json")
-                try Shell.must([
-                    BuiltMoult.path(), "pack", "-q", "--allow-dirty", "\(work)/draft.json", "-o",
-                    scratch.path("packed"),
-                ])
+            try Fixture.copy("copies", to: scratch.directory("packed")) { packed in
+                for number in 1...3 { try pack(number, into: packed) }
             }
+        }
+
+        private func pack(_ number: Int, into packed: String) throws {
+            let work = try scratch.directory("draft-\(number)")
+            let scripts = [
+                "food": "CREATE TABLE food(x); INSERT INTO food VALUES('FOOD\(number)');",
+                "app":
+                    "CREATE TABLE item(name TEXT PRIMARY KEY, mine INT); INSERT INTO item VALUES('SHIPPED\(number)', 0);",
+                "diary": "CREATE TABLE note(t); PRAGMA user_version = 1;",
+            ]
+            for (name, sql) in scripts { try Files.writeNew(Array(sql.utf8), to: "\(work)/\(name).sql") }
+            let draft: JSON = [
+                "manifest": 1, "product": "local.copies", "version": .string("\(number).0.0"),
+                "sequence": .size(number),
+                "databases": [
+                    "food": ["kind": "reference", "build": ["script": "food.sql"]],
+                    "app": [
+                        "kind": "shared", "build": ["script": "app.sql"],
+                        "preserve": [["table": "item", "where": "mine = 1"]],
+                    ],
+                    "diary": ["kind": "user", "build": ["script": "diary.sql"]],
+                ],
+            ]
+            try Files.writeNew(Array(draft.pretty.utf8), to: "\(work)/draft.json")
+            try Shell.must([BuiltMoult.path(), "pack", "-q", "--allow-dirty", "\(work)/draft.json", "-o", packed])
         }
 
         func manifest(_ number: Int) -> String { scratch.path("packed/copies-\(number).0.0.json") }
