@@ -67,10 +67,17 @@ package struct FileReplacement {
         package init(file: String) { self.file = file }
     }
 
-    /// Makes the store unless it is there, and calls `body` with the draft of the next release, and the directory to pack in.
+    /// The draft of the next release, the directory to pack it in, and the release that a killed command has brought in.
+    package struct Draft {
+        package let path: String
+        package let directory: String
+        fileprivate let killed: Manifest?
+    }
+
+    /// Makes the store unless it is there, and calls `body` with the draft of the next release.
     package func withDraft<R>(
         of content: Content, wait seconds: Int, _ orchestrator: Orchestrator, isDry: Bool,
-        _ body: (_ draft: String, _ directory: String) throws -> R
+        _ body: (Draft) throws -> R
     ) throws -> R {
         let new = try Files.absolute(content.file)
         guard let facts = try Files.factsThroughLinks(new) else {
@@ -85,16 +92,46 @@ package struct FileReplacement {
             try makeStore()
             // Only then the next release can be counted.
             if try !isDry && orchestrator.isUnfinished() { _ = try orchestrator.recover(wait: seconds) }
-            let work = try WorkDirectory(in: layout.root, named: "release")
+            let killed = try installedByKilled()
+            let work = try WorkDirectory(in: layout.root, named: Self.workName)
             defer { work.remove() }
             let number = try lastNumber() + 1
             let draft = "\(work.path)/\(Self.draftName)"
             try Files.writeNew(Array(self.draft(content, new, number).pretty.utf8), to: draft, mode: 0o600)
-            return try body(draft, work.path)
+            return try body(Draft(path: draft, directory: work.path, killed: killed))
         }
         // Nothing is left of a store in which nothing was ever replaced. Whether that works changes no result.
         orchestrator.warning { try Removable.removeUnused(layout) }
         return try result.get()
+    }
+
+    /// Brings in the release that was packed. If a killed command has brought the same one in, it is done.
+    package func update(_ request: UpdateRequest, of draft: Draft, _ orchestrator: Orchestrator, wait: Int) throws
+        -> Orchestrator.Result
+    {
+        let packed = try Manifest(
+            parsing: Files.read(request.manifest, limit: Manifest.largest) ?? [], as: .sealed, source: request.manifest)
+        if let killed = draft.killed, killed.databases == packed.databases, killed.checks == packed.checks {
+            return Orchestrator.Result(generation: try Generation.currentName(layout))
+        }
+        return try orchestrator.update(request, wait: wait)
+    }
+
+    /// The release of a command that was killed after it had been installed.
+    private func installedByKilled() throws -> Manifest? {
+        let current = try Generation.currentName(layout)
+        for directory in try WorkDirectory.leftovers(of: Self.workName, in: layout.root) {
+            for name in try Files.list("\(layout.root)/\(directory)") where name.hasSuffix(".json") {
+                let path = "\(layout.root)/\(directory)/\(name)"
+                // What is half written was not installed.
+                guard let bytes = try Files.read(path, limit: Manifest.largest),
+                    let manifest = try? Manifest(parsing: bytes, as: .sealed, source: path),
+                    try Generation.name(of: manifest, bytes: bytes) == current
+                else { continue }
+                return manifest
+            }
+        }
+        return nil
     }
 
     /// The number of the last replacement, also if the record of it was removed.
@@ -113,6 +150,7 @@ package struct FileReplacement {
     }
 
     private static let draftName = "draft.json"
+    private static let workName = "release"
 
     private func draft(_ content: Content, _ new: String, _ number: Int) -> JSON {
         let rows = content.preserve.map { rule -> JSON in

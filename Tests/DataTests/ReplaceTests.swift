@@ -231,6 +231,31 @@ import Testing
         #expect(seen.count == 2 && number > 60, "\(number) \(seen)")
     }
 
+    /// The same command again finishes what was interrupted: the old content is one undo away, and not two.
+    @Test func `killed anywhere and given again, it has replaced the file once`() throws {
+        try scratch.must("mkdir pristine && mv app.db pristine")
+        let calls = "renameat2,unlinkat,mkdirat,fsync,symlinkat"
+        var number = 1
+        while true {
+            try scratch.must("rm -rf app.db* .app.db.moult; cp pristine/app.db app.db")
+            let ended: Shell.Ended = try scratch.run(
+                "strace -qq -o /dev/null -e trace=\(calls) -e inject=\(calls):signal=KILL:when=\(number) moult replace app.db new1.db"
+            )
+            try scratch.must("moult replace app.db new1.db")
+            #expect(try content() == "new1\n", "call \(number)")
+            if ended.status == 0 { break }
+            try scratch.must("moult replace --undo app.db")
+            #expect(try content() == "old\n", "call \(number)")
+            number += 1
+        }
+        #expect(number > 30, "\(number)")
+        // Not interrupted, it brings the new file in again: what the program wrote since then is gone but for the copy.
+        try scratch.must("sqlite3 app.db \"INSERT INTO note(v) VALUES('mine')\"; moult replace app.db new1.db")
+        #expect(try content() == "new1\n")
+        try scratch.must("moult replace --undo app.db")
+        #expect(try content() == "new1\nmine\n")
+    }
+
     /// The program has the file open all the time, so that the content is written into it. Its commits after the kill are in
     /// the file afterwards, or in the copy that an undo restores.
     @Test(arguments: ["delete", "wal"])

@@ -87,19 +87,19 @@ enum ReplaceVerb {
         let orchestrator = try call.orchestrator(of: replacement, bar)
         return try replacement.withDraft(
             of: content, wait: call.wait, orchestrator, isDry: call.has(dryRun)
-        ) { draft, directory in
+        ) { draft in
             let manifest = try replacement.explaining(content, isPacking: true) {
-                try pack(call, draft, in: directory, bar)
+                try pack(call, draft.path, in: draft.directory, bar)
             }
             var request = UpdateRequest(manifest: manifest)
             request.checkTime = call.checkTime
-            return try bringIn(call, replacement, content, request, orchestrator, bar)
+            return try bringIn(call, replacement, content, draft, request, orchestrator, bar)
         }
     }
 
     private static func bringIn(
-        _ call: Call, _ replacement: FileReplacement, _ content: FileReplacement.Content, _ request: UpdateRequest,
-        _ orchestrator: Orchestrator, _ bar: ProgressBar
+        _ call: Call, _ replacement: FileReplacement, _ content: FileReplacement.Content,
+        _ draft: FileReplacement.Draft, _ request: UpdateRequest, _ orchestrator: Orchestrator, _ bar: ProgressBar
     ) throws -> ExitCode {
         if call.has(dryRun) {
             let plan = try orchestrator.plan(request)
@@ -109,7 +109,9 @@ enum ReplaceVerb {
                 command: ["moult", "replace", replacement.name, content.file] + call.contentWords,
                 in: orchestrator, summary: replacement.summary(of: plan, new: content.file))
         }
-        let result = try replacement.explaining(content) { try orchestrator.update(request, wait: call.wait) }
+        let result = try replacement.explaining(content) {
+            try replacement.update(request, of: draft, orchestrator, wait: call.wait)
+        }
         bar.end()
         call.output.print(ReplaceReport(replacement, result, new: content.file, copies: try replacement.copies()))
         return .done
