@@ -18,9 +18,16 @@ package struct KernelLocks: Sendable {
         package let pid: Int32
         package let bytes: ClosedRange<Int>
         fileprivate let file: Substring
+
+        /// What stands behind the last colon: a number that files of other file systems may have, too.
+        fileprivate var inode: Substring {
+            file[(file.lastIndex(of: ":").map(file.index(after:)) ?? file.startIndex)...]
+        }
     }
 
-    private(set) var all: [Lock]
+    /// By inode, so that a question about one file does not go through the locks on all others.
+    private let byInode: [Substring: [Lock]]
+    var all: [Lock] { byInode.values.flatMap(\.self) }
 
     package static let none = KernelLocks(table: "")
 
@@ -33,23 +40,29 @@ package struct KernelLocks: Sendable {
     /// readings agree. Where locks come and go too fast for that, whatever was in one of the readings counts.
     init(readings: () throws -> String) rethrows {
         let table = try readings()
-        self.init(table: table)
-        guard table.utf8.count > Self.surelyOnePage else { return }
-        for _ in 0..<Self.patience {
-            let next = try KernelLocks(table: readings()).all
-            let isSettled = Set(next).isSuperset(of: all)
-            all += Set(next).subtracting(all)
-            if isSettled { return }
+        var all = Set(Self.locks(in: table))
+        if table.utf8.count > Self.surelyOnePage {
+            for _ in 0..<Self.patience {
+                let next = Self.locks(in: try readings())
+                let isSettled = all.isSuperset(of: next)
+                all.formUnion(next)
+                if isSettled { break }
+            }
         }
+        self.init(all)
     }
+
+    init(table: String) { self.init(Self.locks(in: table)) }
+
+    private init(_ locks: some Sequence<Lock>) { byInode = Dictionary(grouping: locks, by: \.inode) }
 
     /// In bytes. A page that had no room for the next line is longer than this.
     private static let surelyOnePage = 3072
     private static let patience = 8
 
     /// Lines as `1: FLOCK  ADVISORY  WRITE 1234 fe:00:2621459 0 EOF`; one who waits has `->` before the kind.
-    init(table: String) {
-        all = table.split(separator: "\n").compactMap { line in
+    private static func locks(in table: String) -> [Lock] {
+        table.split(separator: "\n").compactMap { line in
             let words = line.split(separator: " ")
             guard words.count >= 8, let kind = Lock.Kind(rawValue: String(words[1])), let pid = Int32(words[4]),
                 let first = Int(words[6])
@@ -68,7 +81,7 @@ package struct KernelLocks: Sendable {
     /// file open.
     package func held(on facts: FileFacts, at path: String) throws -> [Lock] {
         let suffix = ":\(facts.inode)"
-        let sameNumber = all.filter { $0.file.hasSuffix(suffix) }
+        let sameNumber = byInode["\(facts.inode)"] ?? []
         let own = Self.name(facts.device >> 8 & 0xfff, facts.device & 0xff | facts.device >> 12 & 0xfff00) + suffix
         if sameNumber.allSatisfy({ $0.file == own }) { return sameNumber }
         let mount = try MountedFileSystem.of(path).map { Self.name($0.major, $0.minor) + suffix }

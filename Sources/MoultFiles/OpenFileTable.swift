@@ -26,15 +26,14 @@ package struct OpenFileTable: Sendable {
                 if Files.isDenied(error) { unseen += 1 }
                 continue
             }
+            var known: Set<FileNumber> = []
             for name in names {
                 // A descriptor may be closed between the list and the look.
                 guard let path = try? Files.target(ofLink: "\(directory)/\(name)"), path.hasPrefix("/"),
                     let facts = try? Files.factsThroughLinks("\(directory)/\(name)"), isWanted(path, facts)
                 else { continue }
-                let isKnown = entries.contains {
-                    $0.pid == pid && $0.facts.inode == facts.inode && $0.facts.device == facts.device
-                }
-                if !isKnown { entries.append(Entry(pid: pid, path: path, facts: facts)) }
+                let isNew = known.insert(FileNumber(facts)).inserted
+                if isNew { entries.append(Entry(pid: pid, path: path, facts: facts)) }
             }
         }
         return OpenFileTable(entries: entries, unseen: unseen)

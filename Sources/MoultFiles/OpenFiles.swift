@@ -30,26 +30,27 @@ package enum OpenFiles {
     static func mayBeOpen(_ facts: FileFacts, in pid: Int32) -> Bool {
         // A directory that cannot be read belongs to another user's process.
         guard pid > 0, let names = try? Files.list("/proc/\(pid)/fd"), !names.isEmpty else { return true }
-        return opens("\(pid)", [Inode(facts)])
+        return opens("\(pid)", [FileNumber(facts)])
     }
 
-    private static func inodes(_ paths: [String]) throws -> Set<Inode> {
-        Set(try paths.compactMap { try Files.factsThroughLinks($0) }.map { Inode($0) })
+    private static func inodes(_ paths: [String]) throws -> Set<FileNumber> {
+        Set(try paths.compactMap { try Files.factsThroughLinks($0) }.map { FileNumber($0) })
     }
 
-    private static func opens(_ process: String, _ files: Set<Inode>) -> Bool {
+    private static func opens(_ process: String, _ files: Set<FileNumber>) -> Bool {
         let directory = "/proc/\(process)/fd"
         // A process that ends meanwhile, or belongs to another user, cannot be inspected.
         let names = (try? Files.list(directory)) ?? []
         return names.contains { name in
             guard let facts = try? Files.factsThroughLinks("\(directory)/\(name)") else { return false }
-            return files.contains(Inode(facts))
+            return files.contains(FileNumber(facts))
         }
     }
+}
 
-    private struct Inode: Hashable {
-        let device: UInt64
-        let number: UInt64
-        init(_ facts: FileFacts) { (device, number) = (facts.device, facts.inode) }
-    }
+/// What tells one file from another, under whatever name.
+package struct FileNumber: Hashable, Sendable {
+    let device: UInt64
+    let inode: UInt64
+    package init(_ facts: FileFacts) { (device, inode) = (facts.device, facts.inode) }
 }

@@ -35,17 +35,21 @@ package struct ProcessFacts: Sendable, Equatable {
     /// The 22nd field of `/proc/PID/stat`, in clock ticks since the boot, whose time is in `/proc/stat`.
     private static func start(of pid: Int32) -> Timestamp? {
         // It may have ended; then it has no start any more.
-        guard let bytes = try? Files.read("/proc/\(pid)/stat", limit: 1 << 12),
-            let system = try? Files.read("/proc/stat", limit: 1 << 22)
-        else { return nil }
+        guard let bytes = try? Files.read("/proc/\(pid)/stat", limit: 1 << 12) else { return nil }
         // The second field is the name in parentheses, which may have spaces and parentheses in it.
         let fields = String(decoding: bytes, as: UTF8.self).split(separator: ")").last?.split(separator: " ") ?? []
-        let boot = String(decoding: system, as: UTF8.self).split(separator: "\n")
-            .first { $0.hasPrefix("btime ") }.flatMap { Int($0.dropFirst(6)) }
         let ticks = sysconf(Int32(_SC_CLK_TCK))
         guard fields.count > 19, let since = Int(fields[19]), let boot, ticks > 0 else { return nil }
         return Timestamp(seconds: boot + since / ticks)
     }
+
+    /// Read once: the kernel generates this file for each reader, with a line for each processor and interrupt.
+    private static let boot: Int? = {
+        // Without it no process has a known start.
+        guard let system = try? Files.read("/proc/stat", limit: 1 << 22) else { return nil }
+        return String(decoding: system, as: UTF8.self).split(separator: "\n")
+            .first { $0.hasPrefix("btime ") }.flatMap { Int($0.dropFirst(6)) }
+    }()
 }
 
 extension String {

@@ -84,6 +84,39 @@ import Testing
         withExtendedLifetime(lease) {}
     }
 
+    @Test func `each of many readers is named once with what it does, beside many other locks`() throws {
+        let readers = try Program.python(
+            """
+            import fcntl, os, sqlite3, sys
+            for number in range(60):
+                end, ours = os.pipe()
+                if os.fork() == 0:
+                    for name in range(20):
+                        fcntl.flock(os.open(f"{sys.argv[2]}/{number}-{name}", os.O_RDWR | os.O_CREAT), fcntl.LOCK_EX)
+                    c = sqlite3.connect(sys.argv[1], isolation_level=None)
+                    for sql in ["BEGIN", "SELECT count(*) FROM pantry"] if number else ["SELECT count(*) FROM pantry"]:
+                        c.execute(sql).fetchone()
+                    again = [os.open(sys.argv[1], os.O_RDONLY) for _ in range(5)]
+                    os.write(ours, b"x")
+                    os.close(ours)
+                    sys.stdin.read()
+                    os._exit(0)
+                os.close(ours)
+                os.read(end, 1)
+            print("ready")
+            sys.stdin.read()
+            """, shop.pantry, shop.scratch.directory("others"))
+        #expect(readers.line() == "ready")
+        let said = try BuiltCommand.run("who", "--store", shop.root, "--json")
+        #expect(said.status == 0)
+        let holders = try #require(try JSON(parsing: Array(said.output.utf8), source: "who")["holders"]?.array)
+        #expect(holders.count == 60)
+        #expect(holders.allSatisfy { $0["uses"]?.array?.count == 1 && $0["started"]?.string != nil })
+        let does = holders.compactMap { $0["uses"]?.array?.first?["how"]?.string }
+        #expect(does.filter { $0 == "reading" }.count == 59 && does.filter { $0 == "open" }.count == 1, "\(does)")
+        #expect(Set(holders.compactMap { $0["pid"]?.integer }).count == 60)
+    }
+
     @Test func `a lease and the lock of the store`() throws {
         let flock = """
             import fcntl, os, sys

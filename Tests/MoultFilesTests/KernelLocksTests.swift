@@ -33,6 +33,20 @@ struct KernelLocksTests {
         #expect(try pids((0..<50).map { table($0 * 200 + 1...$0 * 200 + 200) }).readings == 9)
     }
 
+    @Test func `locks on a file of the same number on another device are not taken for its own`() throws {
+        let scratch = try Scratch()
+        let path = try scratch.write("file", "x")
+        let facts = try #require(try Files.facts(path))
+        let lock = try #require(try FileLock.take(path, .shared))
+        let lines = String(decoding: try Files.read("/proc/locks", limit: 1 << 22) ?? [], as: UTF8.self)
+        let own = try #require(lines.split(separator: "\n").first { $0.contains(":\(facts.inode) ") })
+        let other = "7: FLOCK  ADVISORY  WRITE 77 ff:ff:\(facts.inode) 0 EOF"
+        let longer = "8: FLOCK  ADVISORY  WRITE 88 ff:ff:1\(facts.inode) 0 EOF"
+        let locks = KernelLocks(table: [longer, other, String(own)].joined(separator: "\n"))
+        #expect(try locks.held(on: facts, at: path).map(\.pid) == [ProcessFacts.ownNumber])
+        withExtendedLifetime(lock) {}
+    }
+
     @Test func `a lock that is held is found while others come and go`() throws {
         let scratch = try Scratch()
         let held = scratch.path("held")

@@ -41,7 +41,18 @@ struct RowMatch {
         var lookup: String { order.isEmpty ? sql() + " LIMIT 1 OFFSET ?1" : sql(where: "\(order[0]) = ?1") }
     }
 
-    init(old: TableFacts, new: TableFacts, areUTF8: Bool) {
+    /// SQLite gives a statement no more columns than a table may have: where a row fills all of them, the rowid has no place.
+    static let mostColumns = 2000
+
+    enum Means {
+        /// The rowid where both tables have one, else the primary key, else all that a row holds.
+        case best
+        /// The primary key even if both have a rowid; no row may have NULL in it.
+        case key
+        case content
+    }
+
+    init(old: TableFacts, new: TableFacts, areUTF8: Bool, by means: Means = .best) {
         let oldNames = Dictionary(old.columns.map { (SQLName($0), $0) }) { first, _ in first }
         let key = old.primaryKey.map(SQLName.init) == new.primaryKey.map(SQLName.init) ? new.primaryKey : []
         let keyNames = Set(key.map(SQLName.init))
@@ -54,15 +65,17 @@ struct RowMatch {
         let oldColumns = shared.map { oldNames[SQLName($0)] ?? $0 }
         columns = shared
         keyColumns = key.count
-        if let oldRowID = old.rowIDName, let newRowID = new.rowIDName {
-            let isKey = !key.isEmpty && old.rowIDColumn != nil && new.rowIDColumn != nil
+        let isKey = !key.isEmpty && old.rowIDColumn != nil && new.rowIDColumn != nil
+        if let oldRowID = old.rowIDName, let newRowID = new.rowIDName, means == .best,
+            isKey || shared.count < Self.mostColumns
+        {
             walk = isKey ? .rowIDKey : .position(keyColumns: Int32(key.count))
             method = key.isEmpty ? .rowid : .primaryKey(key)
             if key.isEmpty { (columns, keyColumns) = (["rowid"] + shared, 1) }
             hidden = isKey || key.isEmpty ? 0 : 1
             self.old = side(old, oldColumns, rowID: !isKey, order: [oldRowID])
             self.new = side(new, shared, rowID: !isKey, order: [newRowID])
-        } else if !key.isEmpty, areUTF8 {
+        } else if !key.isEmpty, areUTF8, means != .content {
             (walk, method, hidden) = (.key(columns: Int32(key.count)), .primaryKey(key), 0)
             // The walk compares bytes, whatever collation the key has.
             let order = key.map { "\(quoteIdentifier($0)) COLLATE BINARY" }

@@ -57,8 +57,8 @@ extension SchemaChange {
             changes += one("column", (new ?? old)?.name ?? "", table, old?.facts, new?.facts)
         }
         let (oldOrder, newOrder) = (old.columns.map(\.name), new.columns.map(\.name))
-        let isKept = { (name: String) in oldOrder.contains(name) && newOrder.contains(name) }
-        if oldOrder.filter(isKept) != newOrder.filter(isKept) {
+        let kept = Set(oldOrder).intersection(newOrder)
+        if oldOrder.filter(kept.contains) != newOrder.filter(kept.contains) {
             changes += one(
                 "order of columns", "", table, oldOrder.joined(separator: ", "), newOrder.joined(separator: ", "))
         }

@@ -19,32 +19,29 @@ struct TableComparison {
         guard let old, let new, old.obstacle == nil, new.obstacle == nil else {
             return try counted(oldConnection, newConnection)
         }
-        let match = RowMatch(old: old, new: new, areUTF8: areUTF8)
-        let roots = canReadRecords ? try roots(oldConnection, newConnection) : nil
-        let walk = RowWalk(match: match, roots: match.isByRowID ? roots : nil) { try progress(name, $0) }
+        var match = RowMatch(old: old, new: new, areUTF8: areUTF8)
+        if case .key = match.walk, try hasNullKeys(old, oldConnection) || hasNullKeys(new, newConnection) {
+            match = RowMatch(old: old, new: new, areUTF8: areUTF8, by: .content)
+        }
+        let roots = match.isByRowID && canReadRecords ? roots : nil
+        let walk = RowWalk(match: match, roots: roots) { try progress(name, $0) }
         var tally = RowTally(columns: match.columns.count, limit: samples)
-        let empty = tally
         switch match.walk {
-        case .key, .rowIDKey:
-            try walk.walk(oldConnection, newConnection) { differences in
-                tally = empty
-                tally.rows = try differences { kind, old, new in try tally.tell(kind, old, new, match.shown) }
-            }
+        case .key, .rowIDKey: try compare(by: walk, oldConnection, newConnection, &tally)
         case .position(let keyColumns):
-            let key = match.content.lowerBound..<(match.content.lowerBound + keyColumns)
-            let strays = try walk.walk(oldConnection, newConnection) { differences in
-                let strays = try StrayRows()
-                tally.rows = try differences { kind, old, new in
-                    if kind != .added {
-                        try strays.add(old, .old, at: old.int64(0), key: key, content: match.content)
-                    }
-                    if kind != .removed {
-                        try strays.add(new, .new, at: new.int64(0), key: key, content: match.content)
-                    }
+            let keyed = RowMatch(old: old, new: new, areUTF8: areUTF8, by: .key)
+            do {
+                let strays = try strays(walk, keyColumns, oldConnection, newConnection) {
+                    guard case .key = keyed.walk else { return false }
+                    return try !hasNullKeys(old, oldConnection) && !hasNullKeys(new, newConnection)
                 }
-                return strays
+                tally.rows = strays.rows
+                try strays.found.settle(match, oldConnection, newConnection, &tally)
+            } catch is TooManyStrays {
+                let walk = RowWalk(match: keyed, roots: nil) { try progress(name, $0) }
+                try compare(by: walk, oldConnection, newConnection, &tally)
+                return tally.result(name, keyed)
             }
-            try strays.settle(match, oldConnection, newConnection, &tally)
         case .none:
             let strays = try StrayRows()
             tally.rows.before = try read(oldConnection, match.oldSQL) {
@@ -56,6 +53,54 @@ struct TableComparison {
             try strays.settle(match, oldConnection, newConnection, &tally)
         }
         return tally.result(name, match)
+    }
+
+    private func compare(
+        by walk: RowWalk, _ oldConnection: Connection, _ newConnection: Connection, _ tally: inout RowTally
+    ) throws {
+        let empty = tally
+        try walk.walk(oldConnection, newConnection) { differences in
+            tally = empty
+            tally.rows = try differences { kind, old, new in try tally.tell(kind, old, new, walk.match.shown) }
+        }
+    }
+
+    /// Most rows are at another place than before: they are faster found by their key.
+    private struct TooManyStrays: Error {}
+    private static let strayLimit = 10_000
+
+    /// The rows without an equal at their place. If they are many, and `haveKeys` says that each row can be found by its
+    /// key, throws `TooManyStrays`.
+    private func strays(
+        _ walk: RowWalk, _ keyColumns: Int32, _ oldConnection: Connection, _ newConnection: Connection,
+        haveKeys: @escaping () throws -> Bool
+    ) throws -> (found: StrayRows, rows: RowWalk.Counts) {
+        let content = walk.match.content
+        let key = content.lowerBound..<(content.lowerBound + keyColumns)
+        return try walk.walk(oldConnection, newConnection) { differences in
+            let strays = try StrayRows()
+            var count = 0
+            let rows = try differences { kind, old, new in
+                count += 1
+                if try count == Self.strayLimit && haveKeys() { throw TooManyStrays() }
+                if kind != .added { try strays.add(old, .old, at: old.int64(0), key: key, content: content) }
+                if kind != .removed { try strays.add(new, .new, at: new.int64(0), key: key, content: content) }
+            }
+            return (strays, rows)
+        }
+    }
+
+    /// A table with a rowid may have rows with NULL in their primary key, and more than one of them.
+    private func hasNullKeys(_ table: TableFacts, _ connection: Connection) throws -> Bool {
+        guard table.rowIDName != nil, !table.primaryKey.isEmpty else { return false }
+        let isNull = table.primaryKey.map { "\(quoteIdentifier($0)) IS NULL" }.joined(separator: " OR ")
+        let name = "main.\(quoteIdentifier(table.name))"
+        return try connection.int("SELECT EXISTS (SELECT 1 FROM \(name) WHERE \(isNull))") == 1
+    }
+
+    private var roots: (old: Int64, new: Int64)? {
+        guard let old = old?.rootPage, let new = new?.rootPage else { return nil }
+        return (old, new)
     }
 
     private func read(
@@ -71,16 +116,6 @@ struct TableComparison {
             try progress(name, rows % 4096)
             return rows
         }
-    }
-
-    private func roots(_ old: Connection, _ new: Connection) throws -> (old: Int64, new: Int64)? {
-        func root(_ table: TableFacts?, _ connection: Connection) throws -> Int64? {
-            guard let table, !table.isVirtual else { return nil }
-            let sql = "SELECT rootpage FROM main.sqlite_schema WHERE type = 'table' AND name = ?1"
-            return try connection.int(sql, [.text(table.name)])
-        }
-        guard let old = try root(self.old, old), let new = try root(self.new, new) else { return nil }
-        return (old, new)
     }
 
     /// For a table that only one side has: all its rows came, or went.

@@ -13,16 +13,21 @@ struct TableFacts {
     private(set) var rowIDColumn: String?
     /// A name by which SQL reaches the rowid; nil if it has none.
     private(set) var rowIDName: String?
+    /// Where its B-tree begins; nil for a virtual table.
+    private(set) var rootPage: Int64?
 
     /// Every table that has rows of its own, by its name as SQLite compares names.
     static func all(of connection: Connection) throws -> [SQLName: TableFacts] {
         var tables: [SQLName: TableFacts] = [:]
+        let roots = try RootPages(of: connection)
         for row in try connection.query("PRAGMA main.table_list") {
             guard row[0].text == "main", let name = row[1].text, !name.hasPrefix("sqlite_"),
                 let type = row[2].text, type == "table" || type == "virtual"
             else { continue }
-            tables[SQLName(name)] = try TableFacts(
+            var facts = try TableFacts(
                 name, isVirtual: type == "virtual", hasRowID: row[4] == .integer(0), connection)
+            facts.rootPage = roots[name]
+            tables[SQLName(name)] = facts
         }
         return tables
     }

@@ -46,13 +46,15 @@ package struct AppContent: Equatable, Sendable {
         let (now, was) = (
             try TableKinds(of: live, ignoring: ignoring), try TableKinds(of: pristine, ignoring: ignoring)
         )
+        let (roots, earlierRoots) = (try RootPages(of: live), try RootPages(of: pristine))
         for table in now.ordinary {
             guard let layout = try TableLayout.of(table, in: live) else { continue }
             guard let before = try TableLayout.of(table, in: pristine) else {
                 tables[layout.name] = Int(try live.int("SELECT count(*) FROM \(layout.sql)"))
                 continue
             }
-            try compare(RowSearch.Side(layout, live), RowSearch.Side(before, pristine), selected[table])
+            try compare(
+                RowSearch.Side(layout, live, roots), RowSearch.Side(before, pristine, earlierRoots), selected[table])
         }
         for table in now.virtual {
             let name = now.all[table]?.name ?? table

@@ -13,9 +13,11 @@ final class RowSearch {
         let layout: TableLayout
         let connection: Connection
         let isUTF16: Bool
+        private let roots: RootPages?
 
-        init(_ layout: TableLayout, _ connection: Connection) throws {
-            (self.layout, self.connection) = (layout, connection)
+        /// `roots` are those of the connection, if the caller goes through many of its tables.
+        init(_ layout: TableLayout, _ connection: Connection, _ roots: RootPages? = nil) throws {
+            (self.layout, self.connection, self.roots) = (layout, connection, roots)
             isUTF16 = try connection.isUTF16
         }
 
@@ -26,10 +28,7 @@ final class RowSearch {
         }
 
         fileprivate var rootPage: Int64 {
-            get throws {
-                try connection.int(
-                    "SELECT rootpage FROM main.sqlite_schema WHERE type = 'table' AND name = ?1", [.text(layout.name)])
-            }
+            get throws { try (roots ?? RootPages(of: connection)).page(of: layout.name) }
         }
     }
 

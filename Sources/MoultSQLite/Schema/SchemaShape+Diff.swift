@@ -26,10 +26,9 @@ extension SchemaShape {
     /// matter.
     package func lacks(of expected: SchemaShape) -> [String] {
         let itemNames = Set(expected.items.map { "\($0.kind) \($0.name)" })
+        let expectedTables = Dictionary(expected.tables.map { ($0.name, $0) }) { first, _ in first }
         let wanted = SchemaShape(
-            tables: tables.compactMap { table in
-                expected.tables.first { $0.name == table.name }.map { table.part(that: $0) }
-            },
+            tables: tables.compactMap { table in expectedTables[table.name].map { table.part(that: $0) } },
             items: items.filter { itemNames.contains("\($0.kind) \($0.name)") })
         return wanted.diff(against: expected)
     }

@@ -39,14 +39,16 @@ package struct Holders: Sendable {
     private init(of store: StoreSnapshot, _ locks: KernelLocks) throws {
         let layout = store.layout
         var subjects: [Subject] = try Self.databases(store) + Self.leases(layout)
+        let byNumber = Dictionary(subjects.map { (FileNumber($0.facts), $0) }) { first, _ in first }
         let table = try OpenFileTable.read { path, facts in
-            subjects.contains { $0.isSameFile(facts) } || Self.isGone(path, layout)
+            byNumber[FileNumber(facts)] != nil || Self.isGone(path, layout)
         }
+        var held = HeldLocks(locks)
         var uses: [Int32: [Use]] = [:]
         for entry in table.entries {
-            if let subject = subjects.first(where: { $0.isSameFile(entry.facts) }) {
+            if let subject = byNumber[FileNumber(entry.facts)] {
                 guard !subject.isSidecar else { continue }
-                let use = try subject.use(subject.how(of: entry.pid, locks))
+                let use = try subject.use(subject.how(of: entry.pid, &held))
                 if !uses[entry.pid, default: []].contains(use) { uses[entry.pid, default: []].append(use) }
             } else {
                 uses[entry.pid, default: []].append(
@@ -56,9 +58,10 @@ package struct Holders: Sendable {
         // Locks are seen of other users' processes, too, whose open files are not.
         subjects += try Self.directories(layout)
         for subject in subjects where !subject.isSidecar {
-            for lock in try locks.held(on: subject.facts, at: subject.path) where lock.pid > 0 && lock.kind != .lease {
-                let use = try subject.use(subject.how(of: lock.pid, locks))
-                if !uses[lock.pid, default: []].contains(use) { uses[lock.pid, default: []].append(use) }
+            for (pid, locks) in try held.on(subject.facts, at: subject.path)
+            where pid > 0 && locks.contains(where: { $0.kind != .lease }) {
+                let use = try subject.use(subject.how(of: pid, &held))
+                if !uses[pid, default: []].contains(use) { uses[pid, default: []].append(use) }
             }
         }
         uses[ProcessFacts.ownNumber] = nil
@@ -110,13 +113,11 @@ package struct Holders: Sendable {
         var sidecars: [Subject] = []
         var isSidecar = false
 
-        func isSameFile(_ other: FileFacts) -> Bool { facts.inode == other.inode && facts.device == other.device }
-
         func use(_ how: Use.How) -> Use {
             Use(what: what, name: name, generation: generation, path: path, how: how)
         }
 
-        func how(of pid: Int32, _ locks: KernelLocks) throws -> Use.How {
+        func how(of pid: Int32, _ locks: inout HeldLocks) throws -> Use.How {
             switch what {
             case .lock: return .updating
             case .generation: return .leased
@@ -124,7 +125,7 @@ package struct Holders: Sendable {
             case .database: break
             }
             func mine(_ subject: Subject) throws -> [KernelLocks.Lock] {
-                try locks.held(on: subject.facts, at: subject.path).filter { $0.pid == pid && $0.kind == .record }
+                try locks.on(subject.facts, at: subject.path)[pid]?.filter { $0.kind == .record } ?? []
             }
             // In WAL mode the file itself is locked as long as it is open; what is done shows in the shared memory.
             let shared = try sidecars.flatMap(mine)
@@ -132,6 +133,23 @@ package struct Holders: Sendable {
             let (read, write) = shared.isEmpty ? (SQLiteLocks.shared, SQLiteLocks.writing) : SQLiteLocks.memory
             if held.contains(where: { $0.isExclusive && $0.bytes.overlaps(write) }) { return .writing }
             return held.contains { $0.bytes.overlaps(read) } ? .reading : .open
+        }
+    }
+
+    /// The kernel's locks on each file that was asked for, by process: a thousand readers of one database are asked about
+    /// one by one.
+    private struct HeldLocks {
+        private let locks: KernelLocks
+        private var known: [FileNumber: [Int32: [KernelLocks.Lock]]] = [:]
+
+        init(_ locks: KernelLocks) { self.locks = locks }
+
+        mutating func on(_ facts: FileFacts, at path: String) throws -> [Int32: [KernelLocks.Lock]] {
+            let number = FileNumber(facts)
+            if let held = known[number] { return held }
+            let held = Dictionary(grouping: try locks.held(on: facts, at: path), by: \.pid)
+            known[number] = held
+            return held
         }
     }
 
