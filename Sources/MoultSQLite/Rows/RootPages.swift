@@ -3,23 +3,23 @@ import MoultBasics
 /// Where the B-tree of each ordinary table begins. A look-up by name reads all of `sqlite_schema`, so the pages of all
 /// tables are read at once.
 package struct RootPages {
-    private let pages: [String: Int64]
+    private let pages: [SQLName: Int64]
     private let path: String
 
     package init(of connection: Connection) throws {
-        var pages: [String: Int64] = [:]
+        var pages: [SQLName: Int64] = [:]
         let sql = "SELECT name, rootpage FROM main.sqlite_schema WHERE type = 'table' AND rootpage > 0"
         for row in try connection.query(sql) {
-            if case .text(let name) = row[0], case .integer(let page) = row[1] { pages[name] = page }
+            if case .text(let name) = row[0], case .integer(let page) = row[1] { pages[SQLName(name)] = page }
         }
         (self.pages, path) = (pages, connection.path)
     }
 
     /// The page of a table by its name as the schema has it; nil for a virtual table.
-    package subscript(table: String) -> Int64? { pages[table] }
+    package subscript(table: String) -> Int64? { pages[SQLName(table)] }
 
     func page(of table: String) throws -> Int64 {
-        guard let page = pages[table] else {
+        guard let page = self[table] else {
             throw MoultError(.databaseRequest, what: "cannot read table \(table) of \(path)", why: "it has no pages")
         }
         return page
