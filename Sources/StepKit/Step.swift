@@ -98,6 +98,10 @@ public struct PlanContext: Sendable {
     public package(set) var restoringTable: RestoredTable?
     /// Whether the programs that have a database open are asked to release it before it changes.
     public package(set) var isReleased: @Sendable (_ database: String) -> Bool = { _ in false }
+    /// Whether release keys that the store trusts signed the manifest itself: then its publisher's proofs count.
+    public package(set) var trustsProofs = false
+    /// The members that come from a kept generation, and not from the bundle or a patch.
+    public package(set) var reused: Set<String> = []
     /// The effects that were planned before this step, by it and by others.
     public var planned: [Effect] = []
     /// Tells what the plan shall say of how a step was kept from changing anything.
@@ -118,6 +122,23 @@ public struct PlanContext: Sendable {
         self.resources = resources
         self.policy = policy
         self.store = store
+    }
+}
+
+extension PlanContext {
+    /// The publisher's proof that stands for a check by this machine; nil if the machine checks the file itself.
+    ///
+    /// It counts only for the first installation of files that are written here and have the signed digest.
+    public func carriedProof(of database: Database) -> Database.Proof? {
+        guard trustsProofs, purpose == .update, generation != installedGeneration, database.place == .generation,
+            demandedCheck(of: database) == nil, !reused.contains(database.member)
+        else { return nil }
+        return database.proved
+    }
+
+    /// How deeply the release or the operator want a file to be checked on each machine; nil if neither says.
+    public func demandedCheck(of database: Database) -> Database.Depth? {
+        [database.verify, policy.verify].compactMap(\.self).max()
     }
 }
 
@@ -198,6 +219,8 @@ public struct Policy: Sendable, Equatable {
     public var cacheRoot: String?
     /// How long the check of a database may take.
     public var checkTime = CheckTime()
+    /// How deeply this machine checks each file of a release, whatever its publisher has proven; nil if that is enough.
+    public var verify: Database.Depth?
     /// Whether each update keeps the file that it finds as it is, as a generation of its own, and not only the first one.
     public var alwaysAdopts = false
     /// The time by which something has expired.

@@ -17,6 +17,9 @@ public struct Version: Sendable, Hashable, CustomStringConvertible {
         (self.prerelease, self.build) = (prerelease, build)
     }
 
+    /// The version of this moult.
+    public static let moult = Version(0, 1, 0)
+
     /// The version as a part of a file's name, where `+` has no place: `2.1.0_5`.
     public var inFileNames: String { description.replacing("+", with: "_") }
 

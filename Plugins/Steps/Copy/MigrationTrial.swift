@@ -24,7 +24,7 @@ struct MigrationTrial {
             template: try LivingStaging(context: context).pristine(database.member),
             scripts: database.migrations.filter { members.contains($0.member) }.map {
                 .init(name: $0.member, number: $0.number, file: context.unpacked($0.member))
-            }, depth: database.verify == .full ? .full : .quick)
+            }, depth: context.plan.demandedCheck(of: database) == .full ? .full : .quick)
         let report = try Validator.present().try(trial, scratch: "\(context.staging)/trial") {
             try context.progress(.init("try the migrations of \(database.name)", done: 0, total: 0))
         }

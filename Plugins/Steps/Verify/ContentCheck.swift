@@ -13,13 +13,25 @@ struct ContentCheck {
     let old: String?
     /// How long it may keep SQLite busy.
     let time: CheckTime
+    /// How deeply SQLite checks it here.
+    let depth: Validation.Depth
+
+    /// `isPublished`: no step has changed it since it had the digest of the manifest.
+    init(_ database: Database, at path: String, old: String?, isPublished: Bool, _ context: PlanContext) {
+        (self.database, self.path, self.old) = (database, path, old)
+        (release, time) = (context.release, context.policy.checkTime)
+        let demanded = context.demandedCheck(of: database)
+        let isProven = isPublished && context.carriedProof(of: database) != nil
+        depth =
+            demanded == .full ? .full : isProven || database.place == .inPlace ? .header : .quick
+    }
 
     /// A staged file is not what the release promises.
     static let code = MoultError.Code.wrongContent
 
     /// Bundle members were digested while they were unpacked; a file in place is read only if the release asks for it.
     func proveDigest() throws {
-        guard database.place == .inPlace, database.verify == .full else { return }
+        guard database.place == .inPlace, depth == .full else { return }
         let digest = try SHA256.digest(ofFileAt: path).hex
         if digest != database.sha256 {
             throw failed(
@@ -30,15 +42,12 @@ struct ContentCheck {
 
     /// The questions to the database.
     var exam: Validation {
-        let isRead = database.place == .generation || database.verify == .full
         var exam = Validation(
-            name: database.member, path: path,
-            depth: !isRead ? .header : database.verify == .full ? .full : .quick,
-            processor: time.seconds(for: database.size))
+            name: database.member, path: path, depth: depth, processor: time.seconds(for: database.size))
         // Unpacked files are ours, and no other process may write to them.
         exam.isWritable = database.place != .inPlace
         exam.wantsIdentity = database.identity != .init()
-        exam.wantsForeignKeys = database.verify == .full
+        exam.wantsForeignKeys = depth == .full
         exam.queries = GoldenQueries(database: database, release: release).queries
         let tables = ChangeBudget(database: database, release: release).tables
         if let old, !tables.isEmpty { (exam.old, exam.tables) = (old, tables) }

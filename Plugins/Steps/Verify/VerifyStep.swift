@@ -32,14 +32,16 @@ public struct VerifyStep: Step {
         }
         // A user's database that is there stays as it is; what is kept for a reset was digested when it was unpacked.
         if database.kind.isMigrated, try context.store.look(database.path) != .nothing { return [] }
-        var methods =
-            database.place == .inPlace && database.verify == .quick ? ["header", "identity"] : ["digest", "identity"]
-        if database.verify == .full { methods += ["integrity_check", "foreign_key_check"] }
-        if database.place == .generation, database.verify == .quick { methods.append("quick_check") }
+        let (proof, isFull) = (context.carriedProof(of: database), context.demandedCheck(of: database) == .full)
+        var methods = proof != nil ? [] : database.place == .inPlace && !isFull ? ["header"] : ["digest"]
+        methods.append("identity")
+        if isFull { methods += ["integrity_check", "foreign_key_check"] }
+        if database.place == .generation, !isFull, proof == nil { methods.append("quick_check") }
         let queries = context.release.checks.filter { $0.on == database.name }.count
         if queries > 0 { methods.append(counted(queries, "golden query", "golden queries")) }
         let budgets = context.release.budget.filter { $0.database == database.name }.count
         if budgets > 0, context.installed?.database(database.name) != nil { methods.append("change budget") }
+        if let proof { methods.append(proof.words) }
         return methods
     }
 
@@ -53,8 +55,7 @@ public struct VerifyStep: Step {
             let isNew = database.place != .inPlace || effects.contains { $0.database == database.name }
             guard try isNew && Files.factsThroughLinks(path) != nil else { return nil }
             return ContentCheck(
-                database: database, path: path, release: context.plan.release, old: try old(database, context.plan),
-                time: context.plan.policy.checkTime)
+                database, at: path, old: try old(database, context.plan), isPublished: true, context.plan)
         }
         for proof in proofs { try proof.proveDigest() }
         let reports = try Validator.present().examine(proofs.map(\.exam), scratch: "\(context.staging)/exam") { exam in
@@ -72,8 +73,7 @@ public struct VerifyStep: Step {
                 try Files.facts(path) != nil
             else { return nil }
             return ContentCheck(
-                database: database, path: path, release: context.plan.release, old: try old(database, context.plan),
-                time: context.plan.policy.checkTime)
+                database, at: path, old: try old(database, context.plan), isPublished: false, context.plan)
         }
         guard !proofs.isEmpty else { return }
         let reports = try Validator.present().examine(proofs.map(\.exam), scratch: "\(context.staging)/exam-again")

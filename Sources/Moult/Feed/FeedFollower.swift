@@ -130,9 +130,11 @@ struct FeedFollower {
             place: current.place.address, serial: current.feed.serial, manifest: release.manifest.name,
             size: release.manifest.size, sha256: release.manifest.sha256, then: then, notes: notes)
         return try incoming(release.manifest, origin, current.place, patches: Set(patches)) { bytes, place in
-            let provenance = try proveOwn(bytes, at: place, current)
-            try release.proveSame(as: Manifest(parsing: bytes, as: .sealed, source: place.description), place)
-            return provenance
+            let own = try proveOwn(bytes, at: place, current)
+            let manifest = try Manifest(parsing: bytes, as: .sealed, source: place.description)
+            try release.proveSame(as: manifest, place)
+            if let own { return (own, own.isSigned) }
+            return (current.provenance, try isSignedItself(manifest, bytes, at: place, by: current.keys))
         }
     }
 
@@ -144,29 +146,50 @@ struct FeedFollower {
         let release = try Manifest(parsing: bytes, as: .sealed, source: place.description)
         return Planner.Incoming(
             bytes: bytes, name: place.description, path: nil, provenance: provenance,
+            isSignedItself: provenance.isSigned,
             origin: Plan.Origin(
                 place: place.address, serial: nil, manifest: place.name, size: bytes.count,
                 sha256: try SHA256.digest(of: bytes).hex, then: [], notes: []),
             patches: Set(release.patches.map(\.file)))
     }
 
-    /// The proof of a manifest: its own signatures where feed keys may not release, else the feed's.
+    /// The proof of a manifest by its own signatures where feed keys may not release; nil where the feed's are enough.
     private func proveOwn(
         _ bytes: [UInt8], at place: Location, _ current: FeedReader.Current
-    ) throws -> Provenance {
-        guard let keys = current.keys, keys.roles.isSplit else { return current.provenance }
+    ) throws -> Provenance? {
+        guard let keys = current.keys, keys.roles.isSplit else { return nil }
         return try reader.provenance(ofManifest: bytes, at: place, by: keys)
+    }
+
+    /// Whether a manifest that may be installed anyway has the required signatures of release keys beside it, so that its
+    /// publisher's proofs count. Signatures are fetched only if it has such proofs.
+    private func isSignedItself(
+        _ manifest: Manifest, _ bytes: [UInt8], at place: Location, by keys: KeyChain?
+    ) throws -> Bool {
+        guard let keys, manifest.databases.contains(where: { $0.proved != nil }) else { return false }
+        do {
+            try keys.proveCurrent()
+            return try reader.provenance(ofManifest: bytes, at: place, by: keys).isSigned
+        } catch let error as MoultError {
+            if error.code == .interrupted { throw error }
+            // Without them this machine checks the files, as it does for every other release.
+            return false
+        }
     }
 
     /// The release that a saved plan names, by its digest.
     func incoming(_ origin: Plan.Origin, patches: [Plan.PatchFile]) throws -> Planner.Incoming {
         let file = Feed.File(name: origin.manifest, size: origin.size, sha256: origin.sha256)
-        return try incoming(file, origin, places[0], patches: Set(patches.map(\.file))) { _, _ in .planned }
+        let keys = try settings.keys.map { try KeyChain(pinned: $0, product: settings.product, in: layout) }
+        return try incoming(file, origin, places[0], patches: Set(patches.map(\.file))) { bytes, place in
+            let manifest = try Manifest(parsing: bytes, as: .sealed, source: place.description)
+            return (.planned, try isSignedItself(manifest, bytes, at: place, by: keys))
+        }
     }
 
     private func incoming(
         _ file: Feed.File, _ origin: Plan.Origin, _ feed: Location, patches: Set<String>,
-        prove: ([UInt8], Location) throws -> Provenance
+        prove: ([UInt8], Location) throws -> (Provenance, isSignedItself: Bool)
     ) throws -> Planner.Incoming {
         var faults: [MoultError] = []
         let places = [feed] + places.filter { $0 != feed }
@@ -176,9 +199,10 @@ struct FeedFollower {
                 let bytes = try self.bytes(of: manifest, file, transport.share(of: places.count - index))
                 var path: String?
                 if case .file(let name) = manifest { path = name }
+                let (provenance, isSignedItself) = try prove(bytes, manifest)
                 return Planner.Incoming(
-                    bytes: bytes, name: manifest.description, path: path, provenance: try prove(bytes, manifest),
-                    origin: origin, patches: patches)
+                    bytes: bytes, name: manifest.description, path: path, provenance: provenance,
+                    isSignedItself: isSignedItself, origin: origin, patches: patches)
             } catch let error as MoultError {
                 if error.code == .interrupted { throw error }
                 faults.append(error)

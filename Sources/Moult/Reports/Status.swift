@@ -27,6 +27,8 @@ package struct Status: Sendable {
         package let size: Int?
         package let state: State
         package let note: String?
+        /// The publisher's proof, if it stood for a check by SQLite on this machine.
+        package var proof: String?
         /// The known facts about a database that apps write to.
         package var finding: Assessment.Finding?
         /// The command that repairs it, without the store; nil if none is needed, or none helps.
@@ -133,7 +135,10 @@ package struct Status: Sendable {
             let sealed = try assessment.sealedFile(of: database)
             if let fault = sealed.linkFault { return file(.changed, fault) }
             switch sealed.standing {
-            case .confirmed: return file(.sound)
+            case .confirmed:
+                var file = file(.sound)
+                if sealed.isProvenByPublisher { file.proof = database.proved?.words }
+                return file
             case .unconfirmed: return file(.unverified)
             case .damaged(let why): return file(.changed, "it \(why)")
             }

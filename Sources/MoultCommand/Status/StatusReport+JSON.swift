@@ -41,6 +41,7 @@ extension Status.File {
         .compact([
             "name": .string(name), "kind": .string(kind.rawValue), "path": .string(path),
             "size": size.map { .size($0) }, "state": .string(state.rawValue), "note": .optional(note),
+            "proof": .optional(proof),
             "checked": (finding?.depth).map { .string($0.rawValue) },
             "since": .optional(finding?.time?.description),
             "remedy": .optional(remedy.map { shellLine($0) }),

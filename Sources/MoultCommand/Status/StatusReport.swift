@@ -113,7 +113,7 @@ struct StatusReport: Report {
             table.row(
                 mark(file, terminal), "\(file.name)", "\(file.kind.rawValue)",
                 "\(file.size.map { "\(ByteCount($0))" } ?? "-")",
-                "\(words(file, terminal))\(file.note.map { ": \($0)" } ?? "")")
+                "\(words(file, terminal))\((file.note ?? file.proof).map { ": \($0)" } ?? "")")
             for why in file.finding?.notChecked ?? [] { table.row(" ", "", "", "", "not checked: \(why)") }
         }
         return table

@@ -15,6 +15,8 @@ struct GenerationSealer {
     let keys: KeyChain.Mark?
     /// The databases that steps were to change after they had been unpacked and proven.
     let changed: Set<String>
+    /// The databases for which the publisher's proof stands for a check by this machine.
+    let proven: Set<String>
     /// Of the members that were unpacked frame by frame, which does not give the digest of the whole.
     let digests: BackgroundDigest?
 
@@ -35,7 +37,9 @@ struct GenerationSealer {
                     .generation, what: "\(path) was not staged", why: "no step made it", now: "Report this.")
             }
             let digest = try isPublished ? database.sha256 : SHA256.digest(ofFileAt: path).hex
-            entries.append(Seal.Entry(member: database.member, sha256: digest, facts: facts))
+            var entry = Seal.Entry(member: database.member, sha256: digest, facts: facts)
+            entry.isProvenByPublisher = isPublished && proven.contains(database.name)
+            entries.append(entry)
         }
         try Files.writeNew(bytes, to: "\(directory)/\(Generation.manifestName)", mode: 0o444)
         var seal = Seal(entries: entries, feedSerial: feedSerial)

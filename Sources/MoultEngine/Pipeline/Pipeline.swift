@@ -99,6 +99,7 @@ package struct Pipeline {
                 transaction: transaction, manifest: release, bytes: made.bytes, feedSerial: plan.origin?.serial,
                 keys: KeyChain.mark(made.store.settings, in: transaction.layout),
                 changed: Set(plan.effects.filter(\.isCustom).compactMap(\.database)),
+                proven: Set(release.databases.filter { made.context.carriedProof(of: $0) != nil }.map(\.name)),
                 digests: digests
             )
             .finish()

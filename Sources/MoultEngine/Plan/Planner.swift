@@ -83,16 +83,19 @@ package struct Planner {
         /// Where it lies; nil if it was only read.
         package let path: String?
         let provenance: Provenance
+        /// Whether its own signatures are enough, and not only those of the feed: then its publisher's proofs count.
+        let isSignedItself: Bool
         /// The feed that it came by.
         var origin: Plan.Origin?
         /// The patches that the feed keeps.
         var patches: Set<String>
 
         package init(
-            bytes: [UInt8], name: String, path: String?, provenance: Provenance, origin: Plan.Origin? = nil,
-            patches: Set<String> = []
+            bytes: [UInt8], name: String, path: String?, provenance: Provenance, isSignedItself: Bool,
+            origin: Plan.Origin? = nil, patches: Set<String> = []
         ) {
             (self.bytes, self.name, self.path, self.provenance) = (bytes, name, path, provenance)
+            self.isSignedItself = isSignedItself
             (self.origin, self.patches) = (origin, patches)
         }
     }
@@ -103,7 +106,9 @@ package struct Planner {
         // Before it is parsed: an unproven manifest is not even read.
         let provenance = try Provenance(of: bytes, at: path, keys: presentKeys(store.settings))
         return try update(
-            Incoming(bytes: bytes, name: request.manifest, path: path, provenance: provenance), request)
+            Incoming(
+                bytes: bytes, name: request.manifest, path: path, provenance: provenance,
+                isSignedItself: provenance.isSigned), request)
     }
 
     /// The keys that count now: a publisher may have put others in the place of the pinned ones.
@@ -149,6 +154,7 @@ package struct Planner {
         (policy.takeOver, policy.acceptUnpreserved) = (request.consent.takeOver, request.consent.acceptsUnpreserved)
         policy.checkTime = request.checkTime
         policy.checkTime.fixed = request.checkTime.fixed ?? settings.checkTimeout
+        policy.verify = settings.verify
         policy.alwaysAdopts = layout.onlyFile != nil
         return policy
     }
@@ -170,7 +176,7 @@ package struct Planner {
     private func kept(_ generation: Generation, _ settings: Settings) -> Incoming {
         Incoming(
             bytes: generation.bytes, name: generation.name, path: nil,
-            provenance: settings.keys == nil ? .unsigned : .kept)
+            provenance: settings.keys == nil ? .unsigned : .kept, isSignedItself: false)
     }
 
     /// `force` allows a release that is on hold, if it is named.
@@ -233,7 +239,7 @@ package struct Planner {
         var policy = Policy(
             follow: .match, allowDowngrade: true, appVersion: settings.app, moultVersion: moultVersion,
             cacheRoot: settings.cacheRoot)
-        policy.checkTime.fixed = settings.checkTimeout
+        (policy.checkTime.fixed, policy.verify) = (settings.checkTimeout, settings.verify)
         return policy
     }
 
@@ -264,6 +270,10 @@ package struct Planner {
             resources: incoming.path.map(Files.directory(of:)) ?? layout.generation(generation), policy: policy,
             store: view)
         (context.restoring, context.restoringTable) = (restoring, table)
+        if incoming.isSignedItself, manifest.databases.contains(where: { $0.proved != nil }) {
+            context.trustsProofs = true
+            context.reused = try ReusableFiles(in: store, without: avoided).members(of: manifest)
+        }
         var plan = Plan(
             id: Self.newID(), created: policy.now, purpose: purpose, store: layout.root, product: manifest.product,
             from: installed.map { Generation.Reference(version: $0.manifest.version, generation: $0.name) },

@@ -22,6 +22,11 @@ struct ReusableFiles {
 
     private(set) var files: [Manifest.Content: File] = [:]
 
+    /// The members of a release whose content a generation has.
+    func members(of release: Manifest) -> Set<String> {
+        Set(release.databases.map(\.member).filter { release.content(of: $0).map { files[$0] != nil } ?? false })
+    }
+
     /// Looks at names and facts only; of several files with one content the installed one counts, then a sealed one.
     init(in store: StoreSnapshot, without avoided: Set<String>) throws {
         let current = try store.installedName

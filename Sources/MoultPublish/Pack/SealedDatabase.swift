@@ -1,5 +1,6 @@
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultSQLite
 internal import MoultSandbox
 internal import MoultTrust
 internal import StepKit
@@ -27,6 +28,7 @@ struct SealedDatabase {
         database.identity = .init(
             applicationID: found.applicationID, userVersion: found.userVersion, schema: found.schema)
         database.sha256 = try SHA256.digest(ofFileAt: path).hex
+        database.proved = .init(check: .full, sqlite: "\(SQLiteVersion.linked)", moult: .moult)
     }
 
     /// The same examination as that of a store with `"verify": "full"`, in a confined process as there.

@@ -73,6 +73,8 @@ package struct Assessment {
         /// The fault of the link to it, which apps read.
         package let linkFault: String?
         let entry: Seal.Entry?
+        /// Whether it was installed without a check by SQLite, because its publisher had made that.
+        package var isProvenByPublisher: Bool { entry?.isProvenByPublisher ?? false }
     }
 
     /// Compares the generation's file of a database, and the link to it, with the records.

@@ -13,6 +13,8 @@ package enum Provenance: Sendable, Equatable {
     /// A saved plan names it by its digest, and that was approved.
     case planned
 
+    package var isSigned: Bool { if case .signed = self { true } else { false } }
+
     package var words: String {
         switch self {
         case .signed(let signers): "signed by \(signers.map(\.description).joined(separator: " and "))"

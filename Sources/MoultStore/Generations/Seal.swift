@@ -15,6 +15,8 @@ package struct Seal: Sendable, Equatable {
         let sealed: SealedFacts
         /// Facts that were recorded later for a file with the same digest.
         fileprivate var recorded: [SealedFacts] = []
+        /// Whether the publisher's signed proof stood for SQLite's check when the file was installed.
+        package var isProvenByPublisher = false
 
         package var sha256: String { sealed.sha256 }
 
@@ -77,7 +79,11 @@ package struct Seal: Sendable, Equatable {
         .compact([
             "seal": .size(Self.format), "feedSerial": feedSerial.map { .size($0) },
             "files": .array(
-                entries.map { .object([.init("member", .string($0.member))] + $0.sealed.members) }),
+                entries.map { entry in
+                    .object(
+                        [.init("member", .string(entry.member))] + entry.sealed.members
+                            + (entry.isProvenByPublisher ? [.init("proof", "publisher")] : []))
+                }),
             "manifest": .optional(manifest), "transaction": .optional(transaction),
             "keys": keys.map { ["pinned": .string($0.pinned), "list": .size($0.list)] },
         ])
@@ -94,7 +100,9 @@ package struct Seal: Sendable, Equatable {
             KeyChain.Mark(pinned: try $0.string("pinned"), list: try $0.count("list"))
         }
         entries = try fields.objects("files").map { file in
-            Entry(member: try file.string("member"), sealed: try SealedFacts(file))
+            var entry = Entry(member: try file.string("member"), sealed: try SealedFacts(file))
+            entry.isProvenByPublisher = try file.optionalString("proof") == "publisher"
+            return entry
         }
     }
 }

@@ -35,6 +35,8 @@ package struct Settings: Sendable, Equatable {
     package static let usualWaitForApps = 10
     /// Seconds of the processor for the check of a database; nil: by its size.
     package var checkTimeout: Int?
+    /// How deeply each file of a release is checked here, also where its publisher's proof would be enough.
+    package var verify: Database.Depth?
 
     /// A week is longer than anything here takes. Without a bound, what is computed from a number could overflow.
     static let timeouts = CheckTime.range
@@ -97,6 +99,7 @@ package struct Settings: Sendable, Equatable {
         waitForReaders = try fields.optionalNumber("waitForReaders", in: 0...Self.timeouts.upperBound) ?? waitForReaders
         waitForApps = try fields.optionalNumber("waitForApps", in: 0...600) ?? waitForApps
         checkTimeout = try fields.optionalNumber("checkTimeout", in: CheckTime.range)
+        verify = try fields.word("verify", Database.Depth.self)
         steps = try StepSettings.read(fields)
         try fields.refuseUnknown()
     }
@@ -126,4 +129,4 @@ package struct Settings: Sendable, Equatable {
 }
 
 /// The version of this moult.
-package let moultVersion = Version(0, 1, 0)
+package let moultVersion = Version.moult

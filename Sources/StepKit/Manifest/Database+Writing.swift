@@ -10,7 +10,8 @@ extension Database {
             "sha256": .string(sha256),
             "path": path == member ? nil : .string(path),
             "place": place == .generation ? nil : .string(place.rawValue),
-            "verify": verify == .quick ? nil : .string(verify.rawValue),
+            "verify": .optional(verify?.rawValue),
+            "proved": proved?.json,
             "attach": attach.alias == name ? nil : ["as": .string(attach.alias)],
             "identity": .unlessEmpty([
                 "applicationID": .optional(identity.applicationID), "userVersion": .optional(identity.userVersion),
@@ -24,6 +25,12 @@ extension Database {
             "marker": marker ? nil : false,
             "compatible": compatible?.json,
         ])
+    }
+}
+
+extension Database.Proof {
+    fileprivate var json: JSON {
+        ["check": .string(check.rawValue), "sqlite": .string(sqlite), "moult": .string(moult.description)]
     }
 }
 

@@ -54,11 +54,32 @@ public struct Database: Sendable, Equatable {
     }
 
     /// How deeply the staged file is checked.
-    public enum Depth: String, Sendable, CaseIterable {
+    public enum Depth: String, Sendable, CaseIterable, Comparable {
         /// Identity and SQLite's quick_check.
         case quick
         /// Also integrity_check and foreign_key_check.
         case full
+
+        /// The deeper check is the greater one.
+        public static func < (a: Depth, b: Depth) -> Bool { a == .quick && b == .full }
+    }
+
+    /// The checks that the publisher made of the very bytes that the digest names.
+    public struct Proof: Sendable, Equatable {
+        /// How deeply SQLite checked them.
+        public var check: Depth
+        /// The version of that SQLite.
+        public var sqlite: String
+        /// The version of moult that asked it.
+        public var moult: Version
+
+        /// A proof of these checks.
+        public init(check: Depth, sqlite: String, moult: Version) {
+            (self.check, self.sqlite, self.moult) = (check, sqlite, moult)
+        }
+
+        /// The proof in the words of plans and of `status`.
+        public var words: String { "digest; checked by the publisher with SQLite \(sqlite)" }
     }
 
     /// How new content gets into a living database.
@@ -101,8 +122,10 @@ public struct Database: Sendable, Equatable {
     public var path: String
     /// Where it is kept.
     public var place: Place
-    /// How deeply it is checked before it goes into service.
-    public var verify: Depth
+    /// How deeply each machine must check it before it goes into service; nil if the publisher's proof is enough.
+    public var verify: Depth?
+    /// What its publisher proved of it; nil in a manifest that another program made. `pack` decides it, whatever a draft says.
+    public var proved: Proof?
     /// How it comes to a connection.
     public var attach: Attach
     /// What SQLite must say of it.

@@ -19,7 +19,8 @@ extension ManifestReader {
             sha256: try sealed(fields, "sha256", orDraft: "", sha256),
             path: try fields.json("path") == nil ? member : plainName(fields, "path"),
             place: try fields.word("place", Database.Place.self) ?? .generation,
-            verify: try fields.word("verify", Database.Depth.self) ?? .quick,
+            verify: try fields.word("verify", Database.Depth.self),
+            proved: try proof(fields),
             attach: try attach(fields, name),
             identity: try identity(fields),
             preserve: try preserve(fields),
@@ -90,6 +91,19 @@ extension ManifestReader {
         guard let number = try fields.optionalInteger(name) else { return nil }
         guard Int32(exactly: number) != nil else { throw fields.fail(name, "must fit in 32 bits, is \(number)") }
         return number
+    }
+
+    private mutating func proof(_ fields: Fields) throws -> Database.Proof? {
+        guard let part = try fields.optionalObject("proved") else { return nil }
+        guard let check = try part.word("check", Database.Depth.self) else { throw part.fail("check", "is missing") }
+        let sqlite = try part.string("sqlite")
+        // It becomes a part of sentences.
+        guard (1...20).contains(sqlite.utf8.count),
+            sqlite.utf8.allSatisfy({ Version.isDigit($0) || $0 == UInt8(ascii: ".") })
+        else { throw part.fail("sqlite", "must be a version of SQLite as in 3.40.1") }
+        let proof = Database.Proof(check: check, sqlite: sqlite, moult: try version(part, "moult"))
+        try done(part)
+        return proof
     }
 
     private mutating func preserve(_ fields: Fields) throws -> [Database.Preserve] {

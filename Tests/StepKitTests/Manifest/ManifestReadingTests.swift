@@ -44,7 +44,7 @@ import Testing
         #expect(manifest.sequence == 0 && manifest.bundle == nil && manifest.created == nil)
         #expect(food.member == "food.db" && food.path == "food.db" && food.attach.alias == "food")
         #expect(food.size == 0 && food.sha256 == "" && food.source == nil)
-        #expect(food.verify == .quick && food.marker && food.replace == nil && food.compatible == nil)
+        #expect(food.verify == nil && food.marker && food.replace == nil && food.compatible == nil)
         #expect(food.identity == Database.Identity())
     }
 

@@ -42,7 +42,7 @@ import Testing
     @Test func `takes defaults for what they are`() throws {
         let edits: [Edit] = [
             .set("/requires", [:]), .set("/patches", []), .set("/checks", []), .set("/budget", [:]), .set("/steps", []),
-            .set("/critical", []), .set("/databases/food/path", "food-2.db"), .set("/databases/food/verify", "quick"),
+            .set("/critical", []), .set("/databases/food/path", "food-2.db"),
             .set("/databases/food/attach", ["as": "food"]), .set("/databases/food/place", "generation"),
             .set("/databases/food/identity", [:]), .set("/databases/pantry/marker", true),
             .set("/databases/pantry/preserve", [["table": "food", "onConflict": "keep-user", "onReject": "block"]]),

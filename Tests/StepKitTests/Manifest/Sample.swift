@@ -37,7 +37,8 @@ enum Sample {
           "databases": {
             "food": {
               "kind": "reference", "member": "food-2.db", "size": 130000000, "sha256": "\(digest)", "path": "food.db",
-              "verify": "full", "attach": { "as": "shipped" },
+              "verify": "full", "proved": { "check": "full", "sqlite": "3.40.1", "moult": "0.1.0" },
+              "attach": { "as": "shipped" },
               "identity": { "applicationID": -1, "userVersion": 2, "schema": "sha256:\(other)" }
             },
             "maps": { "kind": "reference", "member": "maps.db", "size": 0, "sha256": "\(digest)", "place": "in-place" },
@@ -100,7 +101,8 @@ enum Sample {
           "databases": {
             "food": {
               "kind": "reference", "member": "food-2.db", "size": 130000000, "sha256": "\(digest)", "path": "food.db",
-              "verify": "full", "attach": { "as": "shipped" },
+              "verify": "full", "proved": { "check": "full", "sqlite": "3.40.1", "moult": "0.1.0" },
+              "attach": { "as": "shipped" },
               "identity": { "applicationID": -1, "userVersion": 2, "schema": "sha256:\(other)" },
               "build": {
                 "script": "food.sql", "define": { "REVISION": "5" }, "analyze": true, "from": "old/food.db",
@@ -158,7 +160,7 @@ enum Sample {
             { "name": "indexer", "signal": { "pidFile": "/run/indexer.pid", "release": "USR1", "reload": "USR2" } },
             { "name": "web", "systemd": "shop-web.service" },
           ],
-          "waitForReaders": 30, "waitForApps": 20, "checkTimeout": 120,
+          "waitForReaders": 30, "waitForApps": 20, "checkTimeout": 120, "verify": "full",
           "steps": {
             "acme.notify": {
               "executable": "/usr/lib/acme/notify", "sha256": "\(digest)", "after": "verify",

@@ -406,6 +406,10 @@ let wrongDrafts: [WrongManifest] = [
 let wrongSealed: [WrongManifest] = [
     .init(.sealed, .remove("/sequence"), says: "sequence is missing. A draft is sealed by: moult pack"),
     .init(
+        .sealed, .set("/databases/food/proved/sqlite", "3.40 and more"),
+        says: "databases.food.proved.sqlite must be a version of SQLite as in 3.40.1"),
+    .init(.sealed, .remove("/databases/food/proved/check"), says: "databases.food.proved.check is missing"),
+    .init(
         .sealed, .remove("/bundle"),
         says: "bundle is missing, and databases.food is not in place. A draft is sealed by: moult pack"),
     .init(.sealed, .remove("/bundle/size"), says: "bundle.size is missing. A draft is sealed by: moult pack"),
