@@ -37,6 +37,7 @@ extension Orchestrator {
                 why: "\(layout.settings) has another value for \"\(name)\"\(value)",
                 now: "Change that file, or name another directory.")
         }
+        try PathLimit(layout).proveRoot()
         try Files.ensureDirectories(layout.root, mode: mode)
         for directory in [
             layout.hidden, layout.generations, layout.transactions, layout.downloads, layout.quarantine, layout.leases,

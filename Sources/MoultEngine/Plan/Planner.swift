@@ -255,6 +255,8 @@ package struct Planner {
         table: RestoredTable? = nil, _ manifest: Manifest, _ incoming: Incoming, generation: String, _ policy: Policy
     ) throws -> PreparedPlan {
         try UnsupportedFeatures.refuse(manifest)
+        let id = Self.newID()
+        if purpose == .update { try PathLimit(layout).prove(manifest, generation: generation, transaction: id) }
         if purpose != .reset { try steps.prove(manifest) }
         let view = RecordingView(
             store: store, renews: isLocked, incoming: purpose == .update ? (generation, incoming.bytes) : nil)
@@ -275,7 +277,7 @@ package struct Planner {
             context.reused = try ReusableFiles(in: store, without: avoided).members(of: manifest)
         }
         var plan = Plan(
-            id: Self.newID(), created: policy.now, purpose: purpose, store: layout.root, product: manifest.product,
+            id: id, created: policy.now, purpose: purpose, store: layout.root, product: manifest.product,
             from: installed.map { Generation.Reference(version: $0.manifest.version, generation: $0.name) },
             to: Generation.Reference(version: manifest.version, generation: generation), manifestPath: incoming.path,
             origin: incoming.origin, bundle: nil, trust: incoming.provenance.words,

@@ -1,0 +1,57 @@
+internal import MoultBasics
+internal import MoultFiles
+package import StepKit
+
+/// SQLite opens only files with short paths, so the path of a store must leave room for the names below it.
+package struct PathLimit {
+    /// Bytes: the 512 of SQLite's `os_unix.c`, less the suffix `-journal`.
+    static let longest = 504
+    /// Bytes of a store's own path. The rest is enough for the names of usual databases in a transaction.
+    package static let longestRoot = 400
+
+    private let layout: StoreLayout
+
+    package init(_ layout: StoreLayout) { self.layout = layout }
+
+    /// Throws if the path of a new store is too long.
+    package func proveRoot() throws {
+        let root = try resolved(layout.root)
+        guard root.utf8.count > Self.longestRoot else { return }
+        throw MoultError(
+            .store, .refused, what: "cannot create a store at \(layout.root)",
+            why:
+                "its path has \(root.utf8.count) bytes, and at most \(Self.longestRoot) leave room for databases below it",
+            now:
+                "Choose a directory with a shorter path: SQLite opens no file whose path has more than \(Self.longest) bytes."
+        )
+    }
+
+    /// Throws if SQLite could not open each database of a release at each place that it has on its way into the store.
+    package func prove(_ release: Manifest, generation: String, transaction: String) throws {
+        let hidden = try resolved(layout.hidden)
+        for database in release.databases {
+            let places = [
+                "\(hidden)/generations/\(generation)/\(database.member)",
+                "\(hidden)/transactions/\(transaction)/generation/\(database.member)",
+                "\(hidden)/transactions/\(transaction)/unpacked/\(database.path)",
+                "\(hidden)/quarantine/\(transaction)-\(database.name)/\(database.path)",
+            ]
+            guard let path = places.first(where: { $0.utf8.count > Self.longest }) else { continue }
+            throw MoultError(
+                .store, .refused, what: "release \(release.version) cannot be installed in \(layout.root)",
+                why:
+                    "\(path) has \(path.utf8.count) bytes, and SQLite opens no file whose path has more than \(Self.longest)",
+                now: "Install it into a store with a shorter path: moult init DIR --product \(release.product)")
+        }
+    }
+
+    /// SQLite follows links first. Of what does not exist, nothing is a link.
+    private func resolved(_ path: String) throws -> String {
+        var (existing, rest) = (path, "")
+        while existing.utf8.count > 1, try Files.factsThroughLinks(existing) == nil {
+            rest = "/\(Files.name(of: existing))\(rest)"
+            existing = Files.directory(of: existing)
+        }
+        return (existing == "/" ? "" : try Files.resolved(existing)) + rest
+    }
+}
