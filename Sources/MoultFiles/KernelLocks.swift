@@ -98,10 +98,11 @@ package struct KernelLocks: Sendable {
 
 /// The holders of a `flock`, from the kernel's table of locks.
 package enum LockHolders {
-    package static func of(_ path: String) throws -> [ProcessFacts] {
+    /// `locks` is the table, if the caller asks for many files.
+    package static func of(_ path: String, in locks: KernelLocks? = nil) throws -> [ProcessFacts] {
         guard let facts = try Files.factsThroughLinks(path) else { return [] }
         var pids: [Int32] = []
-        for lock in try KernelLocks.read().held(on: facts, at: path)
+        for lock in try (locks ?? .read()).held(on: facts, at: path)
         where lock.kind == .flock && !pids.contains(lock.pid) {
             pids.append(lock.pid)
         }

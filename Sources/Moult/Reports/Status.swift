@@ -80,7 +80,8 @@ package struct Status: Sendable {
             keyList = nil
         }
         let installed = try store.installed
-        generations = try Generation.names(layout).map { try Self.kept($0, installed, store) }
+        let locks = try KernelLocks.read()
+        generations = try Generation.names(layout).map { try Self.kept($0, installed, store, locks) }
         current = generations.first(where: \.isCurrent)
         since = try Files.facts(layout.current).map { Timestamp(seconds: $0.changed.seconds) }
         (created, expires) = (installed?.manifest.created, installed?.manifest.expires)
@@ -102,14 +103,13 @@ package struct Status: Sendable {
         return telling.flatMap { [.failed, .undone, .stuck].contains($0.outcome) ? $0 : nil }
     }
 
-    private static func kept(_ name: String, _ installed: Generation?, _ store: StoreSnapshot) throws -> Kept {
-        let isCurrent = name == installed?.name
-        // `verify` reports a generation that cannot be read; here it is only listed.
-        let generation = isCurrent ? installed : try? store.generation(name)
-        return Kept(
-            name: name, version: generation?.manifest.version, size: try Generation.size(name, store.layout),
-            isCurrent: isCurrent,
-            holders: try LeaseFile.holders(of: name, store.layout))
+    /// Its name has the version: manifests of generations that are not in service are not read.
+    private static func kept(
+        _ name: String, _ installed: Generation?, _ store: StoreSnapshot, _ locks: KernelLocks
+    ) throws -> Kept {
+        Kept(
+            name: name, version: Version(Generation.version(of: name)), size: try Generation.size(name, store.layout),
+            isCurrent: name == installed?.name, holders: try LeaseFile.holders(of: name, store.layout, in: locks))
     }
 
     private static func files(_ generation: Generation, _ store: StoreSnapshot) throws -> [File] {

@@ -36,6 +36,42 @@ package struct Output: Sendable {
         }
     }
 
+    /// A result that is a list, which may be long: `next` gives its parts in batches, and an empty one at the end, so that no
+    /// more than one batch is in memory. `rest` are the members after the list in JSON.
+    package func list<Part>(
+        _ name: String, next: () throws -> [Part], json: (Part) -> JSON, rest: () -> KeyValuePairs<String, JSON?>,
+        write: ([Part], inout Page) -> Void
+    ) throws {
+        var batch = try next()
+        var page = Page(for: console.out)
+        if format == .json, !console.out.isTerminal, !isQuiet { console.write("{\"format\":1,\"\(name)\":[") }
+        var (all, isFirst): ([JSON], Bool) = ([], true)
+        repeat {
+            if isQuiet {
+            } else if format == .text {
+                page = Page(for: console.out)
+                write(batch, &page)
+                console.write(page.text)
+            } else if console.out.isTerminal {
+                all += batch.map(json)
+            } else {
+                for part in batch {
+                    console.write((isFirst ? "" : ",") + json(part).line)
+                    isFirst = false
+                }
+            }
+            batch = batch.isEmpty ? [] : try next()
+        } while !batch.isEmpty
+        guard format == .json, !isQuiet else { return }
+        let members = JSON.compact(rest()).members ?? []
+        if console.out.isTerminal {
+            console.write(Self.numbered(.object([JSON.Member(name, .array(all))] + members)).pretty)
+        } else {
+            let end = members.map { ",\(JSON.string($0.name).line):\($0.value.line)" }.joined()
+            console.write("]\(end)}\n")
+        }
+    }
+
     /// A part of a result for other programs, byte for byte; a terminal gets only what it cannot take for commands.
     package func data(_ bytes: [UInt8]) {
         guard console.out.isTerminal else { return console.write(bytes) }

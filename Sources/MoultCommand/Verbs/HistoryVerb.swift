@@ -27,29 +27,52 @@ enum HistoryVerb {
         let layout = try call.layout()
         // Otherwise a directory that is not a store would have an empty history.
         let settings = try Settings.read(layout)
-        let (entries, torn) = try History.read(layout, newest: call.number(number) ?? 20)
-        if let page = call.value(html) {
-            let history = HistoryPage(product: settings.product, store: layout.root, entries: entries.reversed())
-            try call.save(Array(history.html.utf8), asPage: page)
+        let reader = try HistoryReader(layout)
+        var left = call.number(number) ?? 20
+        func next() throws -> [History.Entry] {
+            var batch: [History.Entry] = []
+            while batch.count < Self.batch, left > 0, let entry = try reader.next() {
+                batch.append(entry)
+                left -= 1
+            }
+            return batch
         }
-        call.output.print(HistoryReport(entries: entries.reversed(), torn: torn, details: call.output.isVerbose))
-        if torn > 0, call.output.format == .text {
+        var gathered: [History.Entry]?
+        if let page = call.value(html) {
+            var all: [History.Entry] = []
+            while case let batch = try next(), !batch.isEmpty { all += batch }
+            let history = HistoryPage(product: settings.product, store: layout.root, entries: all)
+            try call.save(Array(history.html.utf8), asPage: page)
+            gathered = all
+        }
+        let details = call.output.isVerbose
+        try call.output.list("entries") {
+            guard let all = gathered else { return try next() }
+            gathered = []
+            return all
+        } json: {
+            $0.json
+        } rest: {
+            ["torn": .size(reader.torn)]
+        } write: {
+            write($0, details: details, to: &$1)
+        }
+        if reader.torn > 0, call.output.format == .text {
             call.output.flush()
+            let torn = reader.torn
             call.output.warn(
                 "\(counted(torn, "line")) of \(layout.history) cannot be read; a crash may have torn \(torn == 1 ? "it" : "them")"
             )
         }
         return .done
     }
-}
 
-private struct HistoryReport: Report {
-    let entries: [History.Entry]
-    let torn: Int
-    let details: Bool
+    /// How many entries are in memory at a time, unless a page draws all of them.
+    private static let batch = 500
 
-    func write(to page: inout Page) {
+    private static func write(_ entries: [History.Entry], details: Bool, to page: inout Page) {
         if entries.isEmpty { page.line("nothing was done to this store yet") }
+        // Every time is as wide as any other, so that batches have one form.
         var table = Table(.left, .left)
         for entry in entries {
             let reason = entry.reason.map { ": \($0)" } ?? ""
@@ -64,6 +87,4 @@ private struct HistoryReport: Report {
         }
         page.table(table)
     }
-
-    var json: JSON { ["entries": .array(entries.map(\.json)), "torn": .size(torn)] }
 }

@@ -13,10 +13,12 @@ package struct SavedPlan {
         guard plan.store == layout.root else {
             throw stale("it was made for the store \(plan.store), and this is \(layout.root)")
         }
-        let used = try HistoryReader(layout).first {
-            $0.transaction == plan.id && $0.outcome != .cleaned || $0.isLongBefore(plan)
+        let used = try HistoryReader(layout).entry(of: plan.id) {
+            $0.isLongBefore(plan)
+        } where: {
+            $0.outcome != .cleaned
         }
-        if used?.transaction == plan.id { throw stale("it was used already") }
+        if used != nil { throw stale("it was used already") }
         for fact in plan.facts {
             let now = try Plan.Fact.read(fact.path, fact.field)
             if now.value != fact.value {

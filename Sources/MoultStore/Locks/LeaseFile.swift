@@ -53,8 +53,10 @@ package enum LeaseFile {
     }
 
     /// The processes with a lease on a generation. Those of other users that hold no `flock` are seen by root only.
-    package static func holders(of generation: String, _ layout: StoreLayout) throws -> [ProcessFacts] {
-        let older = try LockHolders.of(layout.generation(generation))
+    package static func holders(
+        of generation: String, _ layout: StoreLayout, in locks: KernelLocks? = nil
+    ) throws -> [ProcessFacts] {
+        let older = try LockHolders.of(layout.generation(generation), in: locks)
         guard try ReadLock.isHeld(layout.lease(generation)) else { return older }
         // The kernel's table has no process for such a lock, but nothing else has this file open.
         let open = try OpenFiles.holders(of: [layout.lease(generation)])

@@ -1,3 +1,4 @@
+internal import Glibc
 internal import MoultBasics
 internal import MoultFiles
 
@@ -44,6 +45,39 @@ package final class HistoryReader {
         while let entry = try next() { if try isWanted(entry) { return entry } }
         return nil
     }
+
+    /// The newest entry of a transaction, where nothing older than `isOld` says can have it. Lines of others are hardly parsed.
+    package func entry(
+        of transaction: String, until isOld: (History.Entry) -> Bool, where isWanted: (History.Entry) -> Bool
+    ) throws -> History.Entry? {
+        let name = Array(transaction.utf8)
+        var lines = 0
+        while let line = try line() {
+            lines += 1
+            let names = line.withUnsafeBytes { Self.contains($0, name) }
+            guard names || lines % Self.sampled == 0, let json = try? JSON(parsing: Array(line), source: path),
+                let entry = History.Entry(json: json)
+            else { continue }
+            if entry.transaction == transaction, isWanted(entry) { return entry }
+            if isOld(entry) { return nil }
+        }
+        return nil
+    }
+
+    private static func contains(_ line: UnsafeRawBufferPointer, _ name: [UInt8]) -> Bool {
+        guard let start = line.baseAddress, let first = name.first else { return false }
+        var offset = 0
+        while line.count - offset >= name.count,
+            let found = memchr(start + offset, Int32(first), line.count - offset - name.count + 1)
+        {
+            if memcmp(found, name, name.count) == 0 { return true }
+            offset = start.distance(to: UnsafeRawPointer(found)) + 1
+        }
+        return false
+    }
+
+    /// One line of so many is parsed for its time.
+    private static let sampled = 64
 
     private func line() throws -> ArraySlice<UInt8>? {
         while true {

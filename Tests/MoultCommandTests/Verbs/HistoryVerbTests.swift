@@ -71,3 +71,38 @@ import Testing
         #expect(try world.scratch.text("h.html").contains("nothing was done to this store yet"))
     }
 }
+
+/// Histories that are longer than what is in memory at a time.
+@Suite struct LongHistoryTests {
+    private let world: World
+
+    init() throws {
+        world = try World()
+        try world.install(world.first)
+        // The line of the update, so many times more, each of its own transaction.
+        try world.must(
+            """
+            python3 - <<'END'
+            import json
+            path = "store/.moult/history.jsonl"
+            line = json.loads(open(path).read().splitlines()[0])
+            with open(path, "a") as out:
+                for number in range(1, 1501):
+                    out.write(json.dumps(line | {"transaction": f"20200101000000-{number:08x}"}) + "\\n")
+            END
+            """)
+    }
+
+    @Test func `a long history is one list with the newest first`() throws {
+        let history = try world.json("moult history --json -n 1000000")
+        try #require(history.count == 1)
+        let numbers = try #require(history[0]["entries"]?.array).map { $0["transaction"]?.string ?? "" }
+        #expect(numbers.count == 1501)
+        #expect(numbers.first == "20200101000000-000005dc" && numbers[1499] == "20200101000000-00000001")
+        #expect(history[0]["torn"]?.integer == 0)
+        let text = try world.must("moult history -n 1000000").split(separator: "\n")
+        #expect(text.count == 1501 && Set(text).count == 1)
+        #expect(try world.must("moult history -n 700").split(separator: "\n").count == 700)
+        #expect(try world.must("moult history -n 700 -q") == "")
+    }
+}
