@@ -61,7 +61,7 @@ let package = Package(
             dependencies: [
                 "MoultBasics", "MoultFiles", "MoultGuard", "MoultSQLite", "MoultArchive", "MoultTrust", "CLinux",
             ]),
-        .target(name: "MoultTransport", dependencies: ["MoultBasics", "MoultFiles"]),
+        .target(name: "MoultTransport", dependencies: ["MoultBasics", "MoultFiles", "MoultTrust"]),
         // What the transport starts to ask web servers: a program of its own, the only one that loads libcurl
         .executableTarget(
             name: "MoultFetch", dependencies: ["MoultBasics", "MoultFiles", "MoultGuard", "CLinux", "CCurl"]),
@@ -102,7 +102,7 @@ let package = Package(
             name: "MoultPublish",
             dependencies: [
                 "StepKit", "MoultBasics", "MoultFiles", "MoultGuard", "MoultSandbox", "MoultSQLite", "MoultArchive",
-                "MoultTrust",
+                "MoultTrust", "MoultTransport",
             ]),
         .target(
             name: "MoultCommand",

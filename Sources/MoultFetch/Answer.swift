@@ -8,6 +8,15 @@ final class Answer {
     private var etag: String?
     private var range: String?
     private var length: Int?
+    private let url: String
+    /// Header fields of registries: the digest of the content, the URL for the rest of an upload, and challenges.
+    private var digest: String?
+    /// The received range of an upload: `0-399`.
+    private var sent: String?
+    private var location: String?
+    private var challenges: [String] = []
+    /// The first bytes of an error's body.
+    private var page: [UInt8] = []
     private var isHeadWritten = false
     /// More of an error's page came than anybody reads.
     private(set) var isEnough = false
@@ -23,6 +32,8 @@ final class Answer {
     /// errno of the write that failed.
     private(set) var failure: Int32 = 0
 
+    init(to url: String) { self.url = url }
+
     /// One line of the head; of several heads, as after a status 100, the last counts. False to end it there.
     func header(_ line: String) -> Bool {
         headerSize += line.utf8.count
@@ -33,7 +44,7 @@ final class Answer {
     private func read(_ line: String) {
         if line.hasPrefix("HTTP/") {
             status = line.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
-            (etag, range, length) = (nil, nil, nil)
+            (etag, range, length, digest, location, sent, challenges) = (nil, nil, nil, nil, nil, nil, [])
             return
         }
         guard let colon = line.firstIndex(of: ":") else { return }
@@ -42,6 +53,10 @@ final class Answer {
         case "etag": etag = value
         case "content-range": range = value
         case "content-length": length = Int(value)
+        case "docker-content-digest": digest = value
+        case "location": location = Origin.resolve(value, from: url)
+        case "www-authenticate": if challenges.count < 8, value.utf8.count < 4096 { challenges.append(value) }
+        case "range": sent = value
         default: break
         }
     }
@@ -51,6 +66,7 @@ final class Answer {
         // The body of an error is a page for people.
         guard status == 200 || status == 206 else {
             passed += bytes.count
+            if page.count < 1 << 13 { page += bytes.prefix(1 << 13) }
             isEnough = passed > 1 << 16
             return !isEnough
         }
@@ -64,8 +80,20 @@ final class Answer {
         let head = JSON.compact([
             "status": .size(status), "etag": .optional(etag), "offset": .size(offset), "total": total.map { .size($0) },
             "retryAfter": retryAfter.map { .size($0) }, "isNetrcOpen": isNetrcOpen ? true : nil,
+            "digest": .optional(digest), "location": .optional(location), "code": .optional(code),
+            "challenges": challenges.isEmpty ? nil : .array(challenges.map { .string($0) }), "sent": .optional(sent),
         ])
         return Array((head.line + "\n").utf8).withUnsafeBytes(write)
+    }
+
+    /// The error code of a registry. No other text of the server is passed on.
+    private var code: String? {
+        // Other servers send HTML.
+        guard !page.isEmpty, let json = try? JSON(parsing: page, source: ""),
+            let code = json["errors"]?.array?.first?["code"]?.string, (1...64).contains(code.utf8.count),
+            code.utf8.allSatisfy({ (0x41...0x5a).contains($0) || (0x30...0x39).contains($0) || $0 == 0x5f })
+        else { return nil }
+        return code
     }
 
     /// Where the body begins in the whole, and how large the whole is: `bytes 90-99/100`.

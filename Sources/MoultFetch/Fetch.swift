@@ -1,6 +1,7 @@
 internal import CCurl
 internal import Glibc
 internal import MoultBasics
+internal import MoultFiles
 
 /// One answer by libcurl, perhaps after redirects.
 enum Fetch {
@@ -32,11 +33,14 @@ enum Fetch {
 
     /// Follows redirects itself, with a new transfer for each: libcurl would look up passwords for the other host, too.
     private static func follow(_ request: Request) throws {
-        guard let first = Origin(request.url) else { throw Failure("libcurl does not read the URL") }
+        guard let first = Origin(request.url), let authority = Origin(request.authority) else {
+            throw Failure("libcurl does not read the URL")
+        }
         let end = ContinuousClock.now + .seconds(request.deadline)
         var url = request.url
         for _ in 0...mostRedirects {
-            guard let next = try transfer(url, first, request, until: end) else { return }
+            guard let next = try transfer(url, first, authority, request, until: end) else { return }
+            guard request.method.isRead else { throw Failure("it redirects an upload", .redirect) }
             guard let origin = Origin(next) else { throw Failure("libcurl does not read the redirect", .redirect) }
             // Not from https to http, and not to a file.
             guard origin.scheme == first.scheme else {
@@ -50,17 +54,21 @@ enum Fetch {
 
     /// Writes the answer, or gives the URL that it redirects to.
     private static func transfer(
-        _ url: String, _ first: Origin, _ request: Request, until end: ContinuousClock.Instant
+        _ url: String, _ first: Origin, _ authority: Origin, _ request: Request, until end: ContinuousClock.Instant
     ) throws -> String? {
         let curl = try Handle()
-        let answer = Answer()
-        let headers = try HeaderList(request)
+        let answer = Answer(to: url)
+        let body = Body(request)
+        // Not sent to the target of a redirect on another host.
+        let isKnown = Origin(url) == authority
+        let headers = try HeaderList(request, authorization: isKnown ? request.authorization : nil)
         var message = [CChar](repeating: 0, count: Int(CURL_ERROR_SIZE))
         let result = try message.withUnsafeMutableBufferPointer { buffer in
             try curl.set(CURLOPT_ERRORBUFFER, pointer: buffer.baseAddress)
             try prepare(curl, url, request, headers, answer)
+            try send(curl, request, body)
             // Passwords come from the user's own file. They go over TLS, and only to the host that was asked first.
-            let isTrusted = first.scheme == "https" && Origin(url) == first
+            let isTrusted = request.usesNetrc && first.scheme == "https" && Origin(url) == first
             answer.isNetrcOpen = try isTrusted && Netrc.isOpen()
             let isRead = isTrusted && !answer.isNetrcOpen
             try curl.set(CURLOPT_NETRC, Int((isRead ? CURL_NETRC_OPTIONAL : CURL_NETRC_IGNORED).rawValue))
@@ -74,6 +82,9 @@ enum Fetch {
             if answer.writeHead() { return nil }
         }
         if answer.failure != 0 { throw Failure("the parent closed the pipe") }
+        if let failure = body?.failure, failure != 0 {
+            throw Failure("cannot read the file to upload: \(Errno(failure))")
+        }
         if answer.isHeaderTooLarge {
             throw Failure("the header of the answer is larger than \(ByteCount(Answer.largestHeader))")
         }
@@ -89,6 +100,32 @@ enum Fetch {
         CURLE_SSL_CONNECT_ERROR, CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_HTTP2, CURLE_HTTP2_STREAM,
         CURLE_AGAIN,
     ]
+
+    /// Sets the method and the body.
+    private static func send(_ curl: borrowing Handle, _ request: Request, _ body: Body?) throws {
+        switch request.method {
+        case .get: return
+        case .head: return try curl.set(CURLOPT_NOBODY, 1)
+        case .post, .put, .patch: break
+        }
+        guard let body else {
+            try curl.set(CURLOPT_POST, 1)
+            // libcurl reads other post fields after this call.
+            try curl.set(CURLOPT_COPYPOSTFIELDS, text: "")
+            return try curl.set(CURLOPT_CUSTOMREQUEST, text: request.method.rawValue)
+        }
+        try curl.set(CURLOPT_UPLOAD, 1)
+        try curl.set(CURLOPT_CUSTOMREQUEST, text: request.method.rawValue)
+        try curl.set(CURLOPT_INFILESIZE_LARGE, offset: body.size)
+        try curl.set(CURLOPT_MAX_SEND_SPEED_LARGE, offset: request.bandwidth)
+        try curl.set(CURLOPT_READDATA, pointer: Unmanaged.passUnretained(body).toOpaque())
+        try curl.set(CURLOPT_READFUNCTION) { bytes, size, count, body in
+            guard let bytes, let body else { return Int(CURL_READFUNC_ABORT) }
+            let buffer = UnsafeMutableRawBufferPointer(start: bytes, count: size * count)
+            return Unmanaged<Body>.fromOpaque(body).takeUnretainedValue().read(into: buffer)
+                ?? Int(CURL_READFUNC_ABORT)
+        }
+    }
 
     private static func prepare(
         _ curl: borrowing Handle, _ url: String, _ request: Request, _ headers: HeaderList, _ answer: Answer

@@ -47,9 +47,14 @@ struct Handle: ~Copyable {
 final class HeaderList {
     private(set) var list: UnsafeMutablePointer<curl_slist>?
 
-    init(_ request: Request) throws {
+    init(_ request: Request, authorization: String?) throws {
         // Bytes are counted and digested as they are stored: no encoding on the way.
         try add("Accept-Encoding: identity")
+        if let types = request.accept { try add("Accept: \(types)") }
+        if let type = request.contentType { try add("Content-Type: \(type)") }
+        // Without `Expect: 100-continue`, which costs a round trip, or a second if the server ignores it.
+        if !request.method.isRead { try add("Expect:") }
+        if let proof = authorization { try add("Authorization: \(proof)") }
         if request.offset > 0 { try add("Range: bytes=\(request.offset)-") }
         if let tag = request.ifRange, request.offset > 0 { try add("If-Range: \(tag)") }
         if let tag = request.ifNoneMatch { try add("If-None-Match: \(tag)") }

@@ -26,4 +26,17 @@ struct Origin: Equatable {
         (self.scheme, self.host, self.port) = (scheme.lowercased(), host.lowercased(), port)
         hasPassword = part(CURLUPART_USER) != nil || part(CURLUPART_PASSWORD) != nil
     }
+
+    /// Resolves a possibly relative URL of an answer; nil if libcurl cannot parse it.
+    static func resolve(_ text: String, from url: String) -> String? {
+        guard let handle = curl_url() else { return nil }
+        defer { curl_url_cleanup(handle) }
+        var whole: UnsafeMutablePointer<CChar>?
+        guard curl_url_set(handle, CURLUPART_URL, url, 0) == CURLUE_OK,
+            curl_url_set(handle, CURLUPART_URL, text, 0) == CURLUE_OK,
+            curl_url_get(handle, CURLUPART_URL, &whole, 0) == CURLUE_OK, let whole
+        else { return nil }
+        defer { curl_free(whole) }
+        return String(cString: whole)
+    }
 }

@@ -4,7 +4,33 @@ internal import MoultBasics
 
 /// The request, as one JSON object on stdin.
 struct Request {
+    enum Method: String, CaseIterable {
+        case get = "GET"
+        case head = "HEAD"
+        case post = "POST"
+        case put = "PUT"
+        case patch = "PATCH"
+
+        /// Whether it changes nothing, so redirects may be followed.
+        var isRead: Bool { self == .get || self == .head }
+    }
+
     let url: String
+    let method: Method
+    /// The accepted media types.
+    let accept: String?
+    /// The media type of the body.
+    let contentType: String?
+    /// A small body.
+    let text: String?
+    /// A body from the file on descriptor 3: this range of it.
+    let file: Range<Int>?
+    /// The Authorization header.
+    let authorization: String?
+    /// The URL whose host and port receive the header, and no others.
+    let authority: String
+    /// Whether passwords are read from `~/.netrc`.
+    let usesNetrc: Bool
     /// Where to go on; 0 asks for all of it.
     let offset: Int
     /// Resumes only if the server's file still has this tag.
@@ -20,10 +46,13 @@ struct Request {
     /// Bytes in a second; 0 has no bound.
     let bandwidth: Int
 
+    static let fileNumber: Int32 = 3
+    private static let largest = 1 << 22
+
     static func read() throws -> Request {
         var bytes: [UInt8] = []
-        var block = [UInt8](repeating: 0, count: 4096)
-        while bytes.count < 1 << 16 {
+        var block = [UInt8](repeating: 0, count: 1 << 16)
+        while bytes.count < largest {
             let count = Glibc.read(STDIN_FILENO, &block, block.count)
             if count < 0, moult_errno() == EINTR { continue }
             if count <= 0 { break }
@@ -32,8 +61,16 @@ struct Request {
         let fields = try Fields(JSON(parsing: bytes, source: "stdin")) { place, why, now in
             MoultError(.json, what: "the request: \(place) \(why)", now: now)
         }
+        let url = try fields.string("url")
+        let bodyOffset = try fields.optionalCount("bodyOffset") ?? 0
         return Request(
-            url: try fields.string("url"), offset: try fields.count("offset"),
+            url: url, method: try fields.word("method", Method.self) ?? .get,
+            accept: try fields.optionalString("accept"), contentType: try fields.optionalString("contentType"),
+            text: try fields.optionalString("text"),
+            file: try fields.optionalCount("bodySize").map { bodyOffset..<bodyOffset + $0 },
+            authorization: try fields.optionalString("authorization"),
+            authority: try fields.optionalString("authority") ?? url,
+            usesNetrc: try fields.optionalBool("usesNetrc") ?? true, offset: try fields.count("offset"),
             ifRange: try fields.optionalString("ifRange"), ifNoneMatch: try fields.optionalString("ifNoneMatch"),
             patience: try fields.count("patience"), minimumRate: try fields.count("minimumRate"),
             deadline: try fields.count("deadline"),

@@ -12,23 +12,32 @@ extension MoultError.Code {
     package static let helper = Self(274)
 }
 
-/// Where something can be got from: a file, or a web server. Its description has no secrets.
+/// The location of a file: on this machine, a web server or a registry. Its description has no secrets.
 package enum Location: Sendable, Equatable, CustomStringConvertible {
     case file(String)
     case web(Address)
+    case registry(RegistryFile)
 
-    /// Reads a path, a `file:` URL, or an `http:` or `https:` URL.
+    /// Reads a path, a `file:`, `http:` or `https:` URL, or a repository in a registry, perhaps with a tag.
     package init(_ address: Address) throws {
         let text = address.withSecrets
         let lower = text.lowercased()
         if lower.hasPrefix("http:") || lower.hasPrefix("https:") {
             try Self.prove(address)
             self = .web(address)
+        } else if Repository.isMeant(text) {
+            let (repository, tag) = try Repository.parse(address)
+            let isRelease = tag != nil && tag != RegistryFile.feedTag
+            self = .registry(
+                RegistryFile(
+                    repository: repository, tag: tag ?? RegistryFile.feedTag,
+                    name: isRelease ? RegistryFile.release : RegistryFile.feedName))
         } else if lower.hasPrefix("file://") {
             self = .file(try Self.path(of: text))
         } else if let colon = text.firstRange(of: "://") {
             throw Self.error(
-                "\(address)", "it has the scheme \(text[..<colon.lowerBound])", "Use a path, file:, http: or https:.")
+                "\(address)", "it has the scheme \(text[..<colon.lowerBound])",
+                "Use a path, file:, http:, https: or oci:.")
         } else {
             self = .file(try Files.absolute(text))
         }
@@ -77,15 +86,18 @@ package enum Location: Sendable, Equatable, CustomStringConvertible {
         switch self {
         case .file(let path): Address(path)
         case .web(let address): address
+        case .registry(let file): file.address
         }
     }
 
-    package var isWeb: Bool { if case .web = self { true } else { false } }
+    /// Whether it is a file of this machine.
+    package var isLocal: Bool { if case .file = self { true } else { false } }
 
     package var description: String {
         switch self {
         case .file(let path): path
         case .web(let address): "\(address)"
+        case .registry(let file): file.description
         }
     }
 
@@ -94,12 +106,15 @@ package enum Location: Sendable, Equatable, CustomStringConvertible {
         switch self {
         case .file(let path): Files.name(of: path)
         case .web(let address): Files.name(of: String(address.withSecrets.prefix { $0 != "?" && $0 != "#" }))
+        case .registry(let file): file.name
         }
     }
 
-    /// The file beside it with a plain name.
-    package func beside(_ name: String) -> Location {
+    /// The file beside it with a plain name. A registry finds it by its digest, or in the artifact of the release.
+    package func beside(_ name: String, sha256: String? = nil, ofVersion version: String? = nil) -> Location {
         switch self {
+        case .registry(let file):
+            return .registry(file.beside(name, sha256: sha256, tag: version.map { RegistryFile.tag(ofVersion: $0) }))
         case .file(let path): return .file("\(Files.directory(of: path))/\(name)")
         case .web(let address):
             let url = address.withSecrets

@@ -43,6 +43,19 @@ final class Memory: ResponseSink {
     }
 }
 
+/// Drops the body, for requests whose answer is in the header.
+final class IgnoredBody: ResponseSink {
+    private static let largest = 1 << 16
+    private var count = 0
+
+    func begin(_ head: WebHead) throws { count = 0 }
+
+    func take(_ part: UnsafeRawBufferPointer) throws {
+        count += part.count
+        guard count <= Self.largest else { throw Memory.tooLarge("the body of an answer", Self.largest) }
+    }
+}
+
 /// Takes a large body into a file, from where it was left.
 final class PartialFile: ResponseSink {
     let path: String

@@ -9,33 +9,49 @@ extension Transport {
     package func download(
         _ location: Location, to path: String, size: Int, progress: @escaping (Int) throws -> Void
     ) throws {
-        guard case .web(let url) = location else {
-            throw MoultError(.location, what: "\(location) is a file", why: "only what a server has is fetched")
-        }
         let tag = Tag(path: path)
-        let taker = try PartialFile(path, size: size, named: "\(url)", progress: progress)
-        try patiently(url, seconds: manners.fileDeadline, progress: { taker.have }) { until in
+        let taker = try PartialFile(path, size: size, named: "\(location)", progress: progress)
+        try patiently(seconds: manners.fileDeadline, progress: { taker.have }) { until in
             if taker.have == size { return }
-            let head = try WebRequest(
-                url: url, offset: taker.have, ifRange: try tag.of(url), ifNoneMatch: nil
-            )
-            .perform(manners, until: until, Noting(taker) { try tag.note($0.tag, of: url) }, stopIfAsked)
+            let (head, refusal) = try askForRest(of: location, taker, tag, until)
             switch head.status {
             case 200, 206: break
             case 416:
                 // The partial file is not a part of the server's present file.
                 try taker.restart()
-                throw cut(url, taker)
-            default: throw head.refusal(url)
+                throw cut(location, taker)
+            default: throw try refusal()
             }
-            if taker.have != size { throw cut(url, taker) }
+            if taker.have != size { throw cut(location, taker) }
         }
         try tag.forget()
     }
 
-    private func cut(_ url: Address, _ taker: PartialFile) -> MoultError {
+    /// The header of the answer, and the error to throw if it is a refusal.
+    private func askForRest(
+        of location: Location, _ taker: PartialFile, _ tag: Tag, _ until: ContinuousClock.Instant
+    ) throws -> (head: WebHead, refusal: () throws -> any Error) {
+        switch location {
+        case .web(let url):
+            let head = try WebRequest(url: url, offset: taker.have, ifRange: try tag.of(url))
+                .perform(manners, until: until, Noting(taker) { try tag.note($0.tag, of: url) }, stopIfAsked)
+            return (head, { head.refusal(url) })
+        case .registry(let file):
+            guard let sha256 = file.sha256 else { break }
+            let purpose = Purpose(repository: file.repository, writes: false)
+            // The content of a digest never changes, so the range needs no condition.
+            var request = WebRequest(url: file.repository.url("blobs/sha256:\(sha256)"), offset: taker.have)
+            request.purpose = "cannot get \(location)"
+            let head = try ask(request, purpose, until: until, taker)
+            return (head, { try refusal(head, purpose, failed: "cannot get \(location)") })
+        case .file: break
+        }
+        throw MoultError(.location, what: "cannot download \(location)", why: "its digest is not known")
+    }
+
+    private func cut(_ location: Location, _ taker: PartialFile) -> MoultError {
         MoultError(
-            .unreachable, .busy, what: "\(url) was cut off", why: "\(taker.have) of \(taker.size) bytes came",
+            .unreachable, .busy, what: "\(location) was cut off", why: "\(taker.have) of \(taker.size) bytes came",
             now: "Try again later: it resumes there.")
     }
 }

@@ -28,6 +28,7 @@ package struct Transport: Sendable {
 
     let manners: RetryPolicy
     private var budget: NetworkBudget
+    let registries = RegistrySession()
     /// Asked often; ends the transfer by throwing.
     let stopIfAsked: @Sendable () throws -> Void
 
@@ -60,9 +61,9 @@ package struct Transport: Sendable {
             if let size = try Files.factsThroughLinks(path)?.size, size > limit { throw Memory.tooLarge(path, limit) }
             return try Files.read(path, limit: limit).map { .bytes($0, tag: nil) } ?? .nothing
         case .web(let url):
-            return try patiently(url, seconds: min(manners.fileDeadline, RetryPolicy.smallFileDeadline)) { until in
+            return try patiently(seconds: min(manners.fileDeadline, RetryPolicy.smallFileDeadline)) { until in
                 let taker = Memory(limit: limit, named: "\(url)")
-                let head = try WebRequest(url: url, offset: 0, ifRange: nil, ifNoneMatch: tag)
+                let head = try WebRequest(url: url, ifNoneMatch: tag)
                     .perform(manners, until: until, taker, stopIfAsked)
                 switch head.status {
                 case 200: return .bytes(try taker.whole(head, url), tag: head.tag)
@@ -71,12 +72,13 @@ package struct Transport: Sendable {
                 default: throw head.refusal(url)
                 }
             }
+        case .registry(let file): return try read(file, limit: limit, unless: tag)
         }
     }
 
     /// Tries again after a pause, as long as the error may pass and time is left.
     func patiently<Result>(
-        _ url: Address, seconds: Int, progress: () -> Int = { 0 },
+        seconds: Int, progress: () -> Int = { 0 },
         _ body: (_ until: ContinuousClock.Instant) throws -> Result
     ) throws -> Result {
         try budget.measure {

@@ -12,6 +12,16 @@ struct WebHead: Equatable {
     let retryAfter: Int?
     /// Whether `~/.netrc` was not used, because other users can read it.
     let isNetrcOpen: Bool
+    /// The digest that a registry reports, with its algorithm.
+    let digest: String?
+    /// The absolute URL for the rest of an upload.
+    let place: String?
+    /// The authentication that the server asks for.
+    let challenges: [String]
+    /// The error code of a registry.
+    let code: String?
+    /// The received range of an upload: `0-399`.
+    let sent: String?
 
     init(parsing line: [UInt8], source: String) throws {
         let fields = try Fields(JSON(parsing: line, source: source)) { place, why, _ in
@@ -23,17 +33,16 @@ struct WebHead: Equatable {
         total = try fields.optionalInteger("total")
         retryAfter = try fields.optionalInteger("retryAfter")
         isNetrcOpen = try fields.optionalBool("isNetrcOpen") ?? false
+        digest = try fields.optionalString("digest")
+        place = try fields.optionalString("location")
+        challenges = try fields.optionalStrings("challenges") ?? []
+        code = try fields.optionalString("code")
+        sent = try fields.optionalString("sent")
     }
 
     /// The error for an answer that brings nothing; some of them may be another one a moment later.
     func refusal(_ url: Address) -> any Error {
-        let isTransient = [408, 425, 429, 500, 502, 503, 504].contains(status)
-        let why = "the server answers with \(status)\(Self.words[status].map { " (\($0))" } ?? "")"
-        if isTransient {
-            return Retryable(
-                MoultError(.unreachable, .busy, what: "cannot get \(url)", why: why, now: "Try again later."),
-                pause: retryAfter)
-        }
+        if let transient = transient("cannot get \(url)") { return transient }
         let isSecure = url.withSecrets.lowercased().hasPrefix("https:")
         let now =
             switch status {
@@ -44,6 +53,18 @@ struct WebHead: Equatable {
             default: "Check the address, or tell the operator of the server."
             }
         return MoultError(.notThere, what: "cannot get \(url)", why: why, now: now)
+    }
+
+    /// The error for a temporary failure; nil for other answers.
+    func transient(_ what: String) -> Retryable? {
+        guard [408, 425, 429, 500, 502, 503, 504].contains(status) else { return nil }
+        return Retryable(
+            MoultError(.unreachable, .busy, what: what, why: why, now: "Try again later."), pause: retryAfter)
+    }
+
+    var why: String {
+        "the server answers with \(status)\(Self.words[status].map { " (\($0))" } ?? "")"
+            + (code.map { ": \($0)" } ?? "")
     }
 
     private static let words = [

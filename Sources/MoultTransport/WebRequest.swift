@@ -3,10 +3,27 @@ internal import MoultFiles
 
 /// One question to a web server, asked by the helper program.
 struct WebRequest {
+    enum Method: String { case get = "GET", head = "HEAD", post = "POST", put = "PUT", patch = "PATCH" }
+    enum Body {
+        case text(String, type: String)
+        case file(String, Range<Int>)
+    }
+
     let url: Address
-    let offset: Int
-    let ifRange: String?
-    let ifNoneMatch: String?
+    var method = Method.get
+    var offset = 0
+    var ifRange: String?
+    var ifNoneMatch: String?
+    /// The accepted media types.
+    var accept: String?
+    var body: Body?
+    /// The Authorization header, and the URL whose host and port receive it. `~/.netrc` is then not used.
+    var authorization: String?
+    var authority: String?
+    /// The failed operation in errors; nil stands for getting the URL.
+    var purpose: String?
+
+    private var failed: String { purpose ?? "cannot get \(url)" }
 
     /// Asks, hands the answer to `taker` while it comes, and gives its head.
     func perform(
@@ -16,6 +33,11 @@ struct WebRequest {
         // The URL is not an argument of the program, because every user sees those.
         var command = try Subprocess.Command([Helper.path()])
         command.endsWithParent = true
+        var file: Descriptor?
+        if case .file(let path, _) = body { file = try Descriptor(path, .read) }
+        if let number = file?.number { command.files = [number] }
+        // The helper has inherited the descriptor.
+        defer { file = nil }
         let child = try Subprocess(command, input: .bytes(Array(json(manners, until).line.utf8)))
         var head: WebHead?
         var line: [UInt8] = []
@@ -55,15 +77,29 @@ struct WebRequest {
             "url": .string(url.withSecrets), "offset": .size(offset), "ifRange": .optional(ifRange),
             "ifNoneMatch": .optional(ifNoneMatch), "patience": .size(manners.patience),
             "minimumRate": .size(manners.minimumRate), "deadline": .size(Int(left.components.seconds) + 1),
-            "bandwidth": .size(manners.bandwidth),
+            "bandwidth": .size(manners.bandwidth), "method": .string(method.rawValue), "accept": .optional(accept),
+            "authorization": .optional(authorization), "authority": .optional(authority),
+            "usesNetrc": .bool(authority == nil), "contentType": .optional(contentType), "text": .optional(text),
+            "bodyOffset": part.map { .size($0.lowerBound) }, "bodySize": part.map { .size($0.count) },
         ])
     }
+
+    private var contentType: String? {
+        switch body {
+        case .text(_, let type): type
+        case .file: "application/octet-stream"
+        case nil: nil
+        }
+    }
+
+    private var text: String? { if case .text(let text, _) = body { text } else { nil } }
+    private var part: Range<Int>? { if case .file(_, let part) = body { part } else { nil } }
 
     /// No time is left for another attempt either.
     private var late: Retryable {
         Retryable(
             MoultError(
-                .unreachable, .busy, what: "cannot get \(url)", why: "it did not arrive in the time that it may take",
+                .unreachable, .busy, what: failed, why: "it did not arrive in the time that it may take",
                 now: #"Try again later. The limits are "fileDeadline" and "deadline" under "feed" in moult.json."#),
             isSlow: true)
     }
@@ -80,7 +116,7 @@ struct WebRequest {
         else {
             // It died: perhaps of what the server sent, perhaps of a signal to all of us. Another attempt may tell.
             throw MoultError(
-                .unreachable, .busy, what: "cannot get \(url)",
+                .unreachable, .busy, what: failed,
                 why: "\(Helper.name) failed: \(url.redacted(end.complaint))", now: "Try again later.")
         }
         switch said["kind"]?.string {
@@ -97,11 +133,11 @@ struct WebRequest {
         case "transient": throw unreachable(why)
         default:
             throw MoultError(
-                .notThere, what: "cannot get \(url)", why: why, now: "Look at the address and at the network.")
+                .notThere, what: failed, why: why, now: "Look at the address and at the network.")
         }
     }
 
     private func unreachable(_ why: String) -> MoultError {
-        MoultError(.unreachable, .busy, what: "cannot get \(url)", why: why, now: "Try again later.")
+        MoultError(.unreachable, .busy, what: failed, why: why, now: "Try again later.")
     }
 }

@@ -34,7 +34,8 @@ extension Downloads {
         for (index, source) in places.enumerated() {
             do {
                 try fetchOnce(
-                    place, from: source.beside(place.name), by: transport.share(of: places.count - index), watcher)
+                    place, from: source.beside(place.name, sha256: place.sha256),
+                    by: transport.share(of: places.count - index), watcher)
                 return
             } catch let error as MoultError {
                 if error.code == .interrupted || error.code == .system || error.code == .helper { throw error }

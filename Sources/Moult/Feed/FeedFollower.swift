@@ -129,7 +129,9 @@ struct FeedFollower {
         let origin = Plan.Origin(
             place: current.place.address, serial: current.feed.serial, manifest: release.manifest.name,
             size: release.manifest.size, sha256: release.manifest.sha256, then: then, notes: notes)
-        return try incoming(release.manifest, origin, current.place, patches: Set(patches)) { bytes, place in
+        return try incoming(
+            release.manifest, origin, current.place, version: release.version, patches: Set(patches)
+        ) { bytes, place in
             let own = try proveOwn(bytes, at: place, current)
             let manifest = try Manifest(parsing: bytes, as: .sealed, source: place.description)
             try release.proveSame(as: manifest, place)
@@ -181,21 +183,24 @@ struct FeedFollower {
     func incoming(_ origin: Plan.Origin, patches: [Plan.PatchFile]) throws -> Planner.Incoming {
         let file = Feed.File(name: origin.manifest, size: origin.size, sha256: origin.sha256)
         let keys = try settings.keys.map { try KeyChain(pinned: $0, product: settings.product, in: layout) }
-        return try incoming(file, origin, places[0], patches: Set(patches.map(\.file))) { bytes, place in
+        return try incoming(
+            file, origin, places[0], version: nil, patches: Set(patches.map(\.file))
+        ) { bytes, place in
             let manifest = try Manifest(parsing: bytes, as: .sealed, source: place.description)
             return (.planned, try isSignedItself(manifest, bytes, at: place, by: keys))
         }
     }
 
     private func incoming(
-        _ file: Feed.File, _ origin: Plan.Origin, _ feed: Location, patches: Set<String>,
+        _ file: Feed.File, _ origin: Plan.Origin, _ feed: Location, version: Version?, patches: Set<String>,
         prove: ([UInt8], Location) throws -> (Provenance, isSignedItself: Bool)
     ) throws -> Planner.Incoming {
         var faults: [MoultError] = []
         let places = [feed] + places.filter { $0 != feed }
         for (index, place) in places.enumerated() {
             do {
-                let manifest = place.beside(file.name)
+                let manifest = place.beside(
+                    file.name, sha256: file.sha256, ofVersion: version.map { "\($0)" })
                 let bytes = try self.bytes(of: manifest, file, transport.share(of: places.count - index))
                 var path: String?
                 if case .file(let name) = manifest { path = name }
@@ -259,7 +264,8 @@ struct FeedFollower {
                 "\(release.manifest.name).minisig"
             ]
         return try names.compactMap { name in
-            let answer = try transport.read(current.place.beside(name), limit: Provenance.largestSignature)
+            let place = current.place.beside(name, ofVersion: "\(release.version)")
+            let answer = try transport.read(place, limit: Provenance.largestSignature)
             guard case .bytes(let bytes, _) = answer else { return nil }
             return (name, bytes)
         }

@@ -52,7 +52,7 @@ struct FeedReader {
     }
 
     private func ask(_ place: Location, _ keep: (KeyChain) throws -> Void) throws -> Current {
-        if settings.keys == nil, place.isWeb, !allowUnsigned { throw unsigned(place) }
+        if settings.keys == nil, !place.isLocal, !allowUnsigned { throw unsigned(place) }
         var seen = try ReplayGuard.read(layout)
         let kept = try keptFeed(seen, of: place)
         var chain = try settings.keys.map { try KeyChain(pinned: $0, product: settings.product, in: layout) }
@@ -118,7 +118,7 @@ struct FeedReader {
         ofManifest bytes: [UInt8], at place: Location, keep: (KeyChain) throws -> Void
     ) throws -> Provenance {
         guard let pinned = settings.keys else {
-            if place.isWeb, !allowUnsigned { throw unsigned(place) }
+            if !place.isLocal, !allowUnsigned { throw unsigned(place) }
             return .unsigned
         }
         var chain = try KeyChain(pinned: pinned, product: settings.product, in: layout)

@@ -24,8 +24,9 @@ package enum ReleaseSource: Sendable {
         case .file(let path):
             // A name that is not a URL stays as given, because messages and plans repeat it.
             self = try Self.local(name.contains("://") ? path : name)
-        case .web(let address):
-            guard case .bytes(let bytes, _) = try Transport(stopIfAsked: stop).read(.web(address), limit: Feed.largest)
+        case let location:
+            let address = location.address
+            guard case .bytes(let bytes, _) = try Transport(stopIfAsked: stop).read(location, limit: Feed.largest)
             else {
                 throw MoultError(
                     .notThere, what: "no release at \(address)", why: "the server has no such file",

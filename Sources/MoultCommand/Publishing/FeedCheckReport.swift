@@ -6,7 +6,7 @@ internal import MoultTrust
 /// `moult publish --check`: checks a feed directory as a store would.
 extension PublishVerb {
     static func runCheck(_ call: Call) throws -> ExitCode {
-        let others = [key, days, channel, rollout, release, withdraw, reason, patches, serial]
+        let others = [key, days, channel, rollout, release, withdraw, reason, patches, serial, mount]
         if let other = others.first(where: { call.has($0) })?.name ?? call.values(manifests).first {
             throw call.wrongUsage(
                 "--check and \(other.hasSuffix(".json") ? other : "--\(other)") exclude each other",
@@ -16,9 +16,10 @@ extension PublishVerb {
         let trusted =
             keys.isEmpty
             ? nil : TrustedKeys(keys.map { TrustedKeys.Entry(key: $0) }, threshold: call.number(threshold) ?? 1)
-        let report = try FeedCheck(call.required(directory)).run(tidy: call.has(tidy)) {
-            try TrialFollow(trusting: trusted).faults(of: $0, product: $1)
-        }
+        let follow: FeedCheck.Follow = { try TrialFollow(trusting: trusted).faults(of: $0, product: $1) }
+        let report =
+            try registryFeed(call)?.check(follow: follow)
+            ?? FeedCheck(call.required(directory)).run(tidy: call.has(tidy), follow: follow)
         call.output.print(
             FeedCheckReport(checked: report, directory: try call.required(directory), keys: keys.map(\.id)))
         return report.faults.isEmpty ? .done : .failure(.failed)

@@ -1,13 +1,16 @@
 internal import Moult
 internal import MoultBasics
 internal import MoultPublish
+internal import MoultTransport
 internal import MoultTrust
 internal import StepKit
 
 /// `moult publish`: puts releases into a directory of static files that stores follow.
 enum PublishVerb {
     static let directory = Argument(
-        .directory(), "The directory that a web server serves or a USB stick carries; made if it is missing")
+        .directory(),
+        "A directory for a web server or USB stick, made if missing; or a repository of a registry, oci://HOST/NAME"
+    )
     static let manifests = Argument(
         .file("MANIFEST"), presence: .repeated, "Sealed manifests of releases; their bundles lie beside them")
     static let key = Option(
@@ -32,6 +35,9 @@ enum PublishVerb {
         "Keep patches from the last N releases before the newest one, 3 if not said")
     static let serial = Option(
         "serial", value: .number(in: 1...Feed.highestSerial), "The feed's serial, one more than the last if not said")
+    static let mount = Option(
+        "mount", value: .text("OCI"),
+        "Another repository of the same registry: its files are reused and not uploaded")
     static let check = Option("check", "Check the directory as a store would, and publish nothing")
     static let tidy = Option(
         "tidy", "With --check: remove what killed commands left, and patches that the feed does not list")
@@ -50,6 +56,11 @@ enum PublishVerb {
             stores trust.
             """,
             """
+            The directory may also be a repository of a container registry, oci://HOST/NAME: each release is then an \
+            artifact under its version, and the feed one under the tag "feed". moult logs in with the credentials of \
+            docker or skopeo login (docs/registries.md).
+            """,
+            """
             A version that was published is never replaced. To change keys, name the old key and the new one with \
             --key, and the new public key with --trust: stores that trust the old one then trust the new one. Where \
             releases and feed have different keys, --trust names the list that moult trust made (moult help keys).
@@ -57,8 +68,8 @@ enum PublishVerb {
         ],
         arguments: [directory, manifests],
         options: [
-            key, days, channel, rollout, release, withdraw, reason, trust, threshold, patches, serial, check, tidy,
-            PackVerb.checkTimeout,
+            key, days, channel, rollout, release, withdraw, reason, trust, threshold, patches, serial, mount, check,
+            tidy, PackVerb.checkTimeout,
         ],
         usesStore: false,
         examples: [
@@ -67,6 +78,9 @@ enum PublishVerb {
             .init("To all of them:", "moult publish public --release 2.1.0 --rollout 100 -k release.key"),
             .init(
                 "Take it back:", "moult publish public --withdraw 2.1.0 --reason 'bad names' -k release.key"),
+            .init(
+                "To a container registry:",
+                "moult publish oci://registry.example.org/team/food new.json -k release.key"),
             .init("Is the feed sound?", "moult publish public --check --trust release.pub"),
             .init(
                 "Change keys:", "moult publish public --key old.key --key new.key --trust new.pub"),
@@ -90,9 +104,51 @@ enum PublishVerb {
         options.changes = try changes(call)
         options.tryInstall = { try call.trial(in: $2).run($0, over: $1) }
         if call.value(release) == nil { options.rollout = call.number(rollout) ?? 100 }
-        let report = try FeedPublisher(call.required(directory), options).publish(call.values(manifests))
+        let report = try publish(call, options)
         call.output.print(PublishedReport(published: report))
         return .done
+    }
+
+    private static func publish(_ call: Call, _ options: PublishOptions) throws -> PublishReport {
+        if let feed = try registryFeed(call) {
+            Interruption.watch()
+            return try Interruption.telling(stopped) { try feed.publish(call.values(manifests), options) }
+        }
+        return try FeedPublisher(call.required(directory), options).publish(call.values(manifests))
+    }
+
+    /// The feed, if it is in a registry.
+    static func registryFeed(_ call: Call) throws -> RegistryFeed? {
+        func repository(_ text: String, _ name: String) throws -> Repository {
+            let (repository, tag) = try Repository.parse(Address(text))
+            guard tag == nil else {
+                throw call.wrongUsage(
+                    "\(name) must name a repository without a tag", why: "moult chooses the tags itself")
+            }
+            return repository
+        }
+        let place = try call.required(directory)
+        guard Repository.isMeant(place) else {
+            if call.has(mount) { throw call.wrongUsage("--mount needs a feed in a registry") }
+            return nil
+        }
+        if call.has(tidy) {
+            throw call.wrongUsage("--tidy needs a directory", why: "a registry removes its own leftovers")
+        }
+        return RegistryFeed(
+            try repository(place, directory.name), uploads,
+            mountingFrom: try call.value(mount).map { try repository($0, "--mount") })
+    }
+
+    private static let stopped = "stopped; the old feed is public"
+
+    /// Uploads of large bundles may take hours; a connection that stands still ends much earlier.
+    private static var uploads: Transport {
+        var manners = Transport.RetryPolicy()
+        manners.fileDeadline = 86_400
+        return Transport(manners, budget: NetworkBudget(seconds: 7 * 86_400)) {
+            try Interruption.check(stopped)
+        }
     }
 
     private static func changes(_ call: Call) throws -> [PublishOptions.Change] {

@@ -9,7 +9,7 @@ package struct FeedCheck {
     package typealias Follow = (_ feed: String, _ product: String) throws -> [MoultError]
 
     package struct Report: Sendable {
-        package let feed: String
+        package var feed: String
         package let serial: Int
         package let expires: Timestamp
         package let releases: Int

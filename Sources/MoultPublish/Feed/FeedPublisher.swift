@@ -32,7 +32,7 @@ package struct FeedPublisher {
         }
         let next = try nextList(after: list, product)
         let signing = try SigningKeys(
-            options.keys, before: list, next: next?.list, repeats: changesKeys && next == nil)
+            options.keys, before: list, next: next?.list, repeats: options.changesKeys && next == nil)
         var feed = try renewed(before?.feed, product, keyList: (next?.list ?? list)?.serial)
         var added: [SealedRelease] = []
         for release in releases where try add(release, to: &feed) { added.append(release) }
@@ -91,15 +91,6 @@ package struct FeedPublisher {
         guard var error = error as? MoultError, error.outcome == .stuck else { return error }
         error.what = "the feed with serial \(feed.serial) is public, but the command is not complete"
         return error
-    }
-
-    private var changesKeys: Bool {
-        options.changes.contains {
-            switch $0 {
-            case .trust, .keyList: true
-            case .withdraw, .roll: false
-            }
-        }
     }
 
     /// What no store could install must not become public.

@@ -34,7 +34,7 @@ package struct PublishOptions {
 
 /// The published release.
 package struct PublishReport: Sendable {
-    package let feed: String
+    package var feed: String
     package let serial: Int
     package let expires: Timestamp
     package let added: [Version]

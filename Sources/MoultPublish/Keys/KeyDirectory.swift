@@ -8,11 +8,14 @@ struct KeyDirectory {
     let path: String
 
     /// The newest list; nil if the directory has none. Each must be signed by root keys of the one before.
-    func newest() throws -> KeyList? {
-        var list: KeyList?
+    func newest() throws -> KeyList? { try all().last }
+
+    /// All lists, the first one first.
+    func all() throws -> [KeyList] {
+        var lists: [KeyList] = []
         // Keys that have expired since signed their list in time.
-        while let next = try self.list(after: list, at: Timestamp(seconds: 0)) { list = next }
-        return list
+        while let next = try list(after: lists.last, at: Timestamp(seconds: 0)) { lists.append(next) }
+        return lists
     }
 
     private func list(after before: KeyList?, at now: Timestamp) throws -> KeyList? {

@@ -1,0 +1,155 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultTransport
+internal import MoultTrust
+internal import StepKit
+
+/// A copy of a registry's feed as a directory that `FeedPublisher` can change, and the artifacts made from it.
+final class RegistryCopy {
+    let path: String
+    private let repository: Repository
+    private let transport: Transport
+    /// The artifacts of releases that were pulled, by tag.
+    private var artifacts: [String: Artifact] = [:]
+    private var directory: FeedDirectory { FeedDirectory(path: path) }
+
+    init(_ repository: Repository, _ transport: Transport, in path: String) {
+        (self.repository, self.transport, self.path) = (repository, transport, path)
+    }
+
+    static func tag(of release: Feed.Release) -> String { RegistryFile.tag(ofVersion: "\(release.version)") }
+
+    // MARK: pulling
+
+    /// Pulls the feed, its signatures and the key lists; returns the digest of their artifact, nil without a feed.
+    func pullFeed(provenBy signers: TrustedSigners?) throws -> String? {
+        guard let (artifact, digest) = try transport.artifact(repository, RegistryFile.feedTag) else { return nil }
+        for layer in artifact.layers { try pull(layer, limit: Feed.largest) }
+        let signatures = try SignatureFiles.beside(directory.file(Feed.fileName))
+        let bytes = try Files.read(directory.file(Feed.fileName), limit: Feed.largest) ?? []
+        try signers?.prove(bytes, signatures, of: repository)
+        return digest
+    }
+
+    /// Pulls the manifests of all releases, and for wanted releases the signatures.
+    func pullReleases(signaturesOf isWanted: (Feed.Release) -> Bool) throws {
+        for release in try directory.feed()?.feed.releases ?? [] {
+            let file = release.manifest
+            try pull(file.name, file.sha256, file.size, limit: Manifest.largest)
+            guard isWanted(release), let artifact = try transport.artifact(repository, Self.tag(of: release))?.artifact
+            else {
+                continue
+            }
+            // A failed attempt may have left another release of this version under the tag.
+            guard artifact.layer(file.name)?.sha256 == file.sha256 else { continue }
+            artifacts[Self.tag(of: release)] = artifact
+            for layer in artifact.layers where layer.name.hasPrefix("\(file.name).") && layer.name.hasSuffix(".minisig")
+            {
+                try pull(layer, limit: 1 << 14)
+            }
+        }
+    }
+
+    /// Gets the bundles of the releases that the trial update starts from: local ones if they match, else by download.
+    func pullBases(of release: SealedRelease) throws {
+        for (path, _) in try Trials.newest(in: path, before: release.manifest) {
+            guard let bytes = try Files.read(path, limit: Manifest.largest) else { continue }
+            let older = try Manifest(parsing: bytes, as: .sealed, source: path)
+            guard let bundle = older.bundle, try Files.facts(directory.file(bundle.file)) == nil else { continue }
+            let local = "\(Files.directory(of: release.path))/\(bundle.file)"
+            if try Files.factsThroughLinks(local)?.size == bundle.size,
+                try SHA256.digest(ofFileAt: local).hex == bundle.sha256
+            {
+                try Files.symlink(to: try Files.absolute(local), at: directory.file(bundle.file))
+            } else {
+                try download(bundle.file, bundle.sha256, bundle.size)
+            }
+        }
+    }
+
+    /// Downloads the bundles and patches of all releases, except those that the registry does not have.
+    func pullFiles() throws {
+        for release in try directory.feed()?.feed.releases ?? [] where release.withdrawn == nil {
+            guard let manifest = try directory.manifest(of: release) else { continue }
+            let patches = manifest.patches.filter { patch in release.patches.contains { $0.file == patch.file } }
+            let files =
+                (manifest.bundle.map { [($0.file, $0.sha256, $0.size)] } ?? [])
+                + patches.map { ($0.file, $0.sha256, $0.size) }
+            for (name, sha256, size) in files where try Files.facts(directory.file(name)) == nil {
+                do { try download(name, sha256, size) } catch let error as MoultError where error.code == .notThere {
+                    try Files.remove(directory.file(name))
+                }
+            }
+        }
+    }
+
+    private func pull(_ layer: Artifact.Layer, limit: Int) throws {
+        try pull(layer.name, layer.sha256, layer.size, limit: limit)
+    }
+
+    private func pull(_ name: String, _ sha256: String, _ size: Int, limit: Int) throws {
+        if let fault = PlainName.fault(name) {
+            throw MoultError(
+                .distrusted, .refused, what: "\(repository) has a file named \"\(name)\"", why: "its name \(fault)")
+        }
+        guard
+            let bytes = try transport.blob(repository, sha256, named: "\(repository)/\(name)", limit: min(limit, size))
+        else { return }
+        try Files.writeNew(bytes, to: directory.file(name))
+    }
+
+    private func download(_ name: String, _ sha256: String, _ size: Int) throws {
+        let place = Location.registry(
+            RegistryFile(repository: repository, tag: RegistryFile.feedTag, name: name, sha256: sha256))
+        try transport.download(place, to: directory.file(name), size: size) { _ in }
+    }
+
+    // MARK: artifacts
+
+    /// The new artifact of a release; nil if it is unchanged.
+    func artifact(of release: Feed.Release, _ new: SealedRelease?) throws -> Artifact? {
+        let before = artifacts[Self.tag(of: release)]
+        // Only a pulled release can have changed.
+        if before == nil, new == nil { return nil }
+        let name = release.manifest.name
+        var layers =
+            try [layer(name, .manifest)]
+            + SignatureFiles.beside(directory.file(name)).map { try layer($0.0, .signature) }
+        if let manifest = try directory.manifest(of: release) {
+            if let bundle = manifest.bundle {
+                layers.append(.init(name: bundle.file, mediaType: .bundle, sha256: bundle.sha256, size: bundle.size))
+            }
+            for patch in manifest.patches where release.patches.contains(where: { $0.file == patch.file }) {
+                layers.append(.init(name: patch.file, mediaType: .patch, sha256: patch.sha256, size: patch.size))
+            }
+        }
+        var artifact = Artifact(.release, layers: layers)
+        artifact.annotations = [("org.opencontainers.image.version", "\(release.version)")]
+        return artifact == before ? nil : artifact
+    }
+
+    /// The artifact with the feed, its signatures and the key lists. Signatures under the feed's digest are left out: they are
+    /// for directories, where feed and signature are replaced one after the other.
+    func feedArtifact() throws -> Artifact {
+        let digest = try SHA256.digest(ofFileAt: directory.file(Feed.fileName)).hex
+        let early = FeedNames.ofSignatures(Feed.fileName, digest: digest) + "."
+        var layers = [try layer(Feed.fileName, .feed)]
+        for name in try Files.list(path).sorted() {
+            let isSignature = name.hasSuffix(".minisig")
+            if name.hasPrefix("keys-") {
+                layers.append(try layer(name, isSignature ? .signature : .keys))
+            } else if isSignature, name.hasPrefix("\(Feed.fileName)."), !name.hasPrefix(early) {
+                layers.append(try layer(name, .signature))
+            }
+        }
+        return Artifact(.feed, layers: layers)
+    }
+
+    private func layer(_ name: String, _ type: Artifact.MediaType) throws -> Artifact.Layer {
+        let path = directory.file(name)
+        guard let facts = try Files.factsThroughLinks(path) else {
+            throw MoultError(.publishing, what: "cannot find \(path)", why: "no such file")
+        }
+        return .init(name: name, mediaType: type, sha256: try SHA256.digest(ofFileAt: path).hex, size: facts.size)
+    }
+}

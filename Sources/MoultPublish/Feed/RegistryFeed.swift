@@ -1,0 +1,167 @@
+package import MoultBasics
+internal import MoultFiles
+package import MoultTransport
+internal import MoultTrust
+internal import StepKit
+
+/// A feed in an OCI registry: an artifact for each release, under its version, and one for the feed itself.
+///
+/// To publish, the feed is copied to a scratch directory, changed there, and the new files are pushed. Releases are pushed
+/// first. The feed is one artifact, so readers find the old feed or the new one.
+package struct RegistryFeed {
+    let repository: Repository
+    let transport: Transport
+    /// A repository of the same registry to mount blobs from.
+    let mountSource: Repository?
+
+    package init(_ repository: Repository, _ transport: Transport, mountingFrom source: Repository? = nil) {
+        (self.repository, self.transport, mountSource) = (repository, transport, source)
+    }
+
+    /// Adds releases, makes the changes and renews the feed, as `FeedPublisher` does.
+    package func publish(_ manifests: [String], _ options: PublishOptions) throws -> PublishReport {
+        let scratch = try ScratchDirectory()
+        return try named(scratch) {
+            let copy = RegistryCopy(repository, transport, in: scratch.path)
+            let before = try copy.pullFeed(provenBy: TrustedSigners(options))
+            let releases = try manifests.map { try SealedRelease($0, options: options) }
+            try copy.pullReleases(signaturesOf: { release in
+                options.changesKeys || releases.contains { $0.manifest.version.ranksWith(release.version) }
+            })
+            if options.tryInstall != nil { for release in releases { try copy.pullBases(of: release) } }
+            var report = try FeedPublisher(scratch.path, options).publish(manifests)
+            report.feed = "\(repository)"
+            try push(
+                copy, releases, report, isCurrent: { try currentDigest() == before })
+            return report
+        }
+    }
+
+    /// The digest of the feed's artifact, also from a registry that does not report it.
+    private func currentDigest() throws -> String? {
+        try transport.digest(repository, RegistryFile.feedTag)
+            ?? transport.artifact(repository, RegistryFile.feedTag)?.digest
+    }
+
+    /// Downloads the whole feed, and checks it as a store would.
+    package func check(
+        follow: (_ feed: String, _ product: String) throws -> [MoultError]
+    ) throws -> FeedCheck.Report {
+        let scratch = try ScratchDirectory()
+        return try named(scratch) {
+            let copy = RegistryCopy(repository, transport, in: scratch.path)
+            guard try copy.pullFeed(provenBy: nil) != nil else {
+                throw MoultError(
+                    .publishing, what: "no feed at \(repository)",
+                    why: "it has no tag \(RegistryFile.feedTag)",
+                    now: "Name the repository of a feed.")
+            }
+            try copy.pullReleases(signaturesOf: { _ in true })
+            try copy.pullFiles()
+            var report = try FeedCheck(scratch.path).run(tidy: false, follow: follow)
+            report.feed = "\(repository)"
+            return report
+        }
+    }
+
+    // MARK: pushing
+
+    private func push(
+        _ copy: RegistryCopy, _ new: [SealedRelease], _ report: PublishReport, isCurrent: () throws -> Bool
+    ) throws {
+        guard let (feed, _) = try FeedDirectory(path: copy.path).feed() else { return }
+        try transport.pushConfig(to: repository, mountedFrom: mountSource)
+        for release in feed.releases {
+            let sealed = new.first { $0.manifest.version.ranksWith(release.version) }
+            if let artifact = try copy.artifact(of: release, sealed) {
+                try put(artifact, from: copy, tag: RegistryCopy.tag(of: release))
+            }
+        }
+        let artifact = try copy.feedArtifact()
+        try push(artifact, from: copy)
+        guard try isCurrent() else {
+            throw MoultError(
+                .publishing, .busy, what: "the feed at \(repository) has changed",
+                why: "another publisher replaced it during this command", now: "Give the command again.")
+        }
+        try putFeed(artifact)
+    }
+
+    private func put(_ artifact: Artifact, from copy: RegistryCopy, tag: String) throws {
+        try push(artifact, from: copy)
+        _ = try transport.put(artifact, to: repository, tag: tag)
+    }
+
+    /// Pushes the missing blobs. Layers without a file in the directory are in the registry already.
+    private func push(_ artifact: Artifact, from copy: RegistryCopy) throws {
+        for layer in artifact.layers {
+            let path = "\(copy.path)/\(layer.name)"
+            guard try Files.factsThroughLinks(path) != nil else { continue }
+            _ = try transport.push(
+                .file(path), sha256: layer.sha256, size: layer.size, to: repository, mountedFrom: mountSource)
+        }
+    }
+
+    /// The last request, which makes the new feed public.
+    private func putFeed(_ artifact: Artifact) throws {
+        do { _ = try transport.put(artifact, to: repository, tag: RegistryFile.feedTag) } catch {
+            // Perhaps only the answer was lost.
+            let digest = "sha256:\(try SHA256.digest(of: artifact.bytes).hex)"
+            if (try? currentDigest()) == digest { return }
+            throw error
+        }
+    }
+
+    /// Errors name the repository instead of the scratch directory.
+    private func named<Result>(_ scratch: ScratchDirectory, _ body: () throws -> Result) throws -> Result {
+        do { return try body() } catch var error as MoultError {
+            func named(_ text: String) -> String {
+                text.replacing("\(scratch.path)/", with: "\(repository)/").replacing(
+                    scratch.path, with: "\(repository)")
+            }
+            (error.what, error.why, error.now) = (named(error.what), error.why.map(named), error.now.map(named))
+            throw error
+        }
+    }
+}
+
+/// The keys that the present feed may be signed by: the publisher's own keys, and those of the key lists in the directory of
+/// the list to be published.
+struct TrustedSigners {
+    let keys: [PublicKey]
+
+    init(_ options: PublishOptions) throws {
+        var keys = options.keys.map(\.publicKey)
+        for case .keyList(let path) in options.changes {
+            keys += try KeyDirectory(path: Files.directory(of: path)).all().flatMap { $0.roles.feed.entries.map(\.key) }
+        }
+        self.keys = keys
+    }
+
+    /// Refuses a feed that no known key signed: signing its successor would vouch for its releases.
+    func prove(_ bytes: [UInt8], _ signatures: [(String, [UInt8])], of repository: Repository) throws {
+        // An unsigned feed vouches for nothing.
+        if keys.isEmpty { return }
+        for (name, file) in signatures {
+            // An invalid signature file proves nothing.
+            guard let signature = try? Signature(file: file, named: name) else { continue }
+            let signers = keys.filter { $0.id == signature.keyID }
+            if !signers.isEmpty, (try? signature.verify(bytes, named: name, by: signers)) != nil { return }
+        }
+        throw MoultError(
+            .distrusted, .refused, what: "the feed at \(repository) is not signed by any of the given keys",
+            why: "the new feed would vouch for the releases in it", now: "Name the key that signed it, too: --key FILE")
+    }
+}
+
+extension PublishOptions {
+    /// Whether the keys that stores trust change.
+    var changesKeys: Bool {
+        changes.contains {
+            switch $0 {
+            case .trust, .keyList: true
+            case .withdraw, .roll: false
+            }
+        }
+    }
+}

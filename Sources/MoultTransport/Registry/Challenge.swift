@@ -1,0 +1,50 @@
+/// The authentication that a registry asks for: `Bearer realm="https://…",service="…",scope="…"`.
+struct Challenge: Equatable {
+    enum Scheme { case basic, bearer }
+
+    let scheme: Scheme
+    let realm: String
+    let service: String?
+    let scope: String?
+
+    /// The best challenge of an answer; nil if moult supports none of them.
+    static func first(of lines: [String]) -> Challenge? {
+        let all = lines.compactMap { Challenge($0) }
+        return all.first { $0.scheme == .bearer } ?? all.first
+    }
+
+    init?(_ line: String) {
+        let word = line.prefix { $0 != " " }
+        switch word.lowercased() {
+        case "basic": scheme = .basic
+        case "bearer": scheme = .bearer
+        default: return nil
+        }
+        let parameters = Self.parameters(line.dropFirst(word.count))
+        (realm, service, scope) = (parameters["realm"] ?? "", parameters["service"], parameters["scope"])
+        if scheme == .bearer, realm.isEmpty { return nil }
+    }
+
+    /// `name="value"`, separated by commas; a quoted value may contain commas.
+    private static func parameters(_ text: Substring) -> [String: String] {
+        var found: [String: String] = [:]
+        var rest = text
+        while true {
+            rest = rest.drop { $0 == " " || $0 == "," || $0 == "\t" }
+            guard let equals = rest.firstIndex(of: "=") else { return found }
+            let name = rest[..<equals].lowercased()
+            rest = rest[rest.index(after: equals)...]
+            var value = ""
+            if rest.first == "\"" {
+                rest = rest.dropFirst()
+                while let next = rest.popFirst(), next != "\"" {
+                    value.append(next == "\\" ? rest.popFirst() ?? " " : next)
+                }
+            } else {
+                value = String(rest.prefix { $0 != "," })
+                rest = rest.dropFirst(value.count)
+            }
+            if found[name] == nil { found[name] = value }
+        }
+    }
+}

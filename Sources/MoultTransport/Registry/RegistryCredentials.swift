@@ -1,0 +1,128 @@
+internal import Glibc
+package import MoultBasics
+internal import MoultFiles
+internal import MoultTrust
+
+/// The user's credentials for a registry, from the files and helpers that container tools use.
+enum RegistryCredentials: Equatable {
+    case password(name: String, password: String)
+    /// An identity token, which the token service exchanges for an access token.
+    case identity(String)
+
+    /// The result of the search.
+    struct Found {
+        var credentials: RegistryCredentials?
+        /// A file that was skipped, because other users can access it.
+        var open: String?
+    }
+
+    /// Searches `$REGISTRY_AUTH_FILE` alone if it is set, else the usual files in order.
+    static func find(for repository: Repository, stop: () throws -> Void) throws -> Found {
+        var found = Found()
+        for path in files {
+            guard let bytes = try Files.read(path, limit: 1 << 20) else { continue }
+            if let facts = try Files.factsThroughLinks(path),
+                facts.mode & 0o077 != 0 || ![0, geteuid()].contains(facts.owner)
+            {
+                found.open = found.open ?? path
+                continue
+            }
+            found.credentials = try read(bytes, path, repository, stop)
+            if found.credentials != nil { return found }
+        }
+        return found
+    }
+
+    private static var files: [String] {
+        let environment = Subprocess.ownEnvironment
+        func variable(_ name: String) -> String? { environment[name].flatMap { $0.isEmpty ? nil : $0 } }
+        if let file = variable("REGISTRY_AUTH_FILE") { return [file] }
+        let home = variable("HOME")
+        let docker = variable("DOCKER_CONFIG") ?? home.map { "\($0)/.docker" }
+        return [
+            variable("XDG_RUNTIME_DIR").map { "\($0)/containers/auth.json" },
+            home.map { "\($0)/.config/containers/auth.json" }, docker.map { "\($0)/config.json" },
+        ].compactMap(\.self)
+    }
+
+    private static func read(
+        _ bytes: [UInt8], _ path: String, _ repository: Repository, _ stop: () throws -> Void
+    ) throws -> RegistryCredentials? {
+        let fields = try Fields(JSON(parsing: bytes, source: path)) {
+            MoultError(.json, what: "\(path): \($0) \($1)", now: $2)
+        }
+        let helper = try fields.optionalTexts("credHelpers")?[repository.host]
+        if let helper {
+            return try ask(helper, for: repository.host, path, stop)
+        }
+        let entries = try fields.named("auths")
+        for key in keys(repository) {
+            guard let entry = entries.first(where: { $0.name == key })?.fields else { continue }
+            if let token = try entry.optionalString("identitytoken"), !token.isEmpty { return .identity(token) }
+            if let text = try entry.optionalString("auth"), !text.isEmpty {
+                return try password(text, entry)
+            }
+        }
+        // The default helper for all registries.
+        if let store = try fields.optionalString("credsStore"), !store.isEmpty {
+            return try ask(store, for: repository.host, path, stop)
+        }
+        return nil
+    }
+
+    /// The keys of `auths` that match: the repository, its parents, then the host.
+    private static func keys(_ repository: Repository) -> [String] {
+        var parts = repository.name.split(separator: "/")
+        var keys: [String] = []
+        while !parts.isEmpty {
+            keys.append("\(repository.host)/\(parts.joined(separator: "/"))")
+            parts.removeLast()
+        }
+        return keys + [repository.host]
+            + ["https", "http"].flatMap { scheme in
+                ["", "/", "/v1/", "/v2/"].map { "\(scheme)://\(repository.host)\($0)" }
+            }
+    }
+
+    private static func password(_ text: String, _ entry: Fields) throws -> RegistryCredentials {
+        guard let bytes = Base64.decode(text.utf8), let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else {
+            throw entry.fail("auth", "is not the base64 of NAME:PASSWORD")
+        }
+        return .password(
+            name: String(decoding: bytes[..<colon], as: UTF8.self),
+            password: String(decoding: bytes[(colon + 1)...], as: UTF8.self))
+    }
+
+    /// Runs a credential helper.
+    private static func ask(
+        _ helper: String, for host: String, _ path: String, _ stop: () throws -> Void
+    ) throws -> RegistryCredentials? {
+        let program = "docker-credential-\(helper)"
+        func error(_ why: String) -> MoultError {
+            MoultError(
+                .credentials, what: "\(program) gave no password for \(host)", why: why,
+                now: "Correct \(path), or log in again.")
+        }
+        guard !helper.isEmpty, !helper.contains("/"), !helper.hasPrefix(".") else {
+            throw error("\"\(helper)\" is not the name of a program")
+        }
+        let ended = try Subprocess.run(
+            [program, "get"], input: Array(host.utf8), within: .seconds(60), limit: 1 << 16, stop: stop)
+        guard ended.succeeded else {
+            // Docker's helper library reports a missing entry with this text.
+            if ended.text.contains("credentials not found") { return nil }
+            throw error(ended.text.isEmpty ? ended.complaint : String(ended.text.prefix(200)))
+        }
+        let answer = try Fields(JSON(parsing: ended.output, source: program)) { place, why, _ in
+            error("\(place) \(why)")
+        }
+        guard let secret = try answer.optionalString("Secret"), !secret.isEmpty else { return nil }
+        let name = try answer.optionalString("Username") ?? ""
+        return name == "<token>" ? .identity(secret) : .password(name: name, password: secret)
+    }
+}
+
+extension MoultError.Code {
+    /// The credentials for a registry cannot be read.
+    package static let credentials = Self(275)
+}

@@ -1,0 +1,180 @@
+internal import MoultBasics
+internal import MoultTrust
+
+/// Pushing to registries: blobs first, then the artifact that refers to them.
+extension Transport {
+    /// The content of a blob.
+    package enum Content {
+        case text(String)
+        case file(String)
+    }
+
+    /// Larger blobs are uploaded in chunks of this size: proxies limit requests, and a failed chunk is sent again alone.
+    static let partSize = 32 << 20
+
+    /// Uploads a blob unless the registry has it; returns whether it was uploaded. If the repository `source` of the same
+    /// registry has the blob, it is mounted from there.
+    package func push(
+        _ content: Content, sha256: String, size: Int, to repository: Repository, mountedFrom source: Repository? = nil,
+        progress: (Int) throws -> Void = { _ in }
+    ) throws -> Bool {
+        let upload = Upload(
+            repository: repository, purpose: Purpose(repository: repository, writes: true, source: source?.name),
+            content: content, digest: "sha256:\(sha256)", size: size)
+        if try isThere(upload) { return false }
+        var state = Upload.State()
+        return try patiently(seconds: manners.fileDeadline, progress: { state.done }) { until in
+            // The interrupted attempt may have been complete.
+            if state.mayBeComplete, try isThere(upload) { return true }
+            if state.place != nil { try goOn(upload, &state, until) }
+            if state.place == nil {
+                guard try begin(upload, &state, until) else { return false }
+            }
+            try send(upload, &state, until, progress)
+            return true
+        }
+    }
+
+    /// Puts an artifact under a tag, and returns its digest. Its blobs must exist already.
+    package func put(_ artifact: Artifact, to repository: Repository, tag: String) throws -> String {
+        let bytes = try artifact.bytes
+        let digest = try Artifact.digest(of: bytes)
+        let purpose = Purpose(repository: repository, writes: true)
+        return try small(repository) { until in
+            var request = WebRequest(url: repository.url("manifests/\(tag)"), method: .put)
+            request.body = .text(String(decoding: bytes, as: UTF8.self), type: Artifact.manifestType)
+            request.purpose = "cannot publish \(repository):\(tag)"
+            let head = try ask(request, purpose, until: until, IgnoredBody())
+            guard head.status == 201 else { throw try refusal(head, purpose, failed: request.purpose ?? "") }
+            guard head.digest ?? digest == digest else {
+                throw MoultError(
+                    .badAnswer, .stuck, what: "\(repository):\(tag) is not what was published",
+                    why: "the registry says that its digest is \(head.digest ?? ""), and not \(digest)",
+                    now: "Tell the operator of the registry.")
+            }
+            return digest
+        }
+    }
+
+    /// Pushes the empty configuration, which every artifact refers to.
+    package func pushConfig(to repository: Repository, mountedFrom source: Repository?) throws {
+        let bytes = Array(Artifact.emptyConfig.utf8)
+        _ = try push(
+            .text(Artifact.emptyConfig), sha256: SHA256.digest(of: bytes).hex, size: bytes.count, to: repository,
+            mountedFrom: source)
+    }
+
+    private struct Upload {
+        let repository: Repository
+        let purpose: Purpose
+        let content: Content
+        let digest: String
+        let size: Int
+
+        var failed: String { "cannot push to \(repository)" }
+
+        /// The progress of an upload.
+        struct State {
+            /// The URL for the next chunk.
+            var place: String?
+            var done = 0
+            var mayBeComplete = false
+        }
+
+        func part(_ range: Range<Int>) -> WebRequest.Body? {
+            switch content {
+            case .file(let path): .file(path, range)
+            case .text(let text): .text(text, type: "application/octet-stream")
+            }
+        }
+    }
+
+    private func isThere(_ upload: Upload) throws -> Bool {
+        try small(upload.repository) { until in
+            var request = WebRequest(url: upload.repository.url("blobs/\(upload.digest)"), method: .head)
+            request.purpose = upload.failed
+            // Asked with push access, so that the token is also valid for the upload.
+            let head = try ask(request, upload.purpose, until: until, IgnoredBody())
+            switch head.status {
+            // A blob of another size is not the same content.
+            case 200: return head.total ?? upload.size == upload.size
+            case 404: return false
+            default: throw try refusal(head, upload.purpose, failed: upload.failed)
+            }
+        }
+    }
+
+    /// Begins an upload; returns false if the registry mounted the blob instead.
+    private func begin(_ upload: Upload, _ state: inout Upload.State, _ until: ContinuousClock.Instant) throws -> Bool {
+        let mount = upload.purpose.source.map { "?mount=\(upload.digest)&from=\($0)" } ?? ""
+        var request = WebRequest(url: upload.repository.url("blobs/uploads/\(mount)"), method: .post)
+        request.purpose = upload.failed
+        let head = try ask(request, upload.purpose, until: until, IgnoredBody())
+        if head.status == 201 { return false }
+        guard head.status == 202 else { throw try refusal(head, upload.purpose, failed: upload.failed) }
+        (state.place, state.done) = (try next(head, upload), 0)
+        return true
+    }
+
+    private func next(_ head: WebHead, _ upload: Upload) throws -> String {
+        if let place = head.place {
+            let scheme = place.prefix { $0 != ":" }.lowercased()
+            if scheme == upload.repository.root.prefix(while: { $0 != ":" }) { return place }
+            throw MoultError(
+                .badAnswer, .refused, what: upload.failed,
+                why: "the registry names a URL with the scheme \(scheme) for the upload",
+                now: "Tell the operator of the registry. A proxy before it must set X-Forwarded-Proto.")
+        }
+        throw MoultError(
+            .badAnswer, what: upload.failed, why: "the registry does not say where the upload goes on",
+            now: "Tell the operator of the registry.")
+    }
+
+    /// Uploads the remaining chunks, and closes the upload.
+    private func send(
+        _ upload: Upload, _ state: inout Upload.State, _ until: ContinuousClock.Instant,
+        _ progress: (Int) throws -> Void
+    ) throws {
+        while let place = state.place {
+            let end = min(upload.size, state.done + Self.partSize)
+            let isLast = end == upload.size
+            var request = WebRequest(url: Address(place), method: isLast ? .put : .patch)
+            if isLast {
+                let join = place.contains("?") ? "&" : "?"
+                request = WebRequest(url: Address("\(place)\(join)digest=\(upload.digest)"), method: .put)
+            }
+            request.body = upload.part(state.done..<end)
+            request.purpose = upload.failed
+            state.mayBeComplete = isLast
+            let head = try ask(request, upload.purpose, until: until, IgnoredBody())
+            guard head.status == (isLast ? 201 : 202) else {
+                // The registry has dropped the upload: start again.
+                if head.status == 404 || head.status == 416 { throw lost(upload, &state) }
+                throw try refusal(head, upload.purpose, failed: upload.failed)
+            }
+            state.done = end
+            try progress(end)
+            state.place = isLast ? nil : try next(head, upload)
+        }
+    }
+
+    private func lost(_ upload: Upload, _ state: inout Upload.State) -> MoultError {
+        (state.place, state.done) = (nil, 0)
+        return MoultError(
+            .unreachable, .busy, what: upload.failed, why: "the registry has dropped the upload",
+            now: "Try again later.")
+    }
+
+    /// After an interruption: resumes if the registry has exactly the chunks that were sent, and else starts again.
+    private func goOn(_ upload: Upload, _ state: inout Upload.State, _ until: ContinuousClock.Instant) throws {
+        guard let place = state.place, state.done > 0 else { return state.place = nil }
+        var request = WebRequest(url: Address(place))
+        request.purpose = upload.failed
+        let head = try ask(request, upload.purpose, until: until, IgnoredBody())
+        guard head.status == 204, head.sent == "0-\(state.done - 1)" else {
+            (state.place, state.done) = (nil, 0)
+            return
+        }
+        state.place = try next(head, upload)
+    }
+}

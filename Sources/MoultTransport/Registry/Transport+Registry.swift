@@ -1,0 +1,243 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultTrust
+
+/// Requests to registries.
+extension Transport {
+    typealias Purpose = RegistrySession.Purpose
+
+    /// Sends a request, and authenticates if the registry asks for it. The answer may still be a refusal.
+    func ask(
+        _ request: WebRequest, _ purpose: Purpose, until: ContinuousClock.Instant, _ taker: any ResponseSink
+    ) throws -> WebHead {
+        var request = request
+        request.authority = purpose.repository.root
+        request.authorization = registries.authorization(for: purpose)
+        let head = try request.perform(manners, until: until, taker, stopIfAsked)
+        // Also if a token has expired.
+        guard head.status == 401, let challenge = Challenge.first(of: head.challenges),
+            let authorization = try authorization(challenge, purpose, until),
+            authorization != request.authorization
+        else { return head }
+        request.authorization = authorization
+        let again = try request.perform(manners, until: until, taker, stopIfAsked)
+        registries.keep(again.status == 401 ? nil : authorization, for: purpose)
+        return again
+    }
+
+    /// The header that answers a challenge; nil without credentials for it.
+    private func authorization(
+        _ challenge: Challenge, _ purpose: Purpose, _ until: ContinuousClock.Instant
+    ) throws -> String? {
+        let known = try registries.credentials(for: purpose.repository, stop: stopIfAsked).credentials
+        switch (challenge.scheme, known) {
+        case (.basic, .password(let name, let password)): return Self.basic(name, password)
+        case (.basic, _): return nil
+        case (.bearer, _): return try token(challenge, purpose, known, until).map { "Bearer \($0)" }
+        }
+    }
+
+    private static func basic(_ name: String, _ password: String) -> String {
+        "Basic \(Base64.encode(Array("\(name):\(password)".utf8)))"
+    }
+
+    /// Requests a token, with the user's credentials if there are any.
+    private func token(
+        _ challenge: Challenge, _ purpose: Purpose, _ known: RegistryCredentials?, _ until: ContinuousClock.Instant
+    ) throws -> String? {
+        try proveRealm(challenge.realm, purpose.repository)
+        // The scope of a challenge may be narrower than later requests need.
+        let scope = challenge.scope.flatMap { !purpose.writes || $0.contains("push") ? $0 : nil } ?? purpose.scope
+        var parts = [("scope", scope)]
+        if let service = challenge.service { parts.append(("service", service)) }
+        var request: WebRequest
+        if case .identity(let secret) = known {
+            parts += [("grant_type", "refresh_token"), ("client_id", "moult"), ("refresh_token", secret)]
+            request = WebRequest(url: Address(challenge.realm), method: .post)
+            request.body = .text(Self.form(parts), type: "application/x-www-form-urlencoded")
+        } else {
+            if case .password(let name, _) = known { parts.append(("account", name)) }
+            let join = challenge.realm.contains("?") ? "&" : "?"
+            request = WebRequest(url: Address("\(challenge.realm)\(join)\(Self.form(parts))"))
+        }
+        request.authority = challenge.realm
+        if case .password(let name, let password) = known { request.authorization = Self.basic(name, password) }
+        request.purpose = "cannot get a token for \(purpose.repository)"
+        let taker = Memory(limit: 1 << 16, named: "the token for \(purpose.repository)")
+        let head = try request.perform(manners, until: until, taker, stopIfAsked)
+        guard head.status == 200 else { throw try refusal(head, purpose, failed: request.purpose ?? "") }
+        let source = "the answer of the token service of \(purpose.repository)"
+        let answer = try Fields(JSON(parsing: taker.whole(head, request.url), source: source)) { place, why, _ in
+            MoultError(.badAnswer, what: "\(source) cannot be read", why: "\(place) \(why)")
+        }
+        let token = try answer.optionalString("token") ?? answer.optionalString("access_token")
+        guard let token, !token.isEmpty, token.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
+            throw MoultError(
+                .badAnswer, what: "\(source) has no token", why: "neither \"token\" nor \"access_token\" is one",
+                now: "Tell the operator of the registry.")
+        }
+        return token
+    }
+
+    /// The token service receives the password, so it must use TLS or a loopback address.
+    private func proveRealm(_ realm: String, _ repository: Repository) throws {
+        let lower = realm.lowercased()
+        let isPlainHere =
+            repository.isPlain && lower.hasPrefix("http://")
+            && Repository.isLoopback(
+                String(lower.dropFirst("http://".count).prefix { $0 != "/" && $0 != "?" }))
+        guard lower.hasPrefix("https://") || isPlainHere, (try? Location(realm)) != nil else {
+            throw MoultError(
+                .badAnswer, .refused, what: "cannot get a token for \(repository)",
+                why: "the registry names a token service without TLS: \(Address(realm))",
+                now: "Tell the operator of the registry.")
+        }
+    }
+
+    private static func form(_ parts: [(String, String)]) -> String {
+        parts.map { "\($0)=\(encoded($1))" }.joined(separator: "&")
+    }
+
+    private static func encoded(_ text: String) -> String {
+        var result = ""
+        for byte in text.utf8 {
+            if Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~:/".utf8).contains(byte) {
+                result.unicodeScalars.append(Unicode.Scalar(byte))
+            } else {
+                let digits = String(byte, radix: 16, uppercase: true)
+                result += "%" + (digits.count == 1 ? "0" : "") + digits
+            }
+        }
+        return result
+    }
+
+    /// The error for an unsuccessful answer.
+    func refusal(_ head: WebHead, _ purpose: Purpose, failed: String) throws -> any Error {
+        if let transient = head.transient(failed) { return transient }
+        let login = "Log in first, for example with: skopeo login \(purpose.repository.host)"
+        let now: String
+        switch head.status {
+        case 401, 403:
+            let found = try registries.credentials(for: purpose.repository, stop: stopIfAsked)
+            now =
+                if let file = found.open, found.credentials == nil {
+                    "Other users can read \(file), so it was not used. Protect it: \(shellLine(["chmod", "600", file]))"
+                } else if found.credentials == nil { login } else {
+                    "Ask the operator of the registry for the right to \(purpose.writes ? "push" : "pull"), or log in as another user."
+                }
+        case 404: now = "Check the name of the repository."
+        default: now = "Check the address, or tell the operator of the registry."
+        }
+        return MoultError(.notThere, what: failed, why: head.why, now: now)
+    }
+}
+
+/// Reading from registries.
+extension Transport {
+    private static let manifestTypes =
+        "\(Artifact.manifestType), application/vnd.oci.image.index.v1+json"
+
+    /// Gets one file of at most `limit` bytes. A request for the feed always asks the registry; the other files of its artifact
+    /// are then known.
+    func read(_ file: RegistryFile, limit: Int, unless tag: String?) throws -> Answer {
+        if let sha256 = file.sha256 {
+            return try blob(file.repository, sha256, named: file.description, limit: limit).map { .bytes($0, tag: nil) }
+                ?? .nothing
+        }
+        var artifact: Artifact?
+        var digest: String?
+        if file.name == RegistryFile.feedName || file.name == RegistryFile.release {
+            if let tag, try self.digest(file.repository, file.tag) == tag { return .unchanged }
+            guard let found = try self.artifact(file.repository, file.tag) else { return .nothing }
+            (artifact, digest) = found
+        } else {
+            artifact = registries.artifact(file.place)
+            if artifact == nil { artifact = try self.artifact(file.repository, file.tag)?.artifact }
+        }
+        guard let layer = artifact?.layer(file.name) else { return .nothing }
+        guard layer.size <= limit else { throw Memory.tooLarge(file.description, limit) }
+        let bytes = try blob(file.repository, layer.sha256, named: file.description, limit: limit)
+        guard let bytes else { return .nothing }
+        guard bytes.count == layer.size else {
+            throw MoultError(
+                .badAnswer, .refused, what: "\(file.description) does not have the size that the registry lists",
+                why: "it has \(bytes.count) bytes, and not \(layer.size)", now: "Tell the operator of the registry.")
+        }
+        return .bytes(bytes, tag: digest)
+    }
+
+    /// The digest that a tag refers to; nil if the registry has no such tag, or does not report the digest.
+    package func digest(_ repository: Repository, _ tag: String) throws -> String? {
+        let purpose = Purpose(repository: repository, writes: false)
+        return try small(repository) { until in
+            var request = WebRequest(url: repository.url("manifests/\(tag)"), method: .head)
+            request.accept = Self.manifestTypes
+            request.purpose = "cannot get \(repository):\(tag)"
+            let head = try ask(request, purpose, until: until, IgnoredBody())
+            switch head.status {
+            case 200: return head.digest
+            case 404: return nil
+            default: throw try refusal(head, purpose, failed: request.purpose ?? "")
+            }
+        }
+    }
+
+    /// The artifact that a tag refers to, and its digest; nil if the registry has no such tag.
+    package func artifact(_ repository: Repository, _ tag: String) throws -> (artifact: Artifact, digest: String)? {
+        let purpose = Purpose(repository: repository, writes: false)
+        let place = "\(repository):\(tag)"
+        let bytes = try small(repository) { until -> [UInt8]? in
+            var request = WebRequest(url: repository.url("manifests/\(tag)"))
+            request.accept = Self.manifestTypes
+            request.purpose = "cannot get \(place)"
+            let taker = Memory(limit: Artifact.largest, named: place)
+            let head = try ask(request, purpose, until: until, taker)
+            switch head.status {
+            case 200: return try taker.whole(head, Address(place))
+            case 404: return nil
+            default: throw try refusal(head, purpose, failed: request.purpose ?? "")
+            }
+        }
+        guard let bytes else {
+            registries.keep(nil, at: place)
+            return nil
+        }
+        let artifact = try Artifact(parsing: bytes, source: place)
+        registries.keep(artifact, at: place)
+        return (artifact, try Artifact.digest(of: bytes))
+    }
+
+    /// The blob with a digest; nil if the registry does not have it.
+    package func blob(_ repository: Repository, _ sha256: String, named name: String, limit: Int) throws -> [UInt8]? {
+        let purpose = Purpose(repository: repository, writes: false)
+        return try small(repository) { until in
+            var request = WebRequest(url: repository.url("blobs/sha256:\(sha256)"))
+            request.purpose = "cannot get \(name)"
+            let taker = Memory(limit: limit, named: name)
+            let head = try ask(request, purpose, until: until, taker)
+            switch head.status {
+            case 200: break
+            case 404: return nil
+            default: throw try refusal(head, purpose, failed: request.purpose ?? "")
+            }
+            let bytes = try taker.whole(head, Address(name))
+            guard try SHA256.digest(of: bytes).hex == sha256 else {
+                throw MoultError(
+                    .digest, .refused, what: "\(name) is not what the registry lists",
+                    why: "its SHA-256 is not \(sha256)", now: "Try again later, or tell the operator of the registry.")
+            }
+            return bytes
+        }
+    }
+
+    func small<Result>(
+        _ repository: Repository, _ body: (_ until: ContinuousClock.Instant) throws -> Result
+    ) throws -> Result {
+        try patiently(seconds: min(manners.fileDeadline, RetryPolicy.smallFileDeadline), body)
+    }
+}
+
+extension RegistryFile {
+    /// The artifact that contains it.
+    var place: String { "\(repository):\(tag)" }
+}
