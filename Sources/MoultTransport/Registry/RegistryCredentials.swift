@@ -113,9 +113,11 @@ enum RegistryCredentials: Equatable {
             if ended.text.contains("credentials not found") { return nil }
             throw error(ended.text.isEmpty ? ended.complaint : String(ended.text.prefix(200)))
         }
-        let answer = try Fields(JSON(parsing: ended.output, source: program)) { place, why, _ in
-            error("\(place) \(why)")
+        let json: JSON
+        do { json = try JSON(parsing: ended.output, source: program) } catch let broken as MoultError {
+            throw error("its output is not valid JSON" + (broken.why.map { ": \($0)" } ?? ""))
         }
+        let answer = try Fields(json) { place, why, _ in error("\(place) \(why)") }
         guard let secret = try answer.optionalString("Secret"), !secret.isEmpty else { return nil }
         let name = try answer.optionalString("Username") ?? ""
         return name == "<token>" ? .identity(secret) : .password(name: name, password: secret)

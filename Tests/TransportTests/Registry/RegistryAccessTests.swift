@@ -1,0 +1,317 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// Registries with passwords, tokens and TLS, and the places where users keep credentials.
+@Suite(.serialized, .enabled(if: Registry.isInstalled, "docker-registry, skopeo or htpasswd is not installed"))
+struct RegistryAccessTests {
+    private let bench: RegistryBench
+    private let authority: Authority
+    private let certificate: String
+    /// "moult:feather" as HTTP writes it.
+    private let password = "bW91bHQ6ZmVhdGhlcg=="
+
+    init() throws {
+        bench = try RegistryBench()
+        authority = try Authority(in: bench.scratch.path("ca"))
+        certificate = try authority.certify("IP:127.0.0.1", as: "server")
+        try bench.scratch.directory("home")
+        try bench.release("1.0.0", 1)
+    }
+
+    private var environment: [String: String] {
+        ["HOME": bench.scratch.path("home"), "CURL_CA_BUNDLE": authority.certificate]
+    }
+
+    /// Writes a file of credentials, which only its owner can read.
+    private func save(_ text: String, at path: String, mode: UInt32 = 0o600) throws {
+        try bench.must("mkdir -p $(dirname \(path))")
+        try Files.replace(bench.scratch.path(path), with: Array(text.utf8), mode: mode)
+    }
+
+    private func entry(_ registry: Registry) -> String {
+        "{\"auths\": {\"\(registry.host)\": {\"auth\": \"\(password)\"}}}"
+    }
+
+    private func publish(_ place: String, environment more: [String: String] = [:]) throws -> Shell.Ended {
+        try bench.run(
+            "moult publish \(place) rel/test-1.0.0.json -k a.key -q", environment: environment.merging(more) { $1 })
+    }
+
+    /// Publishes, installs, and looks again.
+    private func works(_ place: String, environment more: [String: String] = [:]) throws {
+        let published = try publish(place, environment: more)
+        try #require(published.status == 0, "\(published.errors)")
+        let environment = environment.merging(more) { $1 }
+        try bench.follow(place, environment: environment)
+        try bench.must("moult apply -q && moult check -q", environment: environment)
+        #expect(try bench.installed() == "1.0.0")
+    }
+
+    // MARK: TLS
+
+    @Test func `a registry is reached over TLS`() throws {
+        let registry = try Registry(certificate: certificate)
+        #expect(registry.address("x").hasPrefix("oci://"))
+        try works(registry.address("team/food"))
+    }
+
+    @Test func `a registry with another certificate is refused`() throws {
+        let registry = try Registry(
+            certificate: try Authority(in: bench.scratch.path("other")).certify("IP:127.0.0.1", as: "x"))
+        let ended = try publish(registry.address("team/food"))
+        #expect(ended.status != 0)
+        #expect(ended.errors.contains("certificate"), "\(ended.errors)")
+        #expect(try registry.requests() == [])
+    }
+
+    // MARK: passwords
+
+    @Test func `without a password, the message names the login`() throws {
+        let registry = try Registry(.password)
+        let place = registry.address("team/food")
+        #expect(
+            try bench.refusal(
+                "moult publish \(place) rel/test-1.0.0.json -k a.key", status: 1, environment: environment)
+                    == """
+                    moult: error: cannot get \(place):feed: the server answers with 401 (not authorized): UNAUTHORIZED
+                      Log in first, for example with: skopeo login \(registry.host)
+
+                    """)
+    }
+
+    @Test func `a wrong password is not repeated in messages`() throws {
+        let registry = try Registry(.password)
+        // "moult:stone"
+        try save(
+            "{\"auths\": {\"\(registry.host)\": {\"auth\": \"bW91bHQ6c3RvbmU=\"}}}", at: "home/.docker/config.json")
+        let ended = try publish(registry.address("team/food"))
+        #expect(ended.status == 1)
+        #expect(
+            ended.errors.hasSuffix(
+                "\n  Ask the operator of the registry for the right to pull, or log in as another user.\n"),
+            "\(ended.errors)")
+        #expect(!ended.errors.contains("stone") && !ended.errors.contains("bW91bHQ6c3RvbmU="))
+    }
+
+    /// The files that skopeo, podman and docker write; the last one is named by a variable.
+    @Test(
+        arguments: [
+            ("home/.docker/config.json", [:]),
+            ("home/.config/containers/auth.json", [:]),
+            ("docker/config.json", ["DOCKER_CONFIG": "docker"]),
+            ("run/containers/auth.json", ["XDG_RUNTIME_DIR": "run"]),
+            ("auth.json", ["REGISTRY_AUTH_FILE": "auth.json"]),
+        ] as [(String, [String: String])])
+    func `credentials are found`(file: String, variables: [String: String]) throws {
+        let registry = try Registry(.password, certificate: certificate)
+        try save(entry(registry), at: file)
+        try works(registry.address("team/food"), environment: variables.mapValues { bench.scratch.path($0) })
+    }
+
+    @Test func `the login of skopeo is used`() throws {
+        let registry = try Registry(.password)
+        try bench.must(
+            "skopeo login --tls-verify=false -u moult -p feather --authfile home/.config/containers/auth.json \(registry.host)"
+        )
+        try works(registry.address("team/food"))
+    }
+
+    /// Beside the host: a longer path wins, and docker writes URLs.
+    @Test(arguments: ["HOST/team/food", "HOST/team", "http://HOST", "https://HOST/v1/"])
+    func `an entry matches the repository`(key: String) throws {
+        let registry = try Registry(.password)
+        let wrong = "bW91bHQ6c3RvbmU="
+        let auths = [key: password, "\(registry.host)/other": wrong, "127.0.0.1": wrong]
+        let words = auths.map { "\"\($0.replacing("HOST", with: registry.host))\": {\"auth\": \"\($1)\"}" }
+        try save("{\"auths\": {\(words.joined(separator: ", "))}}", at: "home/.docker/config.json")
+        let ended = try publish(registry.address("team/food"))
+        #expect(ended.status == 0, "\(ended.errors)")
+    }
+
+    @Test(arguments: [UInt32(0o644), 0o640, 0o620]) func `a file that other users can access is not used`(mode: UInt32)
+        throws
+    {
+        let registry = try Registry(.password)
+        try save(entry(registry), at: "home/.docker/config.json", mode: mode)
+        let ended = try publish(registry.address("team/food"))
+        #expect(ended.status == 1)
+        let path = bench.scratch.path("home/.docker/config.json")
+        #expect(
+            ended.errors.hasSuffix("Other users can read \(path), so it was not used. Protect it: chmod 600 \(path)\n"),
+            "\(ended.errors)")
+    }
+
+    @Test func `a broken file of credentials is named`() throws {
+        let registry = try Registry(.password)
+        try save("{\"auths\": ", at: "home/.docker/config.json")
+        let ended = try publish(registry.address("team/food"))
+        #expect(ended.status == 1)
+        #expect(ended.errors.contains(bench.scratch.path("home/.docker/config.json")), "\(ended.errors)")
+    }
+
+    // MARK: helpers
+
+    private func helper(_ body: String) throws -> [String: String] {
+        try save("#!/bin/sh\n\(body)\n", at: "bin/docker-credential-nest", mode: 0o755)
+        let moult = Files.directory(of: try BuiltMoult.path())
+        return ["PATH": "\(bench.scratch.path("bin")):\(moult):/usr/bin:/bin:/usr/sbin"]
+    }
+
+    @Test(arguments: ["credHelpers", "credsStore"]) func `a credential helper is asked`(field: String) throws {
+        let registry = try Registry(.password)
+        let value = field == "credHelpers" ? "{\"\(registry.host)\": \"nest\"}" : "\"nest\""
+        try save("{\"\(field)\": \(value)}", at: "home/.docker/config.json")
+        let path = try helper(
+            #"""
+            cat > \#(bench.scratch.path("asked"))
+            echo '{"ServerURL": "x", "Username": "moult", "Secret": "feather"}'
+            """#)
+        try works(registry.address("team/food"), environment: path)
+        #expect(try bench.must("cat asked") == registry.host)
+    }
+
+    @Test func `a credential helper without an entry means no password`() throws {
+        let registry = try Registry()
+        try save("{\"credsStore\": \"nest\"}", at: "home/.docker/config.json")
+        let path = try helper("echo 'credentials not found in native keychain'; exit 1")
+        // Without a challenge it is not even asked.
+        try works(registry.address("team/food"), environment: path)
+        let closed = try Registry(.password)
+        let ended = try publish(closed.address("team/food"), environment: path)
+        #expect(ended.errors.contains("Log in first"), "\(ended.errors)")
+    }
+
+    @Test(arguments: [
+        ("echo 'the nest is empty'; exit 1", "the nest is empty"),
+        ("echo twigs", "docker-credential-nest"),
+        ("exit 3", "docker-credential-nest"),
+    ])
+    func `a credential helper that fails is named`(body: String, message: String) throws {
+        let registry = try Registry(.password)
+        try save("{\"credHelpers\": {\"\(registry.host)\": \"nest\"}}", at: "home/.docker/config.json")
+        let ended = try publish(registry.address("team/food"), environment: try helper(body))
+        #expect(ended.status == 1)
+        #expect(ended.errors.contains("docker-credential-nest") && ended.errors.contains(message), "\(ended.errors)")
+        #expect(ended.errors.contains("\n  "), "\(ended.errors)")
+    }
+
+    @Test func `a credential helper that is not installed is named`() throws {
+        let registry = try Registry(.password)
+        try save("{\"credHelpers\": {\"\(registry.host)\": \"absent\"}}", at: "home/.docker/config.json")
+        let ended = try publish(registry.address("team/food"))
+        #expect(ended.status == 1)
+        #expect(ended.errors.contains("docker-credential-absent"), "\(ended.errors)")
+    }
+
+    // MARK: tokens
+
+    @Test func `a password is exchanged for a token`() throws {
+        let service = try TokenService()
+        let registry = try Registry(.token(service))
+        try save(entry(registry), at: "home/.docker/config.json")
+        try works(registry.address("team/food"))
+        let requests = try service.requests()
+        #expect(Set(requests.map(\.authorization)) == ["Basic \(password)"])
+        #expect(
+            Set(requests.map(\.query)) == [
+                "account=moult&scope=repository:team/food:pull&service=registry",
+                "account=moult&scope=repository:team/food:pull,push&service=registry",
+            ])
+        // One token for reading, and one for writing.
+        #expect(requests.count { $0.query.contains("push") } == 1)
+        // The last poll: refused, token, answered.
+        let poll = try registry.requests { try bench.must("moult check -q", environment: environment) }
+        #expect(poll.map(\.status) == [401, 200] && poll.allSatisfy { $0.method == "HEAD" })
+    }
+
+    @Test func `a public repository is read without a password`() throws {
+        let service = try TokenService()
+        let registry = try Registry(.token(service))
+        try save(entry(registry), at: "home/.docker/config.json")
+        #expect(try publish(registry.address("public/food")).status == 0)
+        try bench.must("rm home/.docker/config.json")
+        try bench.follow(registry.address("public/food"))
+        let before = try service.requests().count
+        try bench.must("moult apply -q", environment: environment)
+        #expect(try bench.installed() == "1.0.0")
+        #expect(try service.requests().dropFirst(before).map(\.authorization) == [""])
+        // Reading does not allow writing.
+        let ended = try publish(registry.address("public/food"))
+        #expect(ended.status == 1 && ended.errors.contains("Log in first"), "\(ended.errors)")
+    }
+
+    @Test func `an identity token is exchanged`() throws {
+        let service = try TokenService()
+        let registry = try Registry(.token(service))
+        try save("{\"auths\": {\"\(registry.host)\": {\"identitytoken\": \"nest\"}}}", at: "home/.docker/config.json")
+        try works(registry.address("team/food"))
+        #expect(Set(try service.requests().map(\.method)) == ["POST"])
+    }
+
+    @Test func `a token that has expired is renewed`() throws {
+        let service = try TokenService(lifetime: 5)
+        let registry = try Registry(.token(service))
+        let proxy = try RegistryProxy(before: registry)
+        try save(
+            "{\"auths\": {\"127.0.0.1:\(proxy.port)\": {\"auth\": \"\(password)\"}}}", at: "home/.docker/config.json")
+        try proxy.inject(.delay(seconds: 6), at: "^POST", times: 1)
+        try works(proxy.address("team/food"))
+        #expect(try service.requests().count { $0.query.contains("push") } >= 2)
+    }
+
+    @Test func `tokens are requested over TLS`() throws {
+        let service = try TokenService(certificate: certificate)
+        let registry = try Registry(.token(service), certificate: certificate)
+        try save(entry(registry), at: "home/.docker/config.json")
+        try works(registry.address("team/food"))
+    }
+
+    /// The registry names the service, and a password would cross the network in the clear.
+    @Test func `no password goes to a token service without TLS`() throws {
+        let service = try TokenService()
+        let registry = try Registry(.token(service), certificate: certificate)
+        try save(entry(registry), at: "home/.docker/config.json")
+        let ended = try publish(registry.address("team/food"))
+        #expect(ended.status == 3)
+        #expect(
+            ended.errors == """
+                moult: error: cannot get a token for \(registry.address("team/food")): the registry names a token service \
+                without TLS: \(service.url)
+                  Tell the operator of the registry.
+
+                """)
+        #expect(try service.requests() == [])
+    }
+
+    @Test func `blobs of another repository are mounted with a token for both`() throws {
+        let service = try TokenService()
+        let registry = try Registry(.token(service))
+        try save(entry(registry), at: "home/.docker/config.json")
+        #expect(try publish(registry.address("team/food")).status == 0)
+        let requests = try registry.requests {
+            try bench.must(
+                """
+                moult publish \(registry.address("other/food")) rel/test-1.0.0.json -k a.key -q \
+                --mount \(registry.address("team/food"))
+                """, environment: environment)
+        }
+        #expect(requests.count { $0.method == "PUT" && $0.path.contains("/blobs/uploads/") && $0.status == 201 } == 2)
+    }
+
+    /// A redirect leads to storage of another host, which must not see the password.
+    @Test func `storage behind a redirect gets no credentials`() throws {
+        let open = try Registry()
+        let place = open.address("team/food")
+        #expect(try publish(place).status == 0)
+        let storage = try ScriptedServer(open.data)
+        let registry = try Registry(.password, storage: storage.url("").dropLast().description, data: open.data)
+        try save(entry(registry), at: "home/.docker/config.json")
+        try bench.follow(registry.address("team/food"))
+        try bench.must("moult apply -q", environment: environment)
+        #expect(try bench.installed() == "1.0.0")
+        let requests = try storage.requests()
+        #expect(!requests.isEmpty && Set(requests.map(\.authorization)) == [""])
+    }
+}
