@@ -23,7 +23,9 @@ struct FeedFollower {
         let settings = try planner.store.settings
         self.settings = settings
         let named =
-            try request.place.map { [try Self.complete($0, settings)] } ?? settings.feed?.addresses.map { place in
+            try request.place.map { [try Self.complete($0, settings)] } ?? settings.feed.map {
+                try MirrorOrder(layout).addresses(of: $0)
+            }?.map { place in
                 // Paths in the settings are relative to the store, wherever the command runs.
                 let text = place.withSecrets
                 return text.contains("://") || text.hasPrefix("/") ? place : Address("\(layout.root)/\(text)")

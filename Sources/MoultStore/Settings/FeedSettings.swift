@@ -5,8 +5,8 @@ internal import StepKit
 package struct FeedSettings: Sendable, Equatable {
     /// The feed itself: a path or a URL.
     package var url: Address
-    /// Where the same files lie, too; tried in order.
-    package var mirrors: [Address] = []
+    /// Other locations of the same files: groups that are tried in order. The locations of a group are equal.
+    package var mirrors: [[Address]] = []
     package var channel = Feed.Release.usualChannel
     /// Seconds after which a server is given up that does not answer, or is slower than `minimumRate`.
     package var patience = 30
@@ -23,15 +23,16 @@ package struct FeedSettings: Sendable, Equatable {
 
     package init(url: Address) { self.url = url }
 
-    package var addresses: [Address] { [url] + mirrors }
+    /// All locations in groups, the first group to be tried first. A group that contains the URL takes its place.
+    package var groups: [[Address]] { (mirrors.joined().contains(url) ? [] : [[url]]) + mirrors }
+
+    package var addresses: [Address] { groups.flatMap(\.self) }
 
     private static let most = Settings.mostBytes
 
     init(_ fields: Fields) throws {
         url = try Self.place(fields.string("url"), fields, "url")
-        mirrors = try (fields.optionalStrings("mirrors") ?? []).enumerated().map {
-            try Self.place($1, fields, "mirrors[\($0)]")
-        }
+        mirrors = try Self.groups(fields)
         channel = try fields.optionalString("channel") ?? channel
         if let fault = PlainName.databaseFault(channel) { throw fields.fail("channel", "\"\(channel)\" \(fault)") }
         patience = try fields.optionalNumber("patience", in: 1...86_400) ?? patience
@@ -41,6 +42,19 @@ package struct FeedSettings: Sendable, Equatable {
         bandwidth = try fields.optionalNumber("bandwidth", in: 0...Self.most) ?? bandwidth
         cache = try fields.optionalNumber("cache", in: 0...Self.most) ?? cache
         try fields.refuseUnknown()
+    }
+
+    private static func groups(_ fields: Fields) throws -> [[Address]] {
+        guard let json = fields.json("mirrors") else { return [] }
+        guard let items = json.array else { throw fields.fail("mirrors", "must be a list, is \(json.kind)") }
+        func place(_ json: JSON, _ name: String) throws -> Address {
+            guard let text = json.string else { throw fields.fail(name, "must be a text, is \(json.kind)") }
+            return try Self.place(text, fields, name)
+        }
+        return try items.enumerated().map { index, item in
+            guard let group = item.array else { return [try place(item, "mirrors[\(index)]")] }
+            return try group.enumerated().map { try place($1, "mirrors[\(index)][\($0)]") }
+        }
     }
 
     private static func place(_ text: String, _ fields: Fields, _ name: String) throws -> Address {
@@ -56,8 +70,11 @@ package struct FeedSettings: Sendable, Equatable {
 
     private func json(_ text: (Address) -> String) -> JSON {
         let usual = FeedSettings(url: url)
+        func group(_ places: [Address]) -> JSON {
+            places.count == 1 ? .string(text(places[0])) : .array(places.map { .string(text($0)) })
+        }
         return .compact([
-            "url": .string(text(url)), "mirrors": mirrors.isEmpty ? nil : .array(mirrors.map { .string(text($0)) }),
+            "url": .string(text(url)), "mirrors": mirrors.isEmpty ? nil : .array(mirrors.map(group)),
             "channel": channel == usual.channel ? nil : .string(channel),
             "patience": patience == usual.patience ? nil : .size(patience),
             "minimumRate": minimumRate == usual.minimumRate ? nil : .size(minimumRate),

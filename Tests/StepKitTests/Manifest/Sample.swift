@@ -172,7 +172,7 @@ enum Sample {
           },
           "hold": { "release": "2.1.0", "reason": "shows wrong totals", "since": "2026-11-20T10:00:00Z" },
           "feed": {
-            "url": "https://example.org/feed.json", "mirrors": ["/srv/mirror/feed.json"], "channel": "beta",
+            "url": "https://example.org/feed.json", "mirrors": ["/srv/mirror/feed.json", ["https://a.example/feed.json", "oci://b.example/food"]], "channel": "beta",
             "patience": 5, "minimumRate": 100, "fileDeadline": 60, "deadline": 90, "bandwidth": 1000000, "cache": 0,
           },
           "keys": {

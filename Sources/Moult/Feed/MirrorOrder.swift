@@ -1,0 +1,28 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultStore
+internal import MoultTrust
+
+/// The order in which a store asks the locations of its feed: group by group, and within a group in an order of its own.
+///
+/// The order of a store is always the same, so caches of web servers and registries stay useful, and it differs from store to
+/// store, so equal mirrors share the load.
+struct MirrorOrder {
+    private let store: String
+
+    init(_ layout: StoreLayout) throws {
+        store = "\(try Machine.this().id)\n\(try Files.absolute(layout.root))"
+    }
+
+    func addresses(of feed: FeedSettings) throws -> [Address] {
+        try feed.groups.flatMap { group -> [Address] in
+            // Without the query, because a token in it may change.
+            let ranked = try group.map { (rank: try rank(of: $0.description), address: $0) }
+            return ranked.sorted { $0.rank < $1.rank }.map(\.address)
+        }
+    }
+
+    private func rank(of place: String) throws -> String {
+        try SHA256.digest(of: Array("\(store)\n\(place)".utf8)).hex
+    }
+}
