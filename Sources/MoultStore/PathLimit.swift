@@ -4,7 +4,7 @@ package import StepKit
 
 /// SQLite opens only files with short paths, so the path of a store must leave room for the names below it.
 package struct PathLimit {
-    /// Bytes: the 512 of SQLite's `os_unix.c`, less the suffix `-journal`.
+    /// Bytes: 512, as `os_unix.c` in SQLite has it, less the suffix `-journal`.
     static let longest = 504
     /// Bytes of a store's own path. The rest is enough for the names of usual databases in a transaction.
     package static let longestRoot = 400

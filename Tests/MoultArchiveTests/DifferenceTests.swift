@@ -56,6 +56,41 @@ import Testing
         return piece
     }
 
+    /// Without a search, a piece that did not change is one cover; the search finds the same.
+    @Test func `content that stayed in its place is one cover`() throws {
+        var dice = SeededRandom(3)
+        let old = records(3000, &dice)
+        for start in [0, 5000] {
+            let piece = Array(old[start...])
+            let found = piece.withUnsafeBytes { new in
+                old.withUnsafeBytes { CoverSearch(new, in: OldContent($0))?.covers(start: start) }
+            }
+            #expect(found == [Cover(literals: 0, place: 0, count: piece.count, shift: start)])
+            #expect(piece.withUnsafeBytes { new in old.withUnsafeBytes { OldFile($0).has(new, at: start) } })
+            #expect(!piece.withUnsafeBytes { new in old.withUnsafeBytes { OldFile($0).has(new, at: start + 1) } })
+        }
+    }
+
+    @Test func `samples tell unlike content from content that only moved`() throws {
+        var dice = SeededRandom(4)
+        let old = (0..<1 << 20).map { _ in UInt8.random(in: 0...255, using: &dice) }
+        let other = (0..<1 << 20).map { _ in UInt8.random(in: 0...255, using: &dice) }
+        // A tenth of it is old content, in small parts far from their place.
+        var mixed = other
+        for part in 0..<100 {
+            let (place, there) = (part * 10_000, (part * 7919 + 300) % 1_000_000)
+            mixed.replaceSubrange(place..<place + 1050, with: old[there..<there + 1050])
+        }
+        func isUnlike(_ new: [UInt8]) -> Bool {
+            new.withUnsafeBytes { new in old.withUnsafeBytes { OldFile($0).isUnlike(new, start: 0) } }
+        }
+        #expect(isUnlike(other))
+        #expect(!isUnlike(mixed))
+        #expect(!isUnlike(Array(old.dropFirst(77_777))))
+        // Small content is searched as a whole.
+        #expect(!isUnlike(Array(other.prefix(100_000))))
+    }
+
     @Test(arguments: 0..<60)
     func `what is read is what was written`(seed: Int) throws {
         var dice = SeededRandom(seed)

@@ -3,9 +3,9 @@ internal import CZstd
 /// Packs pieces of patches: by their differences where the old file has most of them, else by zstd.
 final class PatchCompressor {
     private let context: OpaquePointer
-    private let old: OldContent?
+    private let old: OldFile?
 
-    init(_ old: OldContent?) throws {
+    init(_ old: OldFile?) throws {
         guard let context = ZSTD_createCCtx() else {
             throw ArchiveRefusal(.archiveLibrary, "zstd cannot start", now: nil)
         }
@@ -19,10 +19,17 @@ final class PatchCompressor {
     func compress(
         _ content: UnsafeRawBufferPointer, of piece: PatchLayout.Piece, behind near: UnsafeRawBufferPointer
     ) throws -> [UInt8] {
-        guard let old, let search = CoverSearch(content, in: old) else {
-            return try zstd(content, behind: near, piece.windowLog)
+        guard let old, !content.isEmpty else { return try zstd(content, behind: near, piece.windowLog) }
+        var covers = [Cover(literals: 0, place: 0, count: content.count, shift: piece.offset)]
+        if !old.has(content, at: piece.offset) {
+            if old.isUnlike(content, start: piece.offset) {
+                return try zstd(content, behind: .init(start: nil, count: 0), piece.windowLog)
+            }
+            guard let search = CoverSearch(content, in: old.index) else {
+                return try zstd(content, behind: near, piece.windowLog)
+            }
+            covers = search.covers(start: piece.offset)
         }
-        let covers = search.covers(start: piece.offset)
         let columns = DifferenceWriter(covers, of: content, in: old.bytes, start: piece.offset)
         let bytes = columns.bytes
         guard bytes.count <= DifferenceFrame.mostColumns else {

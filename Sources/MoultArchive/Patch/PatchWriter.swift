@@ -26,7 +26,7 @@ package final class PatchWriter: Sendable {
     ) throws {
         let frames = try packing {
             try PatchLayout.withWhole(of: base) { base in
-                let old = base.isEmpty ? nil : OldContent(base)
+                let old = base.isEmpty ? nil : OldFile(base)
                 return try withoutActuallyEscaping(output) { output in
                     let queue = FrameQueue(output: output)
                     try withoutActuallyEscaping(progress) { try compress(old, threads, into: queue, $0) }
@@ -37,8 +37,24 @@ package final class PatchWriter: Sendable {
         try SeekTable.encode(frames).withUnsafeBytes { try output($0) }
     }
 
+    /// Whether samples of each piece of the new file have next to nothing in common with the old one: then the patch is as large
+    /// as the compressed file.
+    package func isUnlike() throws -> Bool {
+        try packing {
+            try PatchLayout.withWhole(of: base) { base in
+                if base.isEmpty { return true }
+                let old = OldFile(base)
+                return try layout.pieces.allSatisfy { piece in
+                    try MappedFile(result, piece.offset..<piece.offset + piece.count).withBytes {
+                        !old.has($0, at: piece.offset) && old.isUnlike($0, start: piece.offset)
+                    }
+                }
+            }
+        }
+    }
+
     private func compress(
-        _ old: OldContent?, _ threads: Int, into queue: FrameQueue, _ progress: @escaping @Sendable (Int) throws -> Void
+        _ old: OldFile?, _ threads: Int, into queue: FrameQueue, _ progress: @escaping @Sendable (Int) throws -> Void
     ) throws {
         let layout = layout
         try Workers.run(jobs: layout.pieces.count, threads: threads) {

@@ -45,14 +45,28 @@ struct ReleasePatches {
     }
 
     private func direct(from subject: Subject, _ before: Manifest, to release: Manifest) throws -> [Made] {
-        try release.databases.compactMap { database in
+        let changed = release.databases.compactMap { database -> Change? in
             guard database.place == .generation, let content = release.content(of: database.member),
                 let old = before.database(database.name), let base = before.content(of: old.member), base != content,
                 let path = subject.part(database.name)?.path
             else { return nil }
-            let name = "\(stem).\(database.name).from-\(before.version.inFileNames).patch"
-            return try make(name, release, database.member, from: (path, base), before.version)
+            return Change(database: database, path: path, base: base)
         }
+        // Making patches that cannot pay takes longer than packing the release.
+        let unlike = try changed.filter { try PatchMaking.isUnlike($0.path, "\(workshop)/\($0.database.member)") }
+        let size = release.databases.filter { $0.place == .generation }.reduce(0) { $0 + $1.size }
+        if 10 * unlike.reduce(0, { $0 + $1.database.size }) > 9 * size { return [] }
+        return try changed.map { change in
+            let name = "\(stem).\(change.database.name).from-\(before.version.inFileNames).patch"
+            return try make(name, release, change.database.member, from: (change.path, change.base), before.version)
+        }
+    }
+
+    /// A database that differs from that of the older release.
+    private struct Change {
+        let database: Database
+        let path: String
+        let base: Manifest.Content
     }
 
     /// What no older release has anything of: new databases, and migrations, which generations do not keep.
