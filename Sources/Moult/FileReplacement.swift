@@ -123,7 +123,7 @@ package struct FileReplacement {
         for directory in try WorkDirectory.leftovers(of: Self.workName, in: layout.root) {
             for name in try Files.list("\(layout.root)/\(directory)") where name.hasSuffix(".json") {
                 let path = "\(layout.root)/\(directory)/\(name)"
-                // What is half written was not installed.
+                // A half-written manifest was not installed.
                 guard let bytes = try Files.read(path, limit: Manifest.largest),
                     let manifest = try? Manifest(parsing: bytes, as: .sealed, source: path),
                     try Generation.name(of: manifest, bytes: bytes) == current
