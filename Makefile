@@ -7,7 +7,7 @@ PREFIX ?= /usr/local
 # Libraries for the build: Debian's libraries and the linker.
 BUILD_DEPS := libsqlite3-dev libarchive-dev libssl-dev libzstd-dev libcurl4-openssl-dev libseccomp-dev nettle-dev liblzma-dev libbz2-dev zlib1g-dev pkg-config lld
 # Programs for the tests: those that people use on the same files.
-TEST_DEPS := btrfs-progs sqlite3 libarchive-tools zstd xz-utils zip unzip p7zip-full minisign strace python3 procps util-linux systemd nginx docker-registry skopeo apache2-utils openssl gcc libc6-dev git rsync fish zsh groff mandoc
+TEST_DEPS := btrfs-progs sqlite3 libarchive-tools zstd xz-utils zip unzip p7zip-full minisign strace python3 procps util-linux systemd nginx docker-registry skopeo apache2-utils openssl gcc libc6-dev git rsync fish zsh groff mandoc prometheus
 
 # Installs what is missing, and asks for nothing if nothing is.
 define install_missing

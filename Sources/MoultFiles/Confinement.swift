@@ -45,9 +45,12 @@ package final class Confinement: Sendable {
         }
     }
 
+    /// Whether this process has a single thread. A confinement does not reach threads that exist already.
+    package static var isPossible: Bool { moult_is_single_threaded() != 0 }
+
     /// Confines this very process, which must have no other thread yet.
     package func confineThisProcess() throws {
-        guard moult_is_single_threaded() != 0 else {
+        guard Self.isPossible else {
             throw MoultError(.system, what: "cannot confine this process", why: "it has other threads already")
         }
         let (part, code) = with { how in withUnsafePointer(to: how) { (moult_confine($0), moult_errno()) } }

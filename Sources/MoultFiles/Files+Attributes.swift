@@ -68,7 +68,7 @@ extension Descriptor {
         for (facts, path) in [(wanted, other.path), (present, path)] where facts.kind != .file {
             throw MoultError(.system, what: "cannot copy the attributes of \(path)", why: "it is not a regular file")
         }
-        let (file, path) = (link, self.path)
+        let (file, path) = (try link, self.path)
         // The owner first: a change of owner takes away set-id bits and capabilities.
         if wanted.owner != present.owner || wanted.group != present.group {
             try wrapped("cannot give \(path) to user \(wanted.owner) and group \(wanted.group)") { () throws(Errno) in
@@ -88,7 +88,7 @@ extension Descriptor {
 
     private borrowing func copyExtendedAttributes(from other: borrowing Descriptor) throws {
         let (wanted, present) = (try other.extendedAttributes(), try extendedAttributes())
-        let (file, path) = (link, self.path)
+        let (file, path) = (try link, self.path)
         for name in present.keys.sorted() where wanted[name] == nil {
             // The label of a security module may be one that every file has.
             if name.hasPrefix("security."), name != "security.capability" { continue }
@@ -105,7 +105,7 @@ extension Descriptor {
 
     /// All extended attributes but the signatures of the integrity subsystem.
     package borrowing func extendedAttributes() throws -> [String: [UInt8]] {
-        let (file, path) = (link, self.path)
+        let (file, path) = (try link, self.path)
         // The kernel allows no more than this, neither for the names nor for one value.
         return try withUnsafeTemporaryAllocation(byteCount: 1 << 16, alignment: 1) { buffer in
             let count: Int
@@ -126,5 +126,13 @@ extension Descriptor {
     }
 
     /// A path of the open file itself, whatever has its name by now.
-    private var link: String { "/proc/self/fd/\(number)" }
+    private var link: String {
+        get throws {
+            let link = "/proc/self/fd/\(number)"
+            if try Files.facts(link) != nil { return link }
+            throw MoultError(
+                .system, what: "cannot read the attributes of \(path)", why: "/proc is not mounted",
+                now: "Mount it with: mount -t proc proc /proc")
+        }
+    }
 }

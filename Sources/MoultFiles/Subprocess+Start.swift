@@ -30,7 +30,8 @@ extension Subprocess {
             switch input {
             case .nothing:
                 child.input = moult_openat(AT_FDCWD, "/dev/null", O_RDONLY | O_CLOEXEC, 0)
-                guard child.input >= 0 else { throw Errno(moult_errno()).error("cannot open /dev/null") }
+                // An image of one file, or a chroot, has no devices.
+                if child.input < 0 { child.input = try memoryFile([]) }
                 theirs.append(child.input)
             case .bytes(let bytes):
                 child.input = try memoryFile(bytes)

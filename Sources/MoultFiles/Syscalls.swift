@@ -98,7 +98,13 @@ package enum Syscall {
         let file = try StorePath.open(path, MOULT_O_PATH | O_NOFOLLOW, 0, followsLast: false)
         defer { _ = Glibc.close(file) }
         if FileFacts(try fstat(file)).kind == .link { throw .loop }
-        _ = try call("chmod") { Glibc.chmod("/proc/self/fd/\(file)", mode) }
+        do throws(Errno) { _ = try call("chmod") { Glibc.chmod("/proc/self/fd/\(file)", mode) } } catch {
+            guard error == .noEntry else { throw error }
+            // Without /proc: by the file itself, which needs the right to read it.
+            let file = try StorePath.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0, followsLast: false)
+            defer { _ = Glibc.close(file) }
+            try fchmod(file, mode)
+        }
     }
     static func fchmod(_ fd: Int32, _ mode: mode_t) throws(Errno) { _ = try call("fchmod") { Glibc.fchmod(fd, mode) } }
     static func chown(_ path: String, _ owner: uid_t, _ group: gid_t) throws(Errno) {

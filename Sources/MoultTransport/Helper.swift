@@ -10,7 +10,7 @@ enum Helper {
         let environment = Subprocess.ownEnvironment
         if let named = environment["MOULT_FETCH"], !named.isEmpty { return named }
         var places: [String] = []
-        if let own = try Files.target(ofLink: "/proc/self/exe") {
+        if let own = try Files.ownProgram() {
             let directory = Files.directory(of: own)
             places = ["\(directory)/\(name)", "\(Files.directory(of: directory))/libexec/moult/\(name)"]
         }

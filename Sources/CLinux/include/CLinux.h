@@ -24,6 +24,14 @@
 #include <time.h>
 #include <unistd.h>
 
+// --- the start of the process: start.c
+
+// The command line, also where /proc is not mounted, with the program's name.
+int moult_argument_count(void);
+const char *moult_argument(int index);
+// The path by which the kernel was asked to run this program.
+const char *moult_program_path(void);
+
 // --- system calls: system.c
 
 // errno is a macro over a function.

@@ -175,6 +175,17 @@ extension Doctor {
         }
     }
 
+    /// Kernel leases and locks work without it; the names of processes do not.
+    func processes() throws -> [Finding] {
+        if try Files.facts("/proc/self") != nil { return [] }
+        return [
+            Finding(
+                kind: "proc", path: "/proc", what: "/proc is not mounted",
+                why: "open files of other processes, and the type of the file system, cannot be seen",
+                mend: "mount -t proc proc /proc", isAdvice: true)
+        ]
+    }
+
     func fileSystems() throws -> [Finding] {
         var paths = [layout.root]
         if let current = try currentGeneration() {

@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 
 /// The environment's variables; an empty one counts as not set.
@@ -20,8 +21,8 @@ package struct Environment: Sendable {
 enum ProcessArguments {
     /// Nil stands for a word that is not UTF-8: repaired, it would name another file.
     static var all: [String?] {
-        (1..<max(1, Int(CommandLine.argc))).map { index in
-            CommandLine.unsafeArgv[index].flatMap { String(validatingCString: $0) }
+        (1..<max(1, moult_argument_count())).map { index in
+            moult_argument(index).flatMap { String(validatingCString: $0) }
         }
     }
 }

@@ -5,8 +5,14 @@ internal import MoultStore
 internal import StepKit
 
 /// `moult status --prometheus`: the status as metrics, in the format of the textfile collector.
+///
+/// Their names and labels are a promise: dashboards and alert rules, those of `integrations/prometheus` too, are made of them.
 struct Metrics {
-    let status: Status
+    let store: StoreLayout
+    /// Nil if the store cannot be read: then the only metric says so.
+    let status: Status?
+    /// Nil if this user may not read the quarantine.
+    var quarantine: [QuarantineShelf.Set]?
 
     func write(to page: inout Page) {
         for metric in metrics where !metric.samples.isEmpty {
@@ -36,43 +42,66 @@ struct Metrics {
         }
     }
 
-    private var metrics: [Metric] { installed + feed + parts + attempts }
+    private var metrics: [Metric] {
+        let readable = Metric("up", "Whether the store can be read.", status == nil ? 0 : 1)
+        guard let status else { return [readable] }
+        return [readable] + installed(status) + feed(status) + parts(status) + kept + attempts(status)
+    }
 
-    private var installed: [Metric] {
+    private func installed(_ status: Status) -> [Metric] {
         let labels = [
             ("product", status.product), ("version", status.current.map { Generation.version(of: $0.name) } ?? ""),
             ("generation", status.current?.name ?? ""),
         ]
+        let verdict = Verdict(status)
+        func count(_ state: Verdict.State) -> Int { verdict.findings.count { $0.state == state } }
         return [
             Metric("info", "The installed release.", [.init(labels: labels, value: "1")]),
             Metric("installed", "Whether a release is installed.", status.current == nil ? 0 : 1),
-            Metric("installed_timestamp_seconds", "Since when it is in service.", status.since?.seconds),
-            Metric("release_created_timestamp_seconds", "When it was made.", status.created?.seconds),
-            Metric("release_expires_timestamp_seconds", "Until when it is good.", status.expires?.seconds),
             Metric(
-                "state", "The state as in status --nagios: 0 ok, 1 warning, 2 critical.",
-                Int(Verdict(status).state.rawValue)),
+                "installed_timestamp_seconds", "When the installed release came into service.", status.since?.seconds),
+            Metric(
+                "release_created_timestamp_seconds", "When the installed release was made.", status.created?.seconds),
+            Metric(
+                "release_expires_timestamp_seconds", "When the installed release expires.", status.expires?.seconds),
+            Metric(
+                "state", "The state that status --nagios gives: 0 ok, 1 warning, 2 critical.",
+                Int(verdict.state.rawValue)),
+            Metric(
+                "findings", "The number of findings of status --nagios.",
+                [Verdict.State.warning, .critical].map {
+                    .init(labels: [("severity", "\($0)")], value: "\(count($0))")
+                }),
         ]
     }
 
     /// As it was when it was last asked.
-    private var feed: [Metric] {
-        guard let known = status.known else { return [] }
+    private func feed(_ status: Status) -> [Metric] {
+        let followed = Metric("feed_followed", "Whether a feed is configured.", status.feed == nil ? 0 : 1)
+        let keys = Metric(
+            "key_list_expires_timestamp_seconds", "When the list of trusted keys expires.",
+            status.keyList?.expires?.seconds)
+        guard let known = status.known else { return [followed, keys] }
         return [
+            followed, keys,
             Metric("feed_serial", "The serial of the last known feed.", known.serial),
             Metric("feed_created_timestamp_seconds", "When the last known feed was made.", known.created?.seconds),
-            Metric("feed_expires_timestamp_seconds", "Until when the last known feed is good.", known.expires.seconds),
+            Metric("feed_expires_timestamp_seconds", "When the last known feed expires.", known.expires.seconds),
+            Metric("newer", "Whether a newer release is known and not installed.", known.newest == nil ? 0 : 1),
             Metric(
-                "newer", "Whether a release is known that should be installed and is not.", known.newest == nil ? 0 : 1),
-            Metric("withdrawn", "Whether what is installed was withdrawn.", known.choice.withdrawn == nil ? 0 : 1),
+                "withdrawn", "Whether the publisher has withdrawn the installed release.",
+                known.choice.withdrawn == nil ? 0 : 1),
         ]
     }
 
-    private var parts: [Metric] {
+    private func parts(_ status: Status) -> [Metric] {
         [
             Metric(
-                "database_sound", "Whether a database is there and, if it is sealed, as it was proven.",
+                "database_sound", "Whether a database is there and no fault of it is known.",
                 status.databases.map { .init(labels: Self.labels($0), value: $0.state.isFault ? "0" : "1") }),
+            Metric(
+                "database_verified", "Whether a database is the verified file, and no copy that was not read since.",
+                status.databases.map { .init(labels: Self.labels($0), value: $0.state == .unverified ? "0" : "1") }),
             Metric(
                 "database_bytes", "The size of a database.",
                 status.databases.compactMap { file in
@@ -83,22 +112,48 @@ struct Metrics {
                 status.generations.map {
                     .init(labels: [("generation", $0.name), ("current", "\($0.isCurrent)")], value: "\($0.size)")
                 }),
-            Metric("laggards", "How many still read a generation that is not in service.", status.laggards.count),
+            Metric("laggards", "The number of readers of a generation that is not in service.", status.laggards.count),
         ]
     }
 
-    private var attempts: [Metric] {
+    /// Caches are removed when they need too much room; everything else stays until the operator removes it.
+    private var kept: [Metric] {
+        guard let quarantine else { return [] }
+        func samples(_ value: ([QuarantineShelf.Set]) -> Int) -> [Metric.Sample] {
+            [("cache", true), ("data", false)].map { name, isCache in
+                .init(labels: [("content", name)], value: "\(value(quarantine.filter { $0.isCache == isCache }))")
+            }
+        }
+        return [
+            Metric("quarantine_sets", "The number of databases in quarantine.", samples(\.count)),
+            Metric(
+                "quarantine_bytes", "The size of the databases in quarantine.",
+                samples { sets in sets.reduce(0) { $0 + $1.size } }),
+        ]
+    }
+
+    private func attempts(_ status: Status) -> [Metric] {
         [
             Metric("hold", "Whether releases are on hold.", status.holds.all.isEmpty ? 0 : 1),
-            Metric("holds", "Number of holds.", status.holds.all.count),
+            Metric("holds", "The number of holds.", status.holds.all.count),
+            Metric(
+                "holds_damaged", "Whether the record of holds is damaged, so that no release is installed.",
+                status.holds.fault == nil ? 0 : 1),
             Metric("updating", "Whether an update is running.", status.unfinished.workers.isEmpty ? 0 : 1),
             Metric(
-                "interrupted", "How many updates were interrupted and are not settled.",
+                "interrupted", "The number of interrupted updates that are neither finished nor undone.",
                 status.unfinished.workers.isEmpty ? status.unfinished.updates.count : 0),
-            Metric("last_timestamp_seconds", "When something was last done.", status.last?.time.seconds),
+            Metric("last_timestamp_seconds", "When the last operation ended.", status.last?.time.seconds),
             Metric(
-                "last_duration_seconds", "How long that took.",
+                "last_duration_seconds", "How long the last operation took.",
                 (status.last?.milliseconds).map { [.init(value: Self.seconds($0))] } ?? []),
+            Metric(
+                "last_result", "The outcome of the last operation: 1 for the one that it had, 0 for the others.",
+                status.last.map { last in
+                    History.Entry.Outcome.allCases.map {
+                        .init(labels: [("outcome", $0.rawValue)], value: last.outcome == $0 ? "1" : "0")
+                    }
+                } ?? []),
             Metric("failed", "Whether an attempt failed and none succeeded since.", status.failure == nil ? 0 : 1),
         ]
     }
@@ -113,7 +168,7 @@ struct Metrics {
     }
 
     private func labels(_ more: [(String, String)]) -> String {
-        ([("store", status.root)] + more).map { name, value in
+        ([("store", store.root)] + more).map { name, value in
             let quoted = value.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n")
             return "\(name)=\"\(quoted)\""
         }

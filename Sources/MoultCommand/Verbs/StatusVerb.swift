@@ -1,5 +1,7 @@
 internal import Moult
 internal import MoultBasics
+internal import MoultFiles
+internal import MoultStore
 
 /// `moult status`: what is installed, and whether it is as it should be.
 enum StatusVerb {
@@ -26,12 +28,14 @@ enum StatusVerb {
         examples: [
             .init("Look at the store that is here:", "moult status"),
             .init("For a program:", "moult status --json --store /var/lib/app"),
-            .init("For Prometheus, from a timer:", "moult status --prometheus > app.new && mv app.new app.prom"),
+            .init("For Prometheus, from a timer:", "moult status --prometheus > app.new; mv app.new app.prom"),
             .init("For Nagios and its kin:", "moult status --nagios --store /var/lib/app"),
         ],
         exits: [
             .init(.done, "the store could be read; with --nagios: all is well"),
-            .init(ExitCode(rawValue: 1), "it could not be read; with --nagios: warning"),
+            .init(
+                ExitCode(rawValue: 1),
+                "it could not be read, and --prometheus prints moult_up 0; with --nagios: warning"),
             .init(ExitCode(rawValue: 2), "with --nagios: critical"),
             .init(ExitCode(rawValue: 3), "with --nagios: the store could not be read"),
         ],
@@ -48,12 +52,25 @@ enum StatusVerb {
             call.output.lines { line.write(to: &$0) }
             return ExitCode(rawValue: line.verdict.state.rawValue)
         }
-        let status = try Status(of: call.snapshot())
-        if call.has(prometheus) {
-            call.output.lines { Metrics(status: status).write(to: &$0) }
-        } else {
-            call.output.print(StatusReport(status: status, storeWords: call.storeWords))
+        if call.has(prometheus) { return try printMetrics(call) }
+        call.output.print(StatusReport(status: try Status(of: call.snapshot()), storeWords: call.storeWords))
+        return .done
+    }
+
+    private static func printMetrics(_ call: Call) throws -> ExitCode {
+        let store = try call.snapshot()
+        let status: Status
+        do { status = try Status(of: store) } catch {
+            // A store that has metrics no more would look like one that was removed.
+            call.output.lines { Metrics(store: store.layout, status: nil).write(to: &$0) }
+            throw error
         }
+        var metrics = Metrics(store: store.layout, status: status)
+        do { metrics.quarantine = try QuarantineShelf(layout: store.layout, settings: store.settings).sets() } catch {
+            // A user who may not read the quarantine gets the other metrics.
+            if !Files.isDenied(error) { throw error }
+        }
+        call.output.lines { metrics.write(to: &$0) }
         return .done
     }
 }

@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 internal import MoultBasics
 internal import MoultFiles
@@ -36,7 +37,9 @@ package enum SandboxedReexec {
         else { return nil }
         let scratch = makeScratch()
         let result = Result {
-            let words = [program, word, scratch ?? ""] + CommandLine.arguments.dropFirst()
+            // Without /proc, Swift's own list is empty.
+            let arguments = (1..<max(1, moult_argument_count())).compactMap { moult_argument($0) }
+            let words = [program, word, scratch ?? ""] + arguments.map { String(cString: $0) }
             var environment = ["SWIFT_BACKTRACE": "enable=no"]
             if let scratch { (environment["TMPDIR"], environment["SQLITE_TMPDIR"]) = (scratch, scratch) }
             let ending = try Subprocess.runInPlace(words, environment: environment, isStopping: isStopping)
@@ -78,7 +81,7 @@ package enum SandboxedReexec {
     package static func confine(to databases: [String]) throws {
         guard place.withLock({ $0 }) != nil else { return }
         // The progress display of a finished operation takes a moment to end.
-        for _ in 0..<100 where try Files.list("/proc/self/task").count > 1 { usleep(10_000) }
+        for _ in 0..<100 where !Confinement.isPossible { usleep(10_000) }
         // Times are shown later, and the file with their zone cannot be read then.
         tzset()
         let sizes = try databases.map { try Files.factsThroughLinks($0)?.size ?? 0 }.reduce(0, +)

@@ -27,12 +27,15 @@ package enum Validator: Sendable, Equatable {
 
     /// The protection that this process can use.
     package static func present() throws -> Validator {
-        guard let own = try Files.target(ofLink: "/proc/self/exe") else { return .here(why: "/proc is not mounted") }
+        guard let own = try Files.ownProgram() else { return .here(why: "/proc is not mounted") }
         #if SANITIZED
             // The running program may be valgrind, which can only name the program that it runs.
             if WorkerService.isOffered { return .process(own) }
         #endif
-        if WorkerService.isOffered { return .process("/proc/self/exe") }
+        // The link leads to this very program, even if another one has its name by now.
+        if WorkerService.isOffered {
+            return .process(try Files.target(ofLink: "/proc/self/exe") == nil ? own : "/proc/self/exe")
+        }
         let prefix = Files.directory(of: Files.directory(of: own))
         let places = [prefix, "/usr/local", "/usr"].map { "\($0)/libexec/moult/moult" }
         for place in places where try Files.factsThroughLinks(place)?.kind == .file { return .process(place) }

@@ -36,7 +36,9 @@ package final class StoreLock: Sendable {
     /// Whether the lock's holder has ended: a child that it was starting when it was killed has a copy of the lock until it
     /// runs its program. Its number may belong to another process by now; then the lock is not waited for.
     private static func isLeftBehind(_ layout: StoreLayout) throws -> Bool {
-        try LockHolders.of(layout.lock).allSatisfy { try Files.facts("/proc/\($0.pid)") == nil }
+        // Without /proc nothing says that it has ended.
+        guard try Files.facts("/proc/locks") != nil else { return false }
+        return try LockHolders.of(layout.lock).allSatisfy { try Files.facts("/proc/\($0.pid)") == nil }
     }
 
     /// Takes the store's lock if it is free.

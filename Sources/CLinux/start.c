@@ -1,0 +1,25 @@
+// What must be done before Swift's runtime starts, so that the static command works where /proc is not mounted: in a
+// chroot, or in an image of one file.
+#include "CLinux.h"
+#include <stdlib.h>
+#include <sys/auxv.h>
+
+static int argument_count;
+static char **arguments;
+
+// Swift's runtime reads the command line from /proc/self/cmdline, and without /proc it has none. In a constructor of its
+// own it looks for its crash reporter, by its root directory or else by /proc/self/exe, and aborts where it finds neither.
+// There is no crash reporter beside the command, so any root will do. Constructors with a priority come before all others.
+__attribute__((constructor(101))) static void before_swift(int count, char **words) {
+    argument_count = count;
+    arguments = words;
+    char byte;
+    if (readlink("/proc/self/exe", &byte, 1) < 0) setenv("SWIFT_ROOT", "/", 0);
+}
+
+int moult_argument_count(void) { return argument_count; }
+const char *moult_program_path(void) {
+    const char *path = (const char *)getauxval(AT_EXECFN);
+    return path ? path : "";
+}
+const char *moult_argument(int index) { return arguments[index]; }

@@ -1,0 +1,204 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// The metrics of real stores, and the alert rules and the dashboard that read them, checked by `promtool`.
+@Suite struct PrometheusTests {
+    /// A store in one state: how it comes into it, and the alerts that must fire.
+    struct Case: Sendable, CustomTestStringConvertible {
+        let state: String
+        let script: String
+        let alerts: Set<String>
+        var testDescription: String { state }
+    }
+
+    static let cases = [
+        Case(state: "healthy", script: "", alerts: []),
+        Case(
+            state: "empty", script: "rm -r store; moult init -q --product org.example.test",
+            alerts: ["MoultNothingInstalled"]),
+        Case(state: "on hold", script: "moult hold -q 2.0.0 --reason later", alerts: ["MoultOnHold"]),
+        Case(state: "missing database", script: "rm store/user.db", alerts: ["MoultDatabaseFault"]),
+        Case(
+            state: "damaged database",
+            script:
+                "f=$(echo store/.moult/generations/*/food.db); chmod u+w $f; printf x | dd of=$f bs=1 seek=4096 conv=notrunc status=none",
+            alerts: ["MoultDatabaseFault"]),
+        Case(
+            state: "copied", script: "cp -a store copy; rm -r store; mv copy store", alerts: ["MoultCopyNotVerified"]),
+        Case(
+            state: "newer release",
+            script: "moult publish -q public rel/test-2.0.0.json --key k.key; moult check -q || [ $? = 2 ]",
+            alerts: ["MoultReleaseNotInstalled"]),
+        Case(
+            state: "withdrawn release",
+            script: "moult publish -q public --withdraw 1.0.0 --reason wrong --key k.key; moult check -q",
+            alerts: ["MoultReleaseWithdrawn"]),
+        Case(
+            state: "expired feed",
+            script: """
+                cd store/.moult/feed; old=$(sha256sum feed.json | cut -d' ' -f1)
+                sed -i 's/"expires": *"[^"]*"/"expires": "2020-01-02T03:04:05Z"/' feed.json
+                sed -i "s/$old/$(sha256sum feed.json | cut -d' ' -f1)/" seen.json
+                """, alerts: ["MoultFeedExpired"]),
+        Case(
+            state: "feed not renewed",
+            script: "moult publish -q public --days 3 --key k.key; moult check -q", alerts: ["MoultFeedExpiresSoon"]),
+        Case(
+            state: "failed update", script: "! moult apply -q --allow-unsigned rel/test-3.0.0.json",
+            alerts: ["MoultUpdateFailed"]),
+        Case(
+            state: "quarantine",
+            script: "sqlite3 store/user.db \"INSERT INTO note VALUES('mine')\"; moult reset -q user --yes",
+            alerts: ["MoultQuarantine"]),
+        Case(
+            state: "damaged record of holds",
+            script: "moult hold -q 2.0.0 --reason later; echo '{' > store/.moult/holds.json",
+            alerts: ["MoultOnHold", "MoultHoldsDamaged"]),
+        Case(
+            state: "interrupted update",
+            script: """
+                strace -f -o trace -e trace=renameat2,renameat -e inject=renameat2,renameat:signal=KILL:when=3 \
+                  moult apply -q --allow-unsigned rel/test-2.0.0.json || true
+                """, alerts: ["MoultUpdateInterrupted"]),
+        Case(state: "unreadable", script: "echo '{' > store/moult.json", alerts: ["MoultStoreUnreadable"]),
+    ]
+
+    private static let integration =
+        #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
+        + "/integrations/prometheus"
+    private static let rules = "\(integration)/moult.rules.yml"
+
+    private let world: World
+    init() throws { world = try World() }
+
+    /// A store that follows a feed, with its first release, and then the state of the case.
+    private func metrics(_ one: Case) throws -> String {
+        _ = try world.maker.make(
+            "3.0.0", sequence: 3, World.databases(["rye"]),
+            top: [.init("checks", [["on": "food", "sql": "SELECT count(*) FROM food", "expect": "> 100"]])])
+        try world.must(
+            """
+            moult keygen -q --no-password k
+            moult publish -q public rel/test-1.0.0.json --key k.key
+            moult init -q --product org.example.test --key k.pub --feed "$PWD/public/feed.json"
+            moult apply -q
+            """)
+        try world.must(one.script)
+        let run = try world.run("moult status --prometheus")
+        #expect(run.status == (one.state == "unreadable" ? 1 : 0), "\(run.err)")
+        return run.out
+    }
+
+    @Test(arguments: cases)
+    func `the metrics of each state raise its alerts and no others`(_ one: Case) throws {
+        let metrics = try metrics(one)
+        let check = try Shell.run(["promtool", "check", "metrics"], input: metrics)
+        #expect((check.status, check.output + check.errors) == (0, ""))
+        #expect(try firing(metrics) == one.alerts)
+    }
+
+    /// What no store in a test can be made to be, from metrics as the command prints them.
+    @Test(arguments: [
+        ("moult_last_result{store=\"/s\",outcome=\"stuck\"} 1", "MoultUpdateStuck"),
+        ("moult_laggards{store=\"/s\"} 2", "MoultReadersLag"),
+        (
+            "moult_key_list_expires_timestamp_seconds{store=\"/s\"} \(Timestamp.now.seconds + 86_400)",
+            "MoultKeyListExpiresSoon"
+        ),
+        ("moult_release_expires_timestamp_seconds{store=\"/s\"} \(Timestamp.now.seconds - 60)", "MoultReleaseExpired"),
+        ("node_textfile_mtime_seconds{file=\"/t/moult-app.prom\"} \(Timestamp.now.seconds - 7200)", "MoultMetricsOld"),
+    ])
+    func `rare states raise their alerts`(_ line: String, _ alert: String) throws {
+        #expect(try firing(line + "\n") == [alert])
+    }
+
+    /// One store alone raises its own alert only; three in a hundred are the fault of the release.
+    @Test(arguments: [(2, false), (3, true)])
+    func `failures of many stores are an alert of the fleet`(_ failed: Int, _ isFleets: Bool) throws {
+        let lines = (0..<100).map { "moult_failed{store=\"/s\($0)\"} \($0 < failed ? 1 : 0)\n" }.joined()
+        #expect(try firing(lines).contains("MoultFleetFailing") == isFleets)
+    }
+
+    @Test func `the rules are valid`() throws {
+        let check = try Shell.run(["promtool", "check", "rules", Self.rules])
+        #expect(check.status == 0, "\(check.output)\(check.errors)")
+    }
+
+    @Test func `the dashboard and the rules name only metrics that the command prints`() throws {
+        let printed = try metrics(Self.cases[0]).split(separator: "\n").filter { $0.hasPrefix("# TYPE ") }
+            .map { String($0.split(separator: " ")[2]) }
+        // A store has these only where its publisher or operator wants them.
+        let optional: Set = ["moult_key_list_expires_timestamp_seconds", "moult_release_expires_timestamp_seconds"]
+        for file in [Self.rules, "\(Self.integration)/dashboard.json"] {
+            let text = String(decoding: try Files.read(file, limit: 1 << 20) ?? [], as: UTF8.self)
+            let named = Set(text.matches(of: /\bmoult_[a-z_]+/).map { String($0.output) })
+            #expect(named.count > 10)
+            #expect(named.subtracting(printed).subtracting(optional) == [])
+        }
+    }
+
+    /// Each expression of the dashboard is a rule for promtool.
+    @Test func `the dashboard's queries are valid`() throws {
+        let bytes = try Files.read("\(Self.integration)/dashboard.json", limit: 1 << 20) ?? []
+        let dashboard = try JSON(parsing: bytes, source: "dashboard.json")
+        let queries = try #require(dashboard["panels"]?.array).flatMap { $0["targets"]?.array ?? [] }
+            .compactMap { $0["expr"]?.string?.replacing("$product", with: ".*") }
+        #expect(queries.count > 15)
+        let rules = queries.enumerated().map {
+            "  - record: 'query:\($0.offset)'\n    expr: '\($0.element.replacing("'", with: "''"))'\n"
+        }
+        let file = world.scratch.path("queries.yml")
+        try Files.writeNew(Array("groups:\n- name: dashboard\n  rules:\n\(rules.joined())".utf8), to: file)
+        let check = try Shell.run(["promtool", "check", "rules", file])
+        #expect(check.status == 0, "\(check.output)\(check.errors)")
+    }
+
+    /// The alerts that fire after 30 days in which a server reads these metrics over and over. promtool's clock begins at
+    /// zero, so times are moved with it.
+    private func firing(_ metrics: String) throws -> Set<String> {
+        let days = 30
+        let shift = Timestamp.now.seconds - days * 86_400
+        let series = metrics.split(separator: "\n").filter { !$0.hasPrefix("#") }.map { line in
+            let end = line.lastIndex(of: " ") ?? line.endIndex
+            let (name, value) = (line[..<end], line[end...].dropFirst())
+            let isTime = name.contains("_timestamp_seconds{") || name.contains("_mtime_seconds{")
+            let number = isTime ? "\((Int(value) ?? 0) - shift)" : String(value)
+            let quoted = name.replacing("{", with: "{instance=\"host:9100\",").replacing("'", with: "''")
+            return "  - {series: '\(quoted)', values: '\(number)+0x\(days * 24)'}\n"
+        }
+        let names = String(decoding: try Files.read(Self.rules, limit: 1 << 20) ?? [], as: UTF8.self)
+            .matches(of: /- alert: (\w+)/).map { String($0.output.1) }
+        #expect(names.count > 15)
+        // promtool compares and does not print values: one question for each alert.
+        func test(_ expected: Set<String>) throws -> Shell.Ended {
+            let questions = names.map { name in
+                """
+                  - expr: 'count(ALERTS{alertname="\(name)",alertstate="firing"}) > bool 0 or vector(0)'
+                    eval_time: \(days)d
+                    exp_samples: [{labels: '{}', value: \(expected.contains(name) ? 1 : 0)}]
+
+                """
+            }
+            let text = """
+                rule_files: ['\(Self.rules)']
+                evaluation_interval: 1h
+                tests:
+                - interval: 1h
+                  input_series:
+                \(series.joined())
+                  promql_expr_test:
+                \(questions.joined())
+                """
+            let directory = try Scratch()
+            let file = directory.path("test.yml")
+            try Files.writeNew(Array(text.utf8), to: file)
+            return try Shell.run(["promtool", "test", "rules", file])
+        }
+        let ended = try test([])
+        if ended.status == 0 { return [] }
+        let answer = ended.output + ended.errors
+        return Set(answer.matches(of: /alertname=\\?"(\w+)\\?"/).map { String($0.output.1) })
+    }
+}
