@@ -1,4 +1,4 @@
-/* An app that reads a store by lease, and goes to the next release when there is one:
+/* An app that reads a store by lease, and moves to each new release:
  *     cc -static -o app app.c moult_reader.c -lsqlite3 -lm
  *
  * usage: app STORE SQL         prints version and first result for each release

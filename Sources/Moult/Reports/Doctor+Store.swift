@@ -182,7 +182,7 @@ extension Doctor {
             Finding(
                 kind: "proc", path: "/proc", what: "/proc is not mounted",
                 why: "open files of other processes, and the type of the file system, cannot be seen",
-                mend: "mount -t proc proc /proc", isAdvice: true)
+                fix: "mount -t proc proc /proc", isAdvice: true)
         ]
     }
 
