@@ -46,14 +46,16 @@ import Testing
             state: "feed not renewed",
             script: "moult publish -q public --days 3 --key k.key; moult check -q", alerts: ["MoultFeedExpiresSoon"]),
         Case(
-            state: "failed update", script: """
-                moult publish -q other rel/test-3.0.0.json --key k.key
-                ! moult apply -q "$(find other -name test-3.0.0.json)"
-                """,
-            alerts: ["MoultUpdateFailed"]),
+            state: "failed update",
+            script: """
+                moult publish -q other rel/test-2.0.0.json --key k.key
+                ! strace -f -o trace -e trace=renameat2 -e inject=renameat2:error=EIO:when=3+ \
+                  moult apply -q "$(find other -name test-2.0.0.json)"
+                """, alerts: ["MoultUpdateFailed"]),
         Case(
             state: "quarantine",
-            script: "sqlite3 store/user.db \"INSERT INTO note VALUES('mine')\"; moult reset -q user --set-user-data-aside",
+            script:
+                "sqlite3 store/user.db \"INSERT INTO note VALUES('mine')\"; moult reset -q user --set-user-data-aside",
             alerts: ["MoultQuarantine"]),
         Case(
             state: "damaged record of holds",
@@ -79,9 +81,6 @@ import Testing
 
     /// A store that follows a feed, with its first release, and then the state of the case.
     private func metrics(_ one: Case) throws -> String {
-        _ = try world.maker.make(
-            "3.0.0", sequence: 3, World.databases(["rye"]),
-            top: [.init("checks", [["on": "food", "sql": "SELECT count(*) FROM food", "expect": "> 100"]])])
         try world.must(
             """
             moult keygen -q --no-password k
