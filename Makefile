@@ -1,5 +1,5 @@
 # The commands of this project. `make demo` shows it at work, `make test` proves it; each installs what it needs.
-.PHONY: demo test test-all broken ledger test-sanitize model faults fuzz docs proof proof-deps load soak limits deps test-deps build release lint install put put-reader reader-test python-test artifactbundle deb deb-test ansible-test bench bench-report bench-deps clean
+.PHONY: demo test test-all broken ledger test-sanitize model faults fuzz docs proof proof-deps load soak limits deps test-deps build release lint install put put-reader reader-test python-test artifactbundle deb deb-test ansible-test containers-test bench bench-report bench-deps clean
 
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PREFIX ?= /usr/local
@@ -235,6 +235,11 @@ deb-test: release
 ansible-test: release
 	$(call install_missing,python3-venv iproute2 openssh-client dropbear-bin)
 	$(SUDO) integrations/ansible/tests/run $(MOULT)
+
+# Runs the command in an empty chroot, and the example with containers. Needs root.
+containers-test: release
+	$(call install_missing,buildah podman runc busybox-static gcc libc6-dev libsqlite3-dev)
+	$(SUDO) integrations/containers/tests/run $(MOULT)
 
 clean:
 	rm -rf .build

@@ -71,6 +71,29 @@ extension Connection {
         let backup = try Backup(from: self, to: destination)
         let progress = try backup.step(-1)
         try backup.finish()
+        try prove(progress, destination)
+    }
+
+    /// The same in parts of a megabyte, with the bytes that are copied after each; an error of `copied` ends it.
+    package func backup(to destination: Connection, copied: (_ bytes: Int, _ total: Int) throws -> Void) throws {
+        let pageSize = try header().pageSize
+        // Between the parts a writer must wait, as it would for one step: what is copied is one commit.
+        try execute("BEGIN; SELECT count(*) FROM sqlite_schema")
+        let result = Result {
+            let backup = try Backup(from: self, to: destination)
+            var progress = Backup.Progress.more
+            while progress == .more {
+                progress = try backup.step(Int32(clamping: max(1, (1 << 20) / pageSize)))
+                try copied(Int(backup.pageCount - backup.remaining) * pageSize, Int(backup.pageCount) * pageSize)
+            }
+            try backup.finish()
+            return progress
+        }
+        try execute("COMMIT")
+        try prove(result.get(), destination)
+    }
+
+    private func prove(_ progress: Backup.Progress, _ destination: Connection) throws {
         guard case .blocked(let code) = progress else { return }
         throw destination.failure(code.rawValue, doing: "copy \(path) into \(destination.path)")
     }

@@ -22,14 +22,9 @@ package final class Program {
         defer { posix_spawn_file_actions_destroy(&actions) }
         posix_spawn_file_actions_adddup2(&actions, toChild[0], 0)
         posix_spawn_file_actions_adddup2(&actions, fromChild[1], 1)
-        // A process group of its own, so that what it starts ends with it; and no signal that this thread happens to block.
-        var attributes = posix_spawnattr_t()
-        posix_spawnattr_init(&attributes)
+        // A process group of its own, so that what it starts ends with it.
+        var attributes = Self.attributes(ownGroup: true)
         defer { posix_spawnattr_destroy(&attributes) }
-        var signals = sigset_t()
-        sigemptyset(&signals)
-        posix_spawnattr_setsigmask(&attributes, &signals)
-        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP))
         // By `env`, which looks for the program where the program itself looks.
         let argv = (["/usr/bin/env"] + arguments).map { strdup($0) } + [nil]
         let all = ["PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"].merging(Sanitizer.environment) { $1 }
@@ -42,6 +37,20 @@ package final class Program {
         close(fromChild[1])
         (self.pid, input, output) = (pid, toChild[1], fromChild[0])
         guard code == 0 else { throw Errno(code).error("cannot run \(arguments[0])") }
+    }
+
+    /// Signals as in a terminal, also where this thread blocks some or the tests were started with some ignored.
+    static func attributes(ownGroup: Bool) -> posix_spawnattr_t {
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        posix_spawnattr_setsigmask(&attributes, &signals)
+        sigfillset(&signals)
+        posix_spawnattr_setsigdefault(&attributes, &signals)
+        let group = ownGroup ? POSIX_SPAWN_SETPGROUP : 0
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | group))
+        return attributes
     }
 
     deinit {

@@ -35,8 +35,10 @@ package enum Shell {
         var argv = arguments.map { strdup($0) } + [nil]
         var envp = all.map { strdup("\($0)=\($1)") } + [nil]
         defer { for word in argv + envp { free(word) } }
+        var attributes = Program.attributes(ownGroup: false)
+        defer { posix_spawnattr_destroy(&attributes) }
         var pid: pid_t = 0
-        let code = posix_spawn(&pid, program(arguments[0], in: all["PATH"] ?? ""), &actions, nil, &argv, &envp)
+        let code = posix_spawn(&pid, program(arguments[0], in: all["PATH"] ?? ""), &actions, &attributes, &argv, &envp)
         if code == ENOENT { return Ended(status: 127, output: "", errors: "\(arguments[0]): not found\n") }
         guard code == 0 else { throw Errno(code).error("cannot run \(arguments[0])") }
         var status: Int32 = 0

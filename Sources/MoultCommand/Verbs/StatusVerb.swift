@@ -28,7 +28,9 @@ enum StatusVerb {
         examples: [
             .init("Look at the store that is here:", "moult status"),
             .init("For a program:", "moult status --json --store /var/lib/app"),
-            .init("For Prometheus, from a timer:", "moult status --prometheus > app.new; mv app.new app.prom"),
+            .init(
+                "For Prometheus, from a timer:",
+                "moult status --prometheus > new; [ -s new ] && mv new moult-app.prom"),
             .init("For Nagios and its kin:", "moult status --nagios --store /var/lib/app"),
         ],
         exits: [
@@ -66,11 +68,11 @@ enum StatusVerb {
             throw error
         }
         var metrics = Metrics(store: store.layout, status: status)
-        do { metrics.quarantine = try QuarantineShelf(layout: store.layout, settings: store.settings).sets() } catch {
-            // A user who may not read the quarantine gets the other metrics.
-            if !Files.isDenied(error) { throw error }
-        }
+        let sets = Result { try QuarantineShelf(layout: store.layout, settings: store.settings).sets() }
+        metrics.quarantine = try? sets.get()
         call.output.lines { metrics.write(to: &$0) }
+        // The other metrics are printed in any case. A user who may not read the quarantine needs no more.
+        if case .failure(let error) = sets, !Files.isDenied(error) { throw error }
         return .done
     }
 }

@@ -8,7 +8,9 @@ final class BackgroundCheck: @unchecked Sendable {
     private let result: Mutex<Result<[Database], any Error>?>
     private var thread: Threads.Running?
 
-    init(of databases: [Database], in workshop: String, within time: CheckTime) throws {
+    init(
+        of databases: [Database], in workshop: String, within time: CheckTime, shouldStop: (@Sendable () -> Bool)?
+    ) throws {
         result = Mutex(nil)
         thread = try Threads.start { [self] in
             let found = Result {
@@ -16,7 +18,7 @@ final class BackgroundCheck: @unchecked Sendable {
                     var proven = database
                     try SealedDatabase(
                         path: "\(workshop)/\(database.member)", name: database.name, time: time,
-                        scratch: "\(workshop)/exam"
+                        scratch: "\(workshop)/exam", shouldStop: shouldStop
                     ).prove(&proven)
                     return proven
                 }

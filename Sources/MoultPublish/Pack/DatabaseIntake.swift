@@ -10,7 +10,10 @@ struct DatabaseIntake {
 
     func take(_ database: Database, to file: String) throws {
         switch database.source ?? .file(database.member) {
-        case .file(let name): try take(name.hasPrefix("/") ? name : "\(directory)/\(name)", to: file)
+        case .file(let name):
+            try take(name.hasPrefix("/") ? name : "\(directory)/\(name)", to: file) { done, total in
+                try options.progress(PackProgress(what: "copy \(database.name)", done: done, total: total))
+            }
         case .script(let script, let define, let analyze, let from):
             var build = BuildOptions()
             build.defines = options.defines.merging(define) { $1 }
@@ -32,7 +35,7 @@ struct DatabaseIntake {
         }
     }
 
-    private func take(_ source: String, to file: String) throws {
+    private func take(_ source: String, to file: String, copied: (Int, Int) throws -> Void) throws {
         guard try Files.factsThroughLinks(source) != nil else {
             throw MoultError(
                 .packing, what: "no database at \(source)", why: "the draft names it",
@@ -50,7 +53,7 @@ struct DatabaseIntake {
             let copy = try Connection(path: file, access: .readWriteCreate)
             // Published files are synced then, and after a crash the copy is not used.
             try copy.execute("PRAGMA synchronous = OFF")
-            try connection.backup(to: copy)
+            try connection.backup(to: copy, copied: copied)
             try copy.close()
         }
         try WALCheckpoint.checkpointAndSeal(file)

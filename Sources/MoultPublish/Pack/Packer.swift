@@ -128,7 +128,8 @@ package struct Packer {
         let members = Self.members(of: manifest)
         // The whole release lies there under its final names before any of it is public.
         let ready = try work.ready
-        let proof = try BackgroundCheck(of: manifest.databases, in: workshop, within: options.checkTime)
+        let proof = try BackgroundCheck(
+            of: manifest.databases, in: workshop, within: options.checkTime, shouldStop: options.shouldStop)
         // In any case the files stay until all readers are done.
         defer { proof.wait() }
         if !members.isEmpty {

@@ -14,6 +14,7 @@ struct SealedDatabase {
     let time: CheckTime
     /// A directory for what SQLite puts aside; it must not be there.
     let scratch: String
+    let shouldStop: (@Sendable () -> Bool)?
 
     func prove(_ database: inout Database) throws {
         database.size = try Files.facts(path)?.size ?? 0
@@ -35,7 +36,9 @@ struct SealedDatabase {
     private func examined(size: Int) throws -> ValidationReport.Identity {
         var exam = Validation(name: name, path: path, depth: .full, processor: time.seconds(for: size))
         (exam.isWritable, exam.wantsIdentity, exam.wantsForeignKeys, exam.mostFindings) = (true, true, true, 3)
-        let report = try Validator.present().examine([exam], scratch: scratch).first
+        let report = try Validator.present().examine([exam], scratch: scratch) { [shouldStop, name] _ in
+            if shouldStop?() == true { throw MoultError(.packing, what: "the check of \(name) was stopped") }
+        }.first
         if let findings = report?.findings, let first = findings.first {
             throw MoultError(
                 .packing, .refused, what: "the database \(name) is not sound", why: first,

@@ -103,6 +103,15 @@ import Testing
         #expect(fired == one.alerts, "\(metrics)")
     }
 
+    @Test func `a quarantine that cannot be read does not hide the other metrics`() throws {
+        _ = try metrics(Self.cases[0])
+        try world.must("rm -rf store/.moult/quarantine; echo x > store/.moult/quarantine")
+        let run = try world.run("moult status --prometheus")
+        #expect(run.status == 1 && run.err.contains("/store/.moult/quarantine"), "\(run.err)")
+        #expect(run.out.contains("moult_up{") && run.out.contains("moult_failed{"), "\(run.out)")
+        #expect(!run.out.contains("moult_quarantine_sets{"))
+    }
+
     /// What no store in a test can be made to be, from metrics as the command prints them.
     @Test(arguments: [
         ("moult_last_result{store=\"/s\",outcome=\"stuck\"} 1", "MoultUpdateStuck"),
