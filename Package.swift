@@ -43,10 +43,9 @@ let package = Package(
         .target(name: "MoultBasics", dependencies: ["CLinux"]),
 
         // Adapters: each wraps one outside thing and has not heard of updates
-        .target(name: "MoultFiles", dependencies: ["MoultBasics", "CLinux"]),
-        // Limits for processes that handle untrusted input: their files, system calls and capabilities
+        // Files, locks, processes, and the limits of processes that handle untrusted input
         .target(
-            name: "MoultGuard", dependencies: ["MoultBasics", "MoultFiles", "CLinux", "CSeccomp"],
+            name: "MoultFiles", dependencies: ["MoultBasics", "CLinux", "CSeccomp"],
             linkerSettings: staticLibraries("seccomp")),
         .target(name: "MoultSQLite", dependencies: ["MoultBasics", "MoultFiles", "CSQLite"]),
         .target(
@@ -59,12 +58,12 @@ let package = Package(
         .target(
             name: "MoultSandbox",
             dependencies: [
-                "MoultBasics", "MoultFiles", "MoultGuard", "MoultSQLite", "MoultArchive", "MoultTrust", "CLinux",
+                "MoultBasics", "MoultFiles", "MoultSQLite", "MoultArchive", "MoultTrust", "CLinux",
             ]),
         .target(name: "MoultTransport", dependencies: ["MoultBasics", "MoultFiles", "MoultTrust"]),
         // What the transport starts to ask web servers: a program of its own, the only one that loads libcurl
         .executableTarget(
-            name: "MoultFetch", dependencies: ["MoultBasics", "MoultFiles", "MoultGuard", "CLinux", "CCurl"]),
+            name: "MoultFetch", dependencies: ["MoultBasics", "MoultFiles", "CLinux", "CCurl"]),
 
         // What a step's author must read
         .target(name: "StepKit", dependencies: ["MoultBasics"]),
@@ -84,30 +83,23 @@ let package = Package(
                 "MoultStore", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite", "MoultArchive", "MoultTrust",
                 "MoultSandbox",
             ]),
-        // Steps that are executables of somebody else's
-        .target(
-            name: "ExternalSteps",
-            dependencies: [
-                "MoultEngine", "MoultStore", "StepKit", "MoultBasics", "MoultFiles", "MoultGuard", "MoultTrust",
-                "CLinux",
-            ]),
-        // All that can be done to a store, feeds, and what apps import; the publisher's side; the command
+        // All that can be done to a store, feeds, steps that are programs, and what apps import; the publisher's side; the command
         .target(
             name: "Moult",
             dependencies: [
-                "MoultEngine", "MoultStore", "ExternalSteps", "BuiltInSteps", "StepKit", "MoultBasics", "MoultFiles",
-                "MoultSQLite", "MoultTrust", "MoultTransport", "MoultSandbox",
+                "MoultEngine", "MoultStore", "BuiltInSteps", "StepKit", "MoultBasics", "MoultFiles", "MoultSQLite",
+                "MoultTrust", "MoultTransport", "MoultSandbox", "CLinux",
             ]),
         .target(
             name: "MoultPublish",
             dependencies: [
-                "StepKit", "MoultBasics", "MoultFiles", "MoultGuard", "MoultSandbox", "MoultSQLite", "MoultArchive",
+                "StepKit", "MoultBasics", "MoultFiles", "MoultSandbox", "MoultSQLite", "MoultArchive",
                 "MoultTrust", "MoultTransport",
             ]),
         .target(
             name: "MoultCommand",
             dependencies: [
-                "Moult", "MoultEngine", "MoultStore", "ExternalSteps", "MoultPublish", "StepKit", "MoultBasics",
+                "Moult", "MoultEngine", "MoultStore", "MoultPublish", "StepKit", "MoultBasics",
                 "MoultFiles", "MoultSQLite", "MoultArchive", "MoultTrust", "MoultTransport", "MoultSandbox", "CLinux",
             ]),
         .executableTarget(name: "MoultTool", dependencies: ["MoultCommand"]),
@@ -166,7 +158,7 @@ let package = Package(
         .testTarget(
             name: "ExternalStepsTests",
             dependencies: [
-                "ExternalSteps", "Moult", "MoultEngine", "MoultStore", "MoultTool", "StepKit", "MoultBasics",
+                "Moult", "MoultEngine", "MoultStore", "MoultTool", "StepKit", "MoultBasics",
                 "MoultFiles", "TestSupport", "CLinux",
             ]),
         .testTarget(
@@ -194,12 +186,12 @@ let package = Package(
         .testTarget(
             name: "MoultSQLiteTests",
             dependencies: ["MoultSQLite", "MoultBasics", "MoultFiles", "CLinux", "TestSupport"]),
-        .executableTarget(name: "GuardProbe", dependencies: ["MoultGuard", "CLinux"], path: "Tests/GuardProbe"),
+        .executableTarget(name: "GuardProbe", dependencies: ["MoultFiles", "CLinux"], path: "Tests/GuardProbe"),
         .executableTarget(name: "AppProbe", dependencies: ["Moult"], path: "Tests/AppProbe"),
         .testTarget(
             name: "MoultSandboxTests",
             dependencies: [
-                "MoultSandbox", "MoultArchive", "MoultGuard", "GuardProbe", "AppProbe", "MoultTool", "MoultBasics",
+                "MoultSandbox", "MoultArchive", "GuardProbe", "AppProbe", "MoultTool", "MoultBasics",
                 "MoultFiles", "TestSupport", "CLinux",
             ], exclude: ["Guard/ioctls.txt"]),
         .testTarget(
@@ -216,7 +208,7 @@ let package = Package(
             name: "MoultCommandTests",
             dependencies: [
                 "MoultCommand", "Moult", "MoultEngine", "MoultStore", "StepKit", "MoultBasics", "MoultFiles",
-                "TestSupport", "CLinux", "MoultGuard",
+                "TestSupport", "CLinux",
             ]),
         .testTarget(
             name: "ExampleTests", dependencies: ["Moult", "MoultBasics", "MoultFiles", "TestSupport", "MoultTool"]),

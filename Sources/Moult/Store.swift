@@ -1,5 +1,4 @@
 internal import BuiltInSteps
-internal import ExternalSteps
 internal import MoultBasics
 package import MoultEngine
 internal import MoultFiles

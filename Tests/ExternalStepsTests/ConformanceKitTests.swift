@@ -1,4 +1,4 @@
-import ExternalSteps
+import Moult
 import MoultBasics
 import MoultFiles
 import StepKit

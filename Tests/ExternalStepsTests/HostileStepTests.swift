@@ -1,4 +1,3 @@
-import ExternalSteps
 import Glibc
 import Moult
 import MoultBasics

@@ -1,5 +1,5 @@
-import ExternalSteps
 import Glibc
+import Moult
 import MoultBasics
 import MoultFiles
 import StepKit

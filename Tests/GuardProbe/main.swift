@@ -6,7 +6,7 @@
 
 import CLinux
 import Glibc
-import MoultGuard
+import MoultFiles
 
 let words = CommandLine.arguments
 let (scratch, file) = (words[2], words[3])

@@ -1,4 +1,4 @@
-internal import ExternalSteps
+internal import Moult
 internal import MoultBasics
 internal import MoultEngine
 internal import MoultFiles

@@ -1,4 +1,3 @@
-internal import ExternalSteps
 internal import Moult
 internal import MoultBasics
 internal import MoultEngine

@@ -1,6 +1,5 @@
 internal import MoultBasics
 internal import MoultFiles
-internal import MoultGuard
 
 /// What git says about the checked-out revision.
 package struct Revision: Equatable, Sendable {

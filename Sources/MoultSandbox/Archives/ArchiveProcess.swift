@@ -2,7 +2,6 @@ internal import Glibc
 internal import MoultArchive
 internal import MoultBasics
 internal import MoultFiles
-internal import MoultGuard
 
 /// A file that several processes and threads read.
 final class OpenFile: Sendable {

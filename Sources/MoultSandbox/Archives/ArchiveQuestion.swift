@@ -1,6 +1,6 @@
 internal import MoultArchive
 internal import MoultBasics
-internal import MoultGuard
+internal import MoultFiles
 
 /// The request to a process that reads an archive, in its first line. Its files are the shared memory, the archive, and the
 /// file that a patch was made from.

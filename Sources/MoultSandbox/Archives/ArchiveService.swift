@@ -2,7 +2,6 @@ internal import Glibc
 internal import MoultArchive
 internal import MoultBasics
 internal import MoultFiles
-internal import MoultGuard
 
 /// The other side: this process, started to read one archive, and confined before it reads the first byte of it.
 enum ArchiveService {

@@ -1,7 +1,6 @@
 package import MoultArchive
 internal import MoultBasics
 internal import MoultFiles
-internal import MoultGuard
 
 /// An archive from elsewhere, read by a process that can do nothing else: it gets the open file, opens no other, and
 /// sends names and bytes.

@@ -1,6 +1,5 @@
 package import MoultBasics
 internal import MoultFiles
-internal import MoultGuard
 
 /// Untrusted migrations, run on a copy of a user database and rolled back.
 package struct MigrationRun: Sendable, Equatable {

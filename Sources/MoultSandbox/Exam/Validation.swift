@@ -1,6 +1,5 @@
 package import MoultBasics
 internal import MoultFiles
-internal import MoultGuard
 
 extension MoultError.Code {
     /// A database could not be examined completely: it crashed the examiner, or needed too much time or memory.

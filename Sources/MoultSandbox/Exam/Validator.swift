@@ -1,6 +1,5 @@
 internal import MoultBasics
 internal import MoultFiles
-internal import MoultGuard
 internal import MoultSQLite
 
 /// Examines databases from elsewhere in a process of its own, where archives are read, too (`ConfinedArchive`).

@@ -1,7 +1,6 @@
 internal import Glibc
 internal import MoultBasics
 internal import MoultFiles
-internal import MoultGuard
 
 /// A request to a separate process about untrusted data.
 protocol WorkerRequest: Sendable {

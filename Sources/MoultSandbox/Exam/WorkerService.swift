@@ -1,7 +1,6 @@
 internal import Glibc
 internal import MoultBasics
 internal import MoultFiles
-internal import MoultGuard
 internal import MoultSQLite
 internal import Synchronization
 

@@ -1,4 +1,3 @@
-import ExternalSteps
 import Moult
 import MoultBasics
 import MoultEngine

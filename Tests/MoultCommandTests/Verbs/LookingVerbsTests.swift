@@ -2,7 +2,7 @@ import Glibc
 import Moult
 import MoultBasics
 import MoultCommand
-import MoultGuard
+import MoultFiles
 import MoultStore
 import TestSupport
 import Testing

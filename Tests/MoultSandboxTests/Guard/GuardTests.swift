@@ -1,7 +1,6 @@
 import Glibc
 import MoultBasics
 import MoultFiles
-import MoultGuard
 import TestSupport
 import Testing
 

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import MoultGuard
+@testable import MoultFiles
 
 struct LevelTests {
     @Test(arguments: [

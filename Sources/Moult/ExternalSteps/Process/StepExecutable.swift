@@ -2,7 +2,6 @@ internal import CLinux
 internal import Glibc
 internal import MoultBasics
 internal import MoultFiles
-internal import MoultGuard
 internal import MoultTrust
 
 /// The program of a step: read once into a sealed file in memory, so that what was hashed is what runs.

@@ -1,7 +1,6 @@
 internal import CLinux
 internal import Glibc
 internal import MoultBasics
-internal import MoultFiles
 
 /// The rules of Landlock for what may be read and written.
 struct LandlockRules {

@@ -1,5 +1,5 @@
 internal import MoultBasics
-package import MoultGuard
+package import MoultFiles
 
 /// The rights of a step's process: read everything, write only to the granted places.
 package struct StepRights: Sendable {

@@ -1,7 +1,6 @@
 package import MoultBasics
 internal import MoultEngine
 internal import MoultFiles
-internal import MoultGuard
 package import MoultStore
 package import StepKit
 internal import Synchronization

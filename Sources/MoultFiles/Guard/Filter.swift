@@ -2,7 +2,6 @@ internal import CLinux
 internal import CSeccomp
 internal import Glibc
 internal import MoultBasics
-internal import MoultFiles
 internal import Synchronization
 
 /// The program of seccomp for a profile, an instruction each, made by libseccomp and kept for the next process.
