@@ -28,6 +28,8 @@ let package = Package(
         // C libraries
         // System calls and child processes, which C can do and Swift cannot
         .target(name: "CLinux"),
+        // The C library of the system; every Swift target of this package may import it (see the end of this file)
+        .target(name: "MoultLibc"),
         system("CSQLite", pkgConfig: "sqlite3", apt: ["libsqlite3-dev"]),
         system(
             "CArchive",
@@ -258,4 +260,5 @@ let settings: [SwiftSetting] = [
 ]
 for target in package.targets where ![.system, .binary, .plugin].contains(target.type) {
     target.swiftSettings = (target.swiftSettings ?? []) + settings
+    if !["CLinux", "MoultLibc"].contains(target.name) { target.dependencies.append("MoultLibc") }
 }

@@ -2,7 +2,7 @@
 //
 // An error is what strange bytes are for; what ends the process is a finding, and becomes a test.
 
-import Glibc
+import MoultLibc
 
 @_silgen_name("LLVMFuzzerRunDriver")
 func runFuzzer(

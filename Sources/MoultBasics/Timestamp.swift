@@ -1,5 +1,5 @@
 internal import CLinux
-internal import Glibc
+internal import MoultLibc
 
 /// A moment in time, to the second; written as ISO 8601 in UTC.
 public struct Timestamp: Sendable, Hashable, Comparable, CustomStringConvertible {

@@ -1,6 +1,6 @@
-internal import Glibc
 internal import Moult
 internal import MoultEngine
+internal import MoultLibc
 internal import MoultSandbox
 public import StepKit
 

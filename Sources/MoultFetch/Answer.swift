@@ -1,6 +1,6 @@
 internal import CLinux
-internal import Glibc
 internal import MoultBasics
+internal import MoultLibc
 
 /// The answer while it comes: its head as one line of JSON, then its body.
 final class Answer {
@@ -107,7 +107,7 @@ final class Answer {
     private func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
         var rest = bytes
         while !rest.isEmpty {
-            let count = Glibc.write(STDOUT_FILENO, rest.baseAddress, rest.count)
+            let count = MoultLibc.write(STDOUT_FILENO, rest.baseAddress, rest.count)
             if count < 0, moult_errno() == EINTR { continue }
             guard count > 0 else {
                 failure = moult_errno()

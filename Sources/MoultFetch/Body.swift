@@ -1,5 +1,5 @@
 internal import CLinux
-internal import Glibc
+internal import MoultLibc
 
 /// The body of a request: text, or a range of the file on descriptor 3, which is read while it is sent.
 final class Body {

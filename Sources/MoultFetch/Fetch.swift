@@ -1,7 +1,7 @@
 internal import CCurl
-internal import Glibc
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultLibc
 
 /// One answer by libcurl, perhaps after redirects.
 enum Fetch {

@@ -1,6 +1,6 @@
-internal import Glibc
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultLibc
 
 /// The rights of this program after it has its request: resolve names of servers and talk to them. It writes no file, starts
 /// no program, and reads the files that the C library and OpenSSL need for that.

@@ -1,5 +1,5 @@
-internal import Glibc
 internal import MoultFiles
+internal import MoultLibc
 
 /// The user's file of passwords, as libcurl finds it.
 enum Netrc {

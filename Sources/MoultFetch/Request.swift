@@ -1,6 +1,6 @@
 internal import CLinux
-internal import Glibc
 internal import MoultBasics
+internal import MoultLibc
 
 /// The request, as one JSON object on stdin.
 struct Request {
@@ -53,7 +53,7 @@ struct Request {
         var bytes: [UInt8] = []
         var block = [UInt8](repeating: 0, count: 1 << 16)
         while bytes.count < largest {
-            let count = Glibc.read(STDIN_FILENO, &block, block.count)
+            let count = MoultLibc.read(STDIN_FILENO, &block, block.count)
             if count < 0, moult_errno() == EINTR { continue }
             if count <= 0 { break }
             bytes += block[..<count]

@@ -1,4 +1,4 @@
-internal import Glibc
+internal import MoultLibc
 
 // moult starts this program to ask a web server: one request on stdin, the answer on stdout, the outcome on stderr.
 //

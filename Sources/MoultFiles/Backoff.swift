@@ -1,4 +1,4 @@
-internal import Glibc
+internal import MoultLibc
 
 /// The pauses of a process that waits for another one: short at first, longer later, and not beyond a deadline.
 package struct Backoff {

@@ -1,6 +1,6 @@
 internal import CLinux
-internal import Glibc
 internal import MoultBasics
+internal import MoultLibc
 
 /// Restrictions of a process, set before its program begins and for good, in the form that the kernel takes.
 ///
@@ -29,7 +29,7 @@ package final class Confinement: Sendable {
     }
 
     // Nothing was written through it.
-    deinit { if let ruleset { Glibc.close(ruleset) } }
+    deinit { if let ruleset { MoultLibc.close(ruleset) } }
 
     /// Lends it in C's form.
     func with<R>(_ body: (moult_confinement) -> R) -> R {

@@ -1,6 +1,6 @@
 internal import CLinux
-internal import Glibc
 internal import MoultBasics
+internal import MoultLibc
 
 /// An open file; closed once, by `close()` or at the end of its life.
 package struct Descriptor: ~Copyable {
@@ -19,7 +19,7 @@ package struct Descriptor: ~Copyable {
         }
 
         // What close could still say is of use only where something was written, and writers call close().
-        deinit { _ = Glibc.close(number) }
+        deinit { _ = MoultLibc.close(number) }
     }
 
     package enum Access: Sendable {

@@ -1,6 +1,6 @@
 internal import CLinux
-internal import Glibc
 internal import MoultBasics
+internal import MoultLibc
 
 /// Waits for new, moved and removed names in one directory, told by the kernel (inotify): nothing is asked over and over.
 package final class DirectoryWatch: Sendable {
@@ -16,7 +16,7 @@ package final class DirectoryWatch: Sendable {
         var ends: [Int32] = [-1, -1]
         guard moult_pipe(&ends) == 0 else {
             let failure = Errno(moult_errno())
-            Glibc.close(events)
+            MoultLibc.close(events)
             throw failure.error("cannot watch \(directory)")
         }
         (stopOut, stopIn) = (ends[0], ends[1])
@@ -27,7 +27,7 @@ package final class DirectoryWatch: Sendable {
     }
 
     // Nothing was written through these, so close has nothing to report.
-    deinit { for descriptor in [events, stopOut, stopIn] { Glibc.close(descriptor) } }
+    deinit { for descriptor in [events, stopOut, stopIn] { MoultLibc.close(descriptor) } }
 
     /// Blocks until names have changed since the last call; false once it was cancelled.
     package func wait() throws -> Bool {
@@ -49,14 +49,14 @@ package final class DirectoryWatch: Sendable {
     package func cancel() {
         var byte: UInt8 = 0
         // A pipe that is full has been told before.
-        _ = Glibc.write(stopIn, &byte, 1)
+        _ = MoultLibc.write(stopIn, &byte, 1)
     }
 
     /// The names are not read: the caller looks for itself, and so an overflow of the queue loses nothing.
     private func drain() throws {
         try withUnsafeTemporaryAllocation(byteCount: 1 << 14, alignment: 8) { buffer in
             while true {
-                let count = Glibc.read(events, buffer.baseAddress, buffer.count)
+                let count = MoultLibc.read(events, buffer.baseAddress, buffer.count)
                 if count >= 0 || moult_errno() == EINTR { continue }
                 if moult_errno() == EAGAIN { return }
                 throw Errno(moult_errno()).error("cannot watch \(directory)")

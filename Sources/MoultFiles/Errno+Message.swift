@@ -1,5 +1,5 @@
-internal import Glibc
 package import MoultBasics
+internal import MoultLibc
 
 extension Errno {
     /// The error for people: what could not be done to which path, why, and how to remedy it, for which it asks which

@@ -1,5 +1,5 @@
 internal import CLinux
-internal import Glibc
+internal import MoultLibc
 
 /// The file system's facts about one file, without opening it.
 package struct FileFacts: Sendable, Equatable {

@@ -1,6 +1,6 @@
 internal import CLinux
-internal import Glibc
 internal import MoultBasics
+internal import MoultLibc
 
 /// A lock of the kernel on an open file or directory (`flock`); it ends with the process.
 ///

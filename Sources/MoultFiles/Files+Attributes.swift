@@ -1,5 +1,5 @@
-internal import Glibc
 internal import MoultBasics
+internal import MoultLibc
 
 /// Owner, group, mode, ACL and other extended attributes of a file, which decide who may use it.
 extension Files {

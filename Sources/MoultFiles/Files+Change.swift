@@ -1,6 +1,6 @@
 internal import CLinux
-internal import Glibc
 internal import MoultBasics
+internal import MoultLibc
 
 extension Files {
     package static func makeDirectory(_ path: String, mode: UInt32 = 0o755) throws {
@@ -128,7 +128,7 @@ extension Files {
         let flags = O_DIRECTORY | O_NOFOLLOW
         do { return try open(flags | O_RDONLY) } catch { guard error == .denied else { throw error } }
         let closed = try open(flags | MOULT_O_PATH)
-        defer { _ = Glibc.close(closed) }
+        defer { _ = MoultLibc.close(closed) }
         try Syscall.chmod("/proc/self/fd/\(closed)", 0o700)
         return try Syscall.open(".", in: closed, flags | O_RDONLY)
     }

@@ -1,4 +1,4 @@
-internal import Glibc
+internal import MoultLibc
 
 extension Files {
     /// Makes a new file with the content of another: shares its blocks where the file system can, and copies bytes otherwise.

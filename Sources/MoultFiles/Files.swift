@@ -1,6 +1,6 @@
 internal import CLinux
-internal import Glibc
 internal import MoultBasics
+internal import MoultLibc
 
 /// Operations on files by path. Those that change something say which crash they survive.
 package enum Files {
@@ -105,7 +105,7 @@ package enum Files {
     static func list(consuming number: Int32, _ path: String) throws -> [String] {
         guard let directory = fdopendir(number) else {
             let code = Errno(moult_errno())
-            _ = Glibc.close(number)
+            _ = MoultLibc.close(number)
             throw code.error("cannot list \(path)")
         }
         defer { closedir(directory) }

@@ -1,4 +1,4 @@
-internal import Glibc
+internal import MoultLibc
 
 /// The locks that processes hold on files, from the kernel's table `/proc/locks`. Every user may read it.
 package struct KernelLocks: Sendable {

@@ -1,4 +1,4 @@
-internal import Glibc
+internal import MoultLibc
 
 /// A lock with a condition: threads change what they share under it, and wait in it for what others change.
 package final class Monitor: @unchecked Sendable {

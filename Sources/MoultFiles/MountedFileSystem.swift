@@ -1,4 +1,4 @@
-internal import Glibc
+internal import MoultLibc
 
 /// The file system that a path lies on, from `/proc/self/mountinfo`: asking the file system itself would hang where its
 /// server is gone, and FUSE would not say what is behind it.

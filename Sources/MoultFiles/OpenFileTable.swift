@@ -1,4 +1,4 @@
-internal import Glibc
+internal import MoultLibc
 
 /// The open files of all processes, from `/proc/PID/fd`, read once for many questions.
 package struct OpenFileTable: Sendable {

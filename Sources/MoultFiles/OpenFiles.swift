@@ -1,4 +1,4 @@
-internal import Glibc
+internal import MoultLibc
 
 /// The processes that have a file open, from `/proc`: locks alone do not show them, because an idle user of a file holds
 /// none.

@@ -1,6 +1,6 @@
 internal import CLinux
-internal import Glibc
 package import MoultBasics
+internal import MoultLibc
 
 /// The intended access to a path, to name the obstacle if the system denies it.
 package enum Permission {

@@ -1,5 +1,5 @@
-internal import Glibc
 package import MoultBasics
+internal import MoultLibc
 
 /// A process as `/proc` shows it.
 package struct ProcessFacts: Sendable, Equatable {

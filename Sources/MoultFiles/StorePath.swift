@@ -1,5 +1,5 @@
 internal import CLinux
-internal import Glibc
+internal import MoultLibc
 internal import Synchronization
 
 /// A path below a store's directory `.moult`, which system calls reach without following a link.
@@ -60,7 +60,7 @@ struct StorePath {
             return try named(String(name)) { p throws(Errno) in try body(root.number, p) }
         }
         let parent = try place.parent().open(from: root, O_DIRECTORY | MOULT_O_PATH, 0)
-        defer { _ = Glibc.close(parent) }
+        defer { _ = MoultLibc.close(parent) }
         return try named(String(last)) { p throws(Errno) in try body(parent, p) }
     }
 
@@ -95,7 +95,7 @@ struct StorePath {
             guard [.loop, .unknownCall, .notPermitted].contains(error) else { throw error }
         }
         let root = try Self.plain(AT_FDCWD, String(directory), O_DIRECTORY | MOULT_O_PATH, 0)
-        defer { _ = Glibc.close(root) }
+        defer { _ = MoultLibc.close(root) }
         return try Self.beneath(root, below, flags, mode)
     }
 
@@ -112,7 +112,7 @@ struct StorePath {
 
     private static func target(_ directory: Int32, _ name: String) throws(Errno) -> String {
         var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
-        let count = try Syscall.answer(Glibc.readlinkat(directory, name, &buffer, buffer.count))
+        let count = try Syscall.answer(MoultLibc.readlinkat(directory, name, &buffer, buffer.count))
         return String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
@@ -162,11 +162,11 @@ struct StorePath {
     /// The same, name by name.
     private static func walk(_ root: Int32, _ path: String, _ flags: Int32, _ mode: mode_t) throws(Errno) -> Int32 {
         var here = try Syscall.answer(fcntlDuplicate(root))
-        defer { _ = Glibc.close(here) }
+        defer { _ = MoultLibc.close(here) }
         let names = path.split(separator: "/").map { String($0) }
         for name in names.dropLast() {
             let next = try unlinked(here, name, O_DIRECTORY | MOULT_O_PATH, 0)
-            _ = Glibc.close(here)
+            _ = MoultLibc.close(here)
             here = next
         }
         return try unlinked(here, names.last ?? ".", flags, mode)
@@ -223,7 +223,7 @@ package final class PinnedDirectory: Sendable {
     deinit {
         Self.all.withLock { all in if all[path]?.directory == nil { all[path] = nil } }
         // Nothing was written through it.
-        _ = Glibc.close(number)
+        _ = MoultLibc.close(number)
     }
 
     #if DEBUG

@@ -1,6 +1,6 @@
 internal import CLinux
-internal import Glibc
 internal import MoultBasics
+internal import MoultLibc
 
 extension Subprocess {
     package enum Event {
@@ -62,7 +62,7 @@ extension Subprocess {
     }
 
     private func close(_ number: inout Int32) {
-        Glibc.close(number)
+        MoultLibc.close(number)
         number = -1
     }
 }

@@ -1,5 +1,5 @@
-internal import Glibc
 internal import MoultBasics
+internal import MoultLibc
 
 extension Subprocess {
     package struct Result: Sendable {

@@ -1,6 +1,6 @@
 internal import CLinux
-internal import Glibc
 internal import MoultBasics
+internal import MoultLibc
 
 extension Subprocess {
     struct Started {
@@ -17,7 +17,7 @@ extension Subprocess {
         var started = Started()
         // The child's ends, which this process closes when it has started.
         var theirs: [Int32] = []
-        defer { for number in theirs { Glibc.close(number) } }
+        defer { for number in theirs { MoultLibc.close(number) } }
         func pipe(_ mine: WritableKeyPath<Started, Int32>, childReads: Bool) throws -> Int32 {
             var ends: [Int32] = [-1, -1]
             guard moult_pipe(&ends) == 0 else { throw Errno(moult_errno()).error("cannot make a pipe") }
@@ -60,7 +60,7 @@ extension Subprocess {
             return started
         } catch {
             for number in [started.input, started.output, started.errors, started.lifeline] where number >= 0 {
-                Glibc.close(number)
+                MoultLibc.close(number)
             }
             throw error
         }
@@ -150,7 +150,7 @@ extension Subprocess {
             }
             return number
         } catch {
-            Glibc.close(number)
+            MoultLibc.close(number)
             throw error
         }
     }

@@ -1,6 +1,6 @@
 internal import CLinux
-internal import Glibc
 internal import MoultBasics
+internal import MoultLibc
 
 /// A program that was started: what goes in, what comes out, and how it ends. Every child process is one of these.
 ///
@@ -89,7 +89,7 @@ package final class Subprocess {
     deinit {
         kill()
         // Nothing was written that is not over, so closing has nothing to report.
-        for number in [input, output, errors, lifeline, end] where number >= 0 { Glibc.close(number) }
+        for number in [input, output, errors, lifeline, end] where number >= 0 { MoultLibc.close(number) }
     }
 
     /// Appends to the program's input. Input that it does not read is discarded.
@@ -99,13 +99,13 @@ package final class Subprocess {
 
     /// Tells the program that nothing more comes.
     package func closeInput() {
-        if input >= 0 { Glibc.close(input) }
+        if input >= 0 { MoultLibc.close(input) }
         (input, pending) = (-1, [])
     }
 
     package func signal(_ number: Int32) {
         guard ending == nil else { return }
-        if lifeline < 0 { return _ = Glibc.kill(isGroup ? -pid : pid, number) }
+        if lifeline < 0 { return _ = MoultLibc.kill(isGroup ? -pid : pid, number) }
         // A supervisor that is gone has killed them all.
         withUnsafeBytes(of: UInt8(truncatingIfNeeded: number)) { _ = moult_write_quietly(lifeline, $0.baseAddress, 1) }
     }
@@ -125,9 +125,9 @@ package final class Subprocess {
         while waitpid(pid, &status, 0) < 0 {
             if moult_errno() != EINTR { throw Errno(moult_errno()).error("cannot wait for \(name)") }
         }
-        if lifeline >= 0, Glibc.read(lifeline, &status, 4) != 4 {
+        if lifeline >= 0, MoultLibc.read(lifeline, &status, 4) != 4 {
             // The supervisor was killed, and the program with it, but not the processes that the program had started.
-            if group > 0 { _ = Glibc.kill(-group, SIGKILL) }
+            if group > 0 { _ = MoultLibc.kill(-group, SIGKILL) }
             status = SIGKILL
         }
         let ending: Ending =
@@ -145,7 +145,7 @@ package final class Subprocess {
     /// The environment of this process.
     package static var ownEnvironment: [String: String] {
         var settings: [String: String] = [:]
-        var next = Glibc.environ
+        var next = MoultLibc.environ
         while let setting = next.pointee {
             let text = String(cString: setting)
             if let equals = text.firstIndex(of: "=") {
@@ -170,12 +170,12 @@ struct Pipe: ~Copyable {
 
     mutating func closeInput() {
         // Nothing was written through this end here, so close has nothing to report.
-        if input >= 0 { Glibc.close(input) }
+        if input >= 0 { MoultLibc.close(input) }
         input = -1
     }
 
     deinit {
-        if input >= 0 { Glibc.close(input) }
-        Glibc.close(output)
+        if input >= 0 { MoultLibc.close(input) }
+        MoultLibc.close(output)
     }
 }

@@ -1,5 +1,5 @@
 internal import CLinux
-internal import Glibc
+internal import MoultLibc
 
 /// The one place where the system is called: a line for each call, so that a test can make the n-th of them fail.
 ///
@@ -16,12 +16,12 @@ package enum Syscall {
     }
     static func unlink(_ name: String, in directory: Int32, isDirectory: Bool = false) throws(Errno) {
         _ = try call(isDirectory ? "rmdir" : "unlink") {
-            Glibc.unlinkat(directory, name, isDirectory ? Int32(AT_REMOVEDIR) : 0)
+            MoultLibc.unlinkat(directory, name, isDirectory ? Int32(AT_REMOVEDIR) : 0)
         }
     }
     /// Never repeated, and done even where a test lets it fail: whatever close says, the descriptor is gone.
     static func close(_ fd: Int32) throws(Errno) {
-        let result = Glibc.close(fd)
+        let result = MoultLibc.close(fd)
         let code = moult_errno()
         #if DEBUG
             if let error = Faults.strike("close") { throw error }
@@ -29,23 +29,23 @@ package enum Syscall {
         if result < 0 { throw Errno(code) }
     }
     static func read(_ fd: Int32, _ buffer: UnsafeMutableRawBufferPointer) throws(Errno) -> Int {
-        try call("read") { Glibc.read(fd, buffer.baseAddress, buffer.count) }
+        try call("read") { MoultLibc.read(fd, buffer.baseAddress, buffer.count) }
     }
     static func pread(_ fd: Int32, _ buffer: UnsafeMutableRawBufferPointer, _ offset: Int) throws(Errno) -> Int {
-        try call("pread") { Glibc.pread(fd, buffer.baseAddress, buffer.count, offset) }
+        try call("pread") { MoultLibc.pread(fd, buffer.baseAddress, buffer.count, offset) }
     }
     static func write(_ fd: Int32, _ buffer: UnsafeRawBufferPointer) throws(Errno) -> Int {
-        try call("write") { Glibc.write(fd, buffer.baseAddress, buffer.count) }
+        try call("write") { MoultLibc.write(fd, buffer.baseAddress, buffer.count) }
     }
     static func pwrite(_ fd: Int32, _ buffer: UnsafeRawBufferPointer, _ offset: Int) throws(Errno) -> Int {
-        try call("pwrite") { Glibc.pwrite(fd, buffer.baseAddress, buffer.count, offset) }
+        try call("pwrite") { MoultLibc.pwrite(fd, buffer.baseAddress, buffer.count, offset) }
     }
-    static func fsync(_ fd: Int32) throws(Errno) { _ = try call("fsync") { Glibc.fsync(fd) } }
+    static func fsync(_ fd: Int32) throws(Errno) { _ = try call("fsync") { MoultLibc.fsync(fd) } }
     static func startWriteback(_ fd: Int32, _ offset: Int, _ length: Int) throws(Errno) {
         _ = try call("sync_file_range") { moult_start_writeback(fd, off64_t(offset), off64_t(length)) }
     }
     static func ftruncate(_ fd: Int32, _ size: Int) throws(Errno) {
-        _ = try call("ftruncate") { Glibc.ftruncate(fd, size) }
+        _ = try call("ftruncate") { MoultLibc.ftruncate(fd, size) }
     }
     static func fallocate(_ fd: Int32, _ size: Int) throws(Errno) {
         _ = try call("fallocate") { moult_fallocate(fd, off64_t(size)) }
@@ -77,38 +77,40 @@ package enum Syscall {
     }
     static func readlink(_ path: String, _ buffer: UnsafeMutableBufferPointer<CChar>) throws(Errno) -> Int {
         guard let base = buffer.baseAddress else { throw Errno(EINVAL) }
-        return try at("readlink", path) { Glibc.readlinkat($0, $1, base, buffer.count) }
+        return try at("readlink", path) { MoultLibc.readlinkat($0, $1, base, buffer.count) }
     }
     static func symlink(_ target: String, _ path: String) throws(Errno) {
-        try at("symlink", path) { Int(Glibc.symlinkat(target, $0, $1)) }
+        try at("symlink", path) { Int(MoultLibc.symlinkat(target, $0, $1)) }
     }
     static func link(_ old: String, _ new: String) throws(Errno) {
-        try at("link", old, new) { Int(Glibc.linkat($0, $1, $2, $3, 0)) }
+        try at("link", old, new) { Int(MoultLibc.linkat($0, $1, $2, $3, 0)) }
     }
-    static func unlink(_ path: String) throws(Errno) { try at("unlink", path) { Int(Glibc.unlinkat($0, $1, 0)) } }
+    static func unlink(_ path: String) throws(Errno) { try at("unlink", path) { Int(MoultLibc.unlinkat($0, $1, 0)) } }
     static func rmdir(_ path: String) throws(Errno) {
-        try at("rmdir", path) { Int(Glibc.unlinkat($0, $1, Int32(AT_REMOVEDIR))) }
+        try at("rmdir", path) { Int(MoultLibc.unlinkat($0, $1, Int32(AT_REMOVEDIR))) }
     }
     static func mkdir(_ path: String, _ mode: mode_t) throws(Errno) {
-        try at("mkdir", path) { Int(Glibc.mkdirat($0, $1, mode)) }
+        try at("mkdir", path) { Int(MoultLibc.mkdirat($0, $1, mode)) }
     }
     static func chmod(_ path: String, _ mode: mode_t) throws(Errno) {
-        guard try StorePath(path) != nil else { _ = try call("chmod") { Glibc.chmod(path, mode) }; return }
+        guard try StorePath(path) != nil else { _ = try call("chmod") { MoultLibc.chmod(path, mode) }; return }
         // The call would follow a link.
         let file = try StorePath.open(path, MOULT_O_PATH | O_NOFOLLOW, 0, followsLast: false)
-        defer { _ = Glibc.close(file) }
+        defer { _ = MoultLibc.close(file) }
         if FileFacts(try fstat(file)).kind == .link { throw .loop }
-        do throws(Errno) { _ = try call("chmod") { Glibc.chmod("/proc/self/fd/\(file)", mode) } } catch {
+        do throws(Errno) { _ = try call("chmod") { MoultLibc.chmod("/proc/self/fd/\(file)", mode) } } catch {
             guard error == .noEntry else { throw error }
             // Without /proc: by the file itself, which needs the right to read it.
             let file = try StorePath.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0, followsLast: false)
-            defer { _ = Glibc.close(file) }
+            defer { _ = MoultLibc.close(file) }
             try fchmod(file, mode)
         }
     }
-    static func fchmod(_ fd: Int32, _ mode: mode_t) throws(Errno) { _ = try call("fchmod") { Glibc.fchmod(fd, mode) } }
+    static func fchmod(_ fd: Int32, _ mode: mode_t) throws(Errno) {
+        _ = try call("fchmod") { MoultLibc.fchmod(fd, mode) }
+    }
     static func chown(_ path: String, _ owner: uid_t, _ group: gid_t) throws(Errno) {
-        _ = try call("chown") { Glibc.chown(path, owner, group) }
+        _ = try call("chown") { MoultLibc.chown(path, owner, group) }
     }
     static func listAttributes(_ path: String, _ buffer: UnsafeMutableRawBufferPointer) throws(Errno) -> Int {
         try call("listxattr") { moult_listxattr(path, buffer.baseAddress, buffer.count) }
@@ -168,19 +170,19 @@ package enum Syscall {
     {
         let flags = MAP_PRIVATE | (address == nil ? 0 : MAP_FIXED) | (fd < 0 ? MAP_ANONYMOUS : 0)
         // The result of failure is -1; an address that programs may have is never negative.
-        let place = try call("mmap") { Int(bitPattern: Glibc.mmap(address, size, PROT_READ, flags, fd, offset)) }
+        let place = try call("mmap") { Int(bitPattern: MoultLibc.mmap(address, size, PROT_READ, flags, fd, offset)) }
         guard let pointer = UnsafeMutableRawPointer(bitPattern: place) else { throw .invalid }
         return pointer
     }
     static func mapShared(_ fd: Int32, _ size: Int) throws(Errno) -> UnsafeMutableRawPointer {
         let place = try call("mmap") {
-            Int(bitPattern: Glibc.mmap(nil, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0))
+            Int(bitPattern: MoultLibc.mmap(nil, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0))
         }
         guard let pointer = UnsafeMutableRawPointer(bitPattern: place) else { throw .invalid }
         return pointer
     }
     static func unmap(_ address: UnsafeMutableRawPointer, _ size: Int) throws(Errno) {
-        _ = try call("munmap") { Glibc.munmap(address, size) }
+        _ = try call("munmap") { MoultLibc.munmap(address, size) }
     }
     static func access(_ path: String, _ mode: Int32) throws(Errno) {
         try at("access", path) { Int(faccessat($0, $1, mode, 0)) }

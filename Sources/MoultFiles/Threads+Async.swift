@@ -1,4 +1,4 @@
-internal import Glibc
+internal import MoultLibc
 internal import Synchronization
 
 extension Threads {

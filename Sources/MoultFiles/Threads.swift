@@ -1,5 +1,5 @@
 internal import CLinux
-internal import Glibc
+internal import MoultLibc
 
 /// Work on a thread of its own, so that what blocks never holds up a pool that others share.
 package enum Threads {

@@ -1,5 +1,5 @@
-internal import Glibc
 package import MoultBasics
+internal import MoultLibc
 
 /// A lease of the kernel on a file: granted only if no process has the file open; a process that opens it meanwhile waits.
 ///

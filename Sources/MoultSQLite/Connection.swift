@@ -1,7 +1,7 @@
 import CSQLite
-import Glibc
 import MoultBasics
 import MoultFiles
+import MoultLibc
 
 /// One connection to SQLite, used by one thread at a time.
 ///

@@ -1,6 +1,6 @@
 import CSQLite
-import Glibc
 import MoultBasics
+import MoultLibc
 import Synchronization
 
 /// The state of a progress handler that stops a connection when its time is over.

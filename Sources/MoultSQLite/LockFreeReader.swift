@@ -1,7 +1,7 @@
 import CSQLite
-import Glibc
 import MoultBasics
 import MoultFiles
+import MoultLibc
 
 /// Reads a database that other processes may have open, and changes nothing: no byte, no sidecar, no mtime or ctime.
 ///

@@ -1,6 +1,6 @@
-import Glibc
 import MoultBasics
 import MoultFiles
+import MoultLibc
 
 /// Reads a writable database as it is, whichever processes have it open and however it was left, and does not change it.
 package enum NonInvasiveReader {

@@ -1,5 +1,5 @@
 import CSQLite
-import Glibc
+import MoultLibc
 
 /// Goes through a table with rowids as its B-tree lies in the file (sqlite.org/fileformat2.html, 1.6), and compares rows
 /// as bytes: that finds equal rows many times faster than SQLite takes them apart.

@@ -1,6 +1,6 @@
-import Glibc
 import MoultBasics
 package import MoultFiles
+import MoultLibc
 
 /// The files that SQLite keeps beside a database; only their names and what the file system says of them.
 package struct Sidecars: Equatable, Sendable {

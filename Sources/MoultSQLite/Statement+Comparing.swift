@@ -1,5 +1,5 @@
 import CSQLite
-import Glibc
+import MoultLibc
 
 /// The current rows of two statements compared where they lie, without a copy: for walks over whole tables.
 extension Statement {

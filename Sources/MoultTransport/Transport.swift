@@ -1,6 +1,6 @@
-internal import Glibc
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultLibc
 
 /// Gets things from elsewhere: small ones into memory, large ones into a file that can be gone on with.
 package struct Transport: Sendable {

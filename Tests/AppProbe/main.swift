@@ -1,5 +1,5 @@
-import Glibc
 import Moult
+import MoultLibc
 
 // An app that embeds the library: it installs the release of a manifest in a store. Arguments: the manifest, the store.
 do {

@@ -1,7 +1,7 @@
-import Glibc
 import Moult
 import MoultBasics
 import MoultFiles
+import MoultLibc
 import MoultStore
 import TestSupport
 import Testing

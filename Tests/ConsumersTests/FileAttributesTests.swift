@@ -1,6 +1,6 @@
 import CLinux
-import Glibc
 import MoultBasics
+import MoultLibc
 import TestSupport
 import Testing
 

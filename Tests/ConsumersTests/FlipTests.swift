@@ -1,6 +1,6 @@
-import Glibc
 import Moult
 import MoultFiles
+import MoultLibc
 import TestSupport
 import Testing
 

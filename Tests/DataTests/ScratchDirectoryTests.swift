@@ -1,5 +1,5 @@
-import Glibc
 import MoultFiles
+import MoultLibc
 import Testing
 
 @Suite struct ScratchDirectoryTests {

@@ -1,8 +1,8 @@
-import Glibc
 import Moult
 import MoultBasics
 import MoultEngine
 import MoultFiles
+import MoultLibc
 import StepKit
 import TestSupport
 import Testing

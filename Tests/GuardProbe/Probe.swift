@@ -1,5 +1,5 @@
 import CLinux
-import Glibc
+import MoultLibc
 
 /// System calls by name, made on a file outside of the scratch directory unless the name says otherwise.
 struct Probe {

@@ -5,8 +5,8 @@
 // CONFINED is `no`, `alone` (it confines itself) or `reads` (so it does, and may read SCRATCH only).
 
 import CLinux
-import Glibc
 import MoultFiles
+import MoultLibc
 
 let words = CommandLine.arguments
 let (scratch, file) = (words[2], words[3])

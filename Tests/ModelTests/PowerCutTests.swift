@@ -1,5 +1,5 @@
-import Glibc
 import MoultFiles
+import MoultLibc
 import Testing
 
 /// The unsynced data that a power cut may leave, at every call of an update: after recovery, every database is old or new.

@@ -1,6 +1,6 @@
-import Glibc
 import MoultArchive
 import MoultBasics
+import MoultLibc
 import TestSupport
 import Testing
 

@@ -1,7 +1,7 @@
-import Glibc
 import MoultArchive
 import MoultBasics
 import MoultFiles
+import MoultLibc
 import TestSupport
 import Testing
 

@@ -1,12 +1,12 @@
 import CLinux
-import Glibc
 import MoultCommand
+import MoultLibc
 import Testing
 
 @Suite struct ConsoleTests {
     private func pipe() throws -> (read: Int32, write: Int32) {
         var ends: [Int32] = [0, 0]
-        try #require(Glibc.pipe(&ends) == 0)
+        try #require(MoultLibc.pipe(&ends) == 0)
         return (ends[0], ends[1])
     }
 
@@ -22,10 +22,10 @@ import Testing
         console.write("one\n")
         console.write("two\n")
         var block = [UInt8](repeating: 0, count: 100)
-        #expect(Glibc.read(read, &block, block.count) == -1)
+        #expect(MoultLibc.read(read, &block, block.count) == -1)
         #expect(console.finish() == nil)
         close(write)
-        let count = Glibc.read(read, &block, block.count)
+        let count = MoultLibc.read(read, &block, block.count)
         #expect(String(decoding: block.prefix(count), as: UTF8.self) == "one\ntwo\n")
     }
 
@@ -83,7 +83,7 @@ import Testing
         private func readAll() {
             var block = [UInt8](repeating: 0, count: 4096)
             while true {
-                let more = Glibc.read(descriptor, &block, block.count)
+                let more = MoultLibc.read(descriptor, &block, block.count)
                 guard more > 0 else { return }
                 count += more
             }

@@ -1,5 +1,5 @@
-import Glibc
 import MoultCommand
+import MoultLibc
 import Testing
 
 /// Signals belong to the whole process: one test, that puts back what it found.

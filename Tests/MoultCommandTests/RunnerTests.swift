@@ -1,7 +1,7 @@
 import CLinux
-import Glibc
 import MoultBasics
 import MoultCommand
+import MoultLibc
 import Testing
 
 /// From the end of a verb to the exit status.

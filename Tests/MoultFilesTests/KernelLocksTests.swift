@@ -1,4 +1,4 @@
-import Glibc
+import MoultLibc
 import TestSupport
 import Testing
 

@@ -1,6 +1,6 @@
-import Glibc
 import MoultBasics
 import MoultFiles
+import MoultLibc
 import TestSupport
 import Testing
 
@@ -30,7 +30,7 @@ import Testing
     /// Nothing but the three, however many this process has open.
     @Test func `inherits no descriptor`() throws {
         let scratch = try Scratch()
-        let open = Glibc.open(scratch.path, O_RDONLY | O_DIRECTORY)
+        let open = MoultLibc.open(scratch.path, O_RDONLY | O_DIRECTORY)
         #expect(open >= 0)
         defer { close(open) }
         let result = try Subprocess.run(["sh", "-c", "for f in /proc/self/fd/*; do readlink $f; done; cat"])

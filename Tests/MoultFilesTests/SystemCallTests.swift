@@ -1,7 +1,7 @@
 import CLinux
-import Glibc
 import MoultBasics
 import MoultFiles
+import MoultLibc
 import TestSupport
 import Testing
 

@@ -1,5 +1,5 @@
-import Glibc
 import MoultBasics
+import MoultLibc
 import MoultSQLite
 import TestSupport
 import Testing

@@ -1,5 +1,5 @@
-import Glibc
 import MoultFiles
+import MoultLibc
 import MoultSQLite
 import TestSupport
 import Testing

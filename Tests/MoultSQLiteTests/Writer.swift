@@ -1,4 +1,4 @@
-import Glibc
+import MoultLibc
 import TestSupport
 
 /// Another process that uses a database through Python's sqlite3, a line at a time.

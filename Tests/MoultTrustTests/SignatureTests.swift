@@ -1,5 +1,5 @@
-import Glibc
 import MoultBasics
+import MoultLibc
 import MoultTrust
 import TestSupport
 import Testing

@@ -1,7 +1,7 @@
 import CLinux
-import Glibc
 import MoultBasics
 import MoultFiles
+import MoultLibc
 
 /// A program that runs beside the test.
 package final class Background {

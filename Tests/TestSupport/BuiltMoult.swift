@@ -1,6 +1,6 @@
-import Glibc
 import MoultBasics
 import MoultFiles
+import MoultLibc
 
 /// The command as it was built with these tests.
 package enum BuiltMoult {

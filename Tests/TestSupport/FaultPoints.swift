@@ -1,4 +1,4 @@
-import Glibc
+import MoultLibc
 
 /// How many of the system calls are made to fail, one after the other: MOULT_FAULTS=all takes each of them (`make faults`),
 /// else it is a sample, the same in every run.

@@ -1,4 +1,4 @@
-import Glibc
+import MoultLibc
 import Synchronization
 
 /// Files that many tests begin with and that take time to make: each process makes them once, and copies them.

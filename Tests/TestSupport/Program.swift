@@ -1,7 +1,7 @@
 package import CLinux
-import Glibc
 import MoultBasics
 import MoultFiles
+import MoultLibc
 
 /// Another process that a test talks with, line by line; it ends with the test at the latest.
 package final class Program {
@@ -86,7 +86,7 @@ package final class Program {
     package func write(_ text: String) {
         var rest = Array(text.utf8)[...]
         while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(input, $0.baseAddress, $0.count) }
+            let count = rest.withUnsafeBytes { MoultLibc.write(input, $0.baseAddress, $0.count) }
             guard count > 0 else { return }
             rest = rest.dropFirst(count)
         }

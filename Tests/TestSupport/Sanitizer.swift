@@ -1,4 +1,4 @@
-import Glibc
+import MoultLibc
 
 /// What programs must know that were built with a sanitizer, as these tests were (`make test-sanitize`).
 package enum Sanitizer {

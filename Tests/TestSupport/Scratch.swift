@@ -1,7 +1,7 @@
 import CLinux
-import Glibc
 import MoultBasics
 import MoultFiles
+import MoultLibc
 
 /// A directory of a test's own, gone when the test has ended.
 package final class Scratch: Sendable {

@@ -1,6 +1,6 @@
-import Glibc
 import MoultBasics
 import MoultFiles
+import MoultLibc
 import TestSupport
 
 /// A proxy as companies have them: it fetches what it is asked for, or makes a tunnel to a server.

@@ -1,6 +1,6 @@
-import Glibc
 import MoultBasics
 import MoultFiles
+import MoultLibc
 import TestSupport
 
 /// A web server that serves a directory and misbehaves in one way; it records each request with its credentials.

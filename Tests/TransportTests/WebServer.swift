@@ -1,7 +1,7 @@
 import CLinux
-import Glibc
 import MoultBasics
 import MoultFiles
+import MoultLibc
 import TestSupport
 
 /// nginx, serving a directory on a port of its own.

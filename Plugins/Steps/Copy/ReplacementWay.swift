@@ -1,6 +1,6 @@
-internal import Glibc
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultLibc
 internal import StepKit
 
 /// How new content gets into a file, chosen from what is known of the file; the plan says why.

@@ -1,7 +1,7 @@
-internal import Glibc
 package import MoultBasics
 package import MoultEngine
 internal import MoultFiles
+internal import MoultLibc
 internal import MoultStore
 internal import MoultTransport
 internal import MoultTrust

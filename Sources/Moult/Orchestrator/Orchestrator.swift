@@ -1,7 +1,7 @@
-internal import Glibc
 internal import MoultBasics
 package import MoultEngine
 internal import MoultFiles
+internal import MoultLibc
 internal import MoultSQLite
 package import MoultStore
 package import StepKit

@@ -1,5 +1,5 @@
 internal import CZlib
-internal import Glibc
+internal import MoultLibc
 
 /// Writes a zip file in one go: sizes and checksums follow each member's content, and the directory comes last.
 final class ZipWriter {

@@ -1,5 +1,5 @@
 internal import CLinux
-internal import Glibc
+internal import MoultLibc
 
 /// The environment's variables; an empty one counts as not set.
 package struct Environment: Sendable {

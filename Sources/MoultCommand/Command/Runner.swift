@@ -1,7 +1,7 @@
-internal import Glibc
 internal import Moult
 package import MoultBasics
 package import MoultEngine
+internal import MoultLibc
 
 extension MoultError.Code {
     /// The results could not be written.

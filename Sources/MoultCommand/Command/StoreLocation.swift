@@ -1,6 +1,6 @@
 internal import CLinux
-internal import Glibc
 package import MoultBasics
+internal import MoultLibc
 
 extension MoultError.Code {
     /// No store was named and none is here.

@@ -1,4 +1,4 @@
-internal import Glibc
+internal import MoultLibc
 internal import Synchronization
 
 /// The wish of the user or the system that the process ends: SIGINT (Ctrl-C), SIGTERM or SIGHUP, noted and nothing else.

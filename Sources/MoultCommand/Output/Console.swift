@@ -1,5 +1,5 @@
 internal import CLinux
-internal import Glibc
+internal import MoultLibc
 internal import Synchronization
 
 /// The two streams of the process: results are gathered and written at once, and a progress line never mixes with them.
@@ -108,7 +108,7 @@ package final class Console: Sendable {
         bytes.withUnsafeBytes { buffer in
             var done = 0
             while done < buffer.count {
-                let count = Glibc.write(descriptor, buffer.baseAddress.map { $0 + done }, buffer.count - done)
+                let count = MoultLibc.write(descriptor, buffer.baseAddress.map { $0 + done }, buffer.count - done)
                 if count >= 0 {
                     done += count
                     continue

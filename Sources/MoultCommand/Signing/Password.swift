@@ -1,6 +1,6 @@
 internal import CLinux
-internal import Glibc
 internal import MoultBasics
+internal import MoultLibc
 internal import MoultTrust
 
 /// The password of a secret key: typed at the terminal without being shown, or the next line of what is piped in.

@@ -1,5 +1,5 @@
-internal import Glibc
 internal import MoultFiles
+internal import MoultLibc
 internal import Synchronization
 
 /// Shows the progress of one operation on stderr: only on a terminal, only once it has lasted half a second, and at most

@@ -1,5 +1,5 @@
 internal import CLinux
-internal import Glibc
+internal import MoultLibc
 
 /// The abilities of one output stream: a terminal of some width with or without colour, or a pipe or file.
 package struct Terminal: Sendable, Equatable {

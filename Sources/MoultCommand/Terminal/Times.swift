@@ -1,5 +1,5 @@
-internal import Glibc
 package import MoultBasics
+internal import MoultLibc
 
 extension Timestamp {
     /// How far it is from now, as people say it: `3 minutes ago`, `in 5 days`.

@@ -1,6 +1,6 @@
-internal import Glibc
 internal import MoultBasics
 internal import MoultEngine
+internal import MoultLibc
 
 /// Tries again what ends with 75. For a timer: a fault that lasts becomes an error, and a short one does not.
 enum Retry {

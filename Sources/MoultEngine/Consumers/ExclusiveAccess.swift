@@ -1,6 +1,6 @@
-internal import Glibc
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultLibc
 
 /// Waits until no other process has a file open, as an exchange needs it.
 struct ExclusiveAccess {

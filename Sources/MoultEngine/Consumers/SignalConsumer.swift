@@ -1,6 +1,6 @@
-internal import Glibc
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultLibc
 internal import MoultStore
 
 extension SignalConsumer: ConsumerChannel {

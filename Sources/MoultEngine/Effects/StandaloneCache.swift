@@ -1,7 +1,7 @@
 internal import CLinux
-internal import Glibc
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultLibc
 internal import MoultSQLite
 internal import MoultStore
 internal import StepKit

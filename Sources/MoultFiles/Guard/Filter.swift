@@ -1,7 +1,7 @@
 internal import CLinux
 internal import CSeccomp
-internal import Glibc
 internal import MoultBasics
+internal import MoultLibc
 internal import Synchronization
 
 /// The program of seccomp for a profile, an instruction each, made by libseccomp and kept for the next process.
@@ -65,7 +65,7 @@ package enum Filter {
         let file = moult_memfd()
         guard file >= 0 else { throw Errno(moult_errno()).error("cannot make a file in memory") }
         // The written text is read back before.
-        defer { Glibc.close(file) }
+        defer { MoultLibc.close(file) }
         try check(seccomp_export_bpf(context, file), "the program")
         var program = [UInt64](repeating: 0, count: Int(lseek(file, 0, SEEK_CUR)) / 8)
         let size = program.count * 8

@@ -1,6 +1,6 @@
 internal import CLinux
-internal import Glibc
 internal import MoultBasics
+internal import MoultLibc
 
 /// Limits for a process that handles untrusted input: the files that it reads and writes (Landlock), the system calls that
 /// it makes (seccomp), and what it uses (rlimits). It has no capabilities and gets none, with one exception: `needsSearch`.

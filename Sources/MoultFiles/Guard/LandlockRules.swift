@@ -1,6 +1,6 @@
 internal import CLinux
-internal import Glibc
 internal import MoultBasics
+internal import MoultLibc
 
 /// The rules of Landlock for what may be read and written.
 struct LandlockRules {
@@ -58,7 +58,7 @@ struct LandlockRules {
             if reading == .everything { try allow([.writeFile, .truncate, .ioctl], at: "/dev/null") }
             return ruleset
         } catch {
-            Glibc.close(ruleset)
+            MoultLibc.close(ruleset)
             throw error
         }
     }
@@ -77,7 +77,7 @@ struct LandlockRules {
     private func allow(_ rights: Rights, at path: String, _ ruleset: Int32) throws {
         let place = moult_open_path(path)
         guard place >= 0 else { throw Errno(moult_errno()).error("cannot open \(path)") }
-        defer { Glibc.close(place) }
+        defer { MoultLibc.close(place) }
         let isDirectory = try Files.factsThroughLinks(path)?.kind == .directory
         let rights = isDirectory ? rights : rights.intersection(.ofFiles)
         guard moult_landlock_allow(ruleset, place, rights.rawValue) == 0 else {

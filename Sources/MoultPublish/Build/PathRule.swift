@@ -1,7 +1,7 @@
 internal import CLinux
-internal import Glibc
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultLibc
 
 /// The files that a script may read: those in its own directory, unless the publisher allows more.
 struct PathRule {

@@ -1,5 +1,5 @@
-internal import Glibc
 internal import MoultFiles
+internal import MoultLibc
 internal import MoultSQLite
 internal import Synchronization
 

@@ -1,4 +1,4 @@
-internal import Glibc
+internal import MoultLibc
 
 /// Splits bytes into rows and fields, exactly as the sqlite3 shell's `.import` does.
 ///

@@ -1,7 +1,7 @@
-internal import Glibc
 internal import MoultArchive
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultLibc
 internal import MoultTrust
 package import StepKit
 

@@ -1,5 +1,5 @@
-internal import Glibc
 internal import MoultFiles
+internal import MoultLibc
 
 /// Two files side by side, in blocks of one size.
 struct BlockPairs: ~Copyable {

@@ -1,7 +1,7 @@
-internal import Glibc
 internal import MoultArchive
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultLibc
 internal import MoultSandbox
 internal import MoultTrust
 internal import StepKit

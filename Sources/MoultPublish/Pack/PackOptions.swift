@@ -1,6 +1,6 @@
-internal import Glibc
 package import MoultArchive
 internal import MoultFiles
+internal import MoultLibc
 package import StepKit
 
 /// The publisher's choices for packing, in addition to the draft.

@@ -1,6 +1,6 @@
-internal import Glibc
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultLibc
 
 /// Reads a file line by line, as the sqlite3 shell does: `\n` and `\r\n` end a line and are not part of it.
 final class LineReader {

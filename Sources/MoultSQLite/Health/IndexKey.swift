@@ -1,5 +1,5 @@
 import CSQLite
-import Glibc
+import MoultLibc
 
 /// The key of an index entry, kept to be compared with the next one in SQLite's order.
 struct IndexKey: ~Copyable {

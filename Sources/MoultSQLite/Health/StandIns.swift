@@ -1,6 +1,6 @@
 import CSQLite
-import Glibc
 import MoultBasics
+import MoultLibc
 
 extension Connection {
     /// Runs a body that only reads, with a substitute for each collation that is missing because only the app has it.

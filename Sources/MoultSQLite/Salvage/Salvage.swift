@@ -1,6 +1,6 @@
-import Glibc
 import MoultBasics
 import MoultFiles
+import MoultLibc
 
 /// Copies the readable content of a database that does not load into a file of its own.
 ///

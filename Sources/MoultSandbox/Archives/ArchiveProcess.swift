@@ -1,7 +1,7 @@
-internal import Glibc
 internal import MoultArchive
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultLibc
 
 /// A file that several processes and threads read.
 final class OpenFile: Sendable {

@@ -1,7 +1,7 @@
-internal import Glibc
 internal import MoultArchive
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultLibc
 
 /// The other side: this process, started to read one archive, and confined before it reads the first byte of it.
 enum ArchiveService {
@@ -111,7 +111,7 @@ private struct RequestInput {
                 }
             }
             let block = [UInt8](unsafeUninitializedCapacity: 1 << 16) { buffer, count in
-                count = max(0, Glibc.read(0, buffer.baseAddress, buffer.count))
+                count = max(0, MoultLibc.read(0, buffer.baseAddress, buffer.count))
             }
             if block.isEmpty { return nil }
             lines.add(block)

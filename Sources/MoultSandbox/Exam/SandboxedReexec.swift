@@ -1,7 +1,7 @@
 internal import CLinux
-internal import Glibc
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultLibc
 internal import Synchronization
 
 /// Where a verb looks into databases that may mean harm: this very program once more, with the same command line. That

@@ -1,6 +1,6 @@
-internal import Glibc
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultLibc
 
 /// A request to a separate process about untrusted data.
 protocol WorkerRequest: Sendable {

@@ -1,6 +1,6 @@
-internal import Glibc
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultLibc
 internal import MoultSQLite
 internal import Synchronization
 
@@ -70,7 +70,7 @@ package enum WorkerService {
     static func say(_ text: String, on descriptor: Int32) throws {
         var rest = Array(text.utf8)[...]
         while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            let count = rest.withUnsafeBytes { MoultLibc.write(descriptor, $0.baseAddress, $0.count) }
             guard count > 0 else { throw MoultError(.exam, what: "the parent closed the pipe") }
             rest = rest.dropFirst(count)
         }

@@ -1,5 +1,5 @@
-internal import Glibc
 package import MoultFiles
+internal import MoultLibc
 
 /// Who still reads a generation that is not in service any more: a lease that has not moved is a reload that is not done.
 package struct Laggard: Sendable, Equatable {

@@ -1,6 +1,6 @@
-internal import Glibc
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultLibc
 
 /// Reads a history from its end, a block at a time: a store that is updated for years has a long one, and what is asked
 /// for is nearly always among the last lines.

@@ -1,6 +1,6 @@
-internal import Glibc
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultLibc
 
 /// The users who can change a store, and so decide which programs run when a command works on it.
 ///

@@ -1,6 +1,6 @@
-internal import Glibc
 package import MoultBasics
 internal import MoultFiles
+internal import MoultLibc
 internal import MoultTrust
 
 /// The user's credentials for a registry, from the files and helpers that container tools use.

@@ -1,6 +1,6 @@
-import Glibc
 import MoultBasics
 import MoultFiles
+import MoultLibc
 import TestSupport
 
 /// A store under load: programs that read and write a shared database while releases are installed, one after the other.

@@ -1,7 +1,7 @@
-import Glibc
 import Moult
 import MoultBasics
 import MoultFiles
+import MoultLibc
 import TestSupport
 
 /// A store with a step, used by the built command as root or as another user.

@@ -1,5 +1,5 @@
 import CLinux
-import Glibc
+import MoultLibc
 import Testing
 
 /// A real terminal of the kernel, looked at from the side where the screen would be.
@@ -40,7 +40,7 @@ final class PseudoTerminal {
         var bytes: [UInt8] = []
         var block = [UInt8](repeating: 0, count: 65_536)
         while true {
-            let count = Glibc.read(screen, &block, block.count)
+            let count = MoultLibc.read(screen, &block, block.count)
             guard count > 0 else { return String(decoding: bytes, as: UTF8.self) }
             bytes += block[..<count]
         }

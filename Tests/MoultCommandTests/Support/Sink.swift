@@ -1,4 +1,4 @@
-import Glibc
+import MoultLibc
 import Testing
 
 /// A file without a name that takes what is written to a descriptor.

@@ -1,7 +1,7 @@
-import Glibc
 import Moult
 import MoultBasics
 import MoultCommand
+import MoultLibc
 import TestSupport
 import Testing
 

@@ -1,6 +1,6 @@
-import Glibc
 import MoultBasics
 import MoultFiles
+import MoultLibc
 import TestSupport
 
 /// A directory with things in it that a guarded process must leave alone, and one beside it where it may write.

@@ -1,6 +1,6 @@
-import Glibc
 import MoultBasics
 import MoultFiles
+import MoultLibc
 import Testing
 
 /// The filter of each profile, evaluated for every call: nothing here is executed.

@@ -1,6 +1,6 @@
-import Glibc
 import MoultBasics
 import MoultFiles
+import MoultLibc
 import TestSupport
 
 /// Debian's container registry on a free port of the loopback address, with its own storage.

@@ -1,6 +1,6 @@
-import Glibc
 import MoultBasics
 import MoultFiles
+import MoultLibc
 import TestSupport
 
 /// Stands before a registry, and answers some requests as failing servers and attackers do.

@@ -1,6 +1,6 @@
-import Glibc
 import MoultBasics
 import MoultFiles
+import MoultLibc
 import TestSupport
 
 /// A token service for `Registry`. Anyone may pull from repositories whose name begins with `public/`; the user `moult` with

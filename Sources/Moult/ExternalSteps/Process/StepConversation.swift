@@ -1,7 +1,7 @@
 internal import CLinux
-internal import Glibc
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultLibc
 
 /// One message to a process of a step, and all that it answers.
 ///

@@ -1,7 +1,7 @@
 internal import CLinux
-internal import Glibc
 internal import MoultBasics
 internal import MoultFiles
+internal import MoultLibc
 internal import MoultTrust
 
 /// The program of a step: read once into a sealed file in memory, so that what was hashed is what runs.
@@ -57,7 +57,7 @@ package final class StepExecutable: Sendable {
                 throw Errno(moult_errno()).error("cannot seal a copy of \(path)")
             }
         } catch {
-            Glibc.close(number)
+            MoultLibc.close(number)
             throw error
         }
         sha256 = try hash.finish().hex
@@ -67,7 +67,7 @@ package final class StepExecutable: Sendable {
     private static func write(_ bytes: UnsafeRawBufferPointer, to number: Int32) throws {
         var rest = bytes
         while !rest.isEmpty {
-            let count = Glibc.write(number, rest.baseAddress, rest.count)
+            let count = MoultLibc.write(number, rest.baseAddress, rest.count)
             if count < 0, moult_errno() == EINTR { continue }
             guard count > 0 else { throw Errno(moult_errno()).error("cannot copy the program into memory") }
             rest = UnsafeRawBufferPointer(rebasing: rest[count...])
@@ -75,7 +75,7 @@ package final class StepExecutable: Sendable {
     }
 
     // Nothing was written that could still fail.
-    deinit { Glibc.close(number) }
+    deinit { MoultLibc.close(number) }
 }
 
 extension StepExecutable {

@@ -1,4 +1,4 @@
-internal import Glibc
+internal import MoultLibc
 
 /// Makes a piece of the new file of its columns and the old file; believes neither.
 struct DifferenceReader {

@@ -1,4 +1,4 @@
-internal import Glibc
+internal import MoultLibc
 internal import Synchronization
 
 /// The old file of a patch. The index of its content is made when the first piece needs it: files that are nearly the same

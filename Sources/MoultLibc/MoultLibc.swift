@@ -1,0 +1,8 @@
+// The C library of the system, under one name: no other file of the package says which one it is.
+#if canImport(Glibc)
+    @_exported public import Glibc
+#elseif canImport(Musl)
+    @_exported public import Musl
+#elseif canImport(Darwin)
+    @_exported public import Darwin
+#endif
