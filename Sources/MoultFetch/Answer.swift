@@ -1,6 +1,5 @@
-internal import CLinux
 internal import MoultBasics
-internal import MoultLibc
+internal import MoultFiles
 
 /// The answer while it comes: its head as one line of JSON, then its body.
 final class Answer {
@@ -83,7 +82,7 @@ final class Answer {
             "digest": .optional(digest), "location": .optional(location), "code": .optional(code),
             "challenges": challenges.isEmpty ? nil : .array(challenges.map { .string($0) }), "sent": .optional(sent),
         ])
-        return Array((head.line + "\n").utf8).withUnsafeBytes(write)
+        return head.message.withUnsafeBytes(write)
     }
 
     /// The error code of a registry. No other text of the server is passed on.
@@ -105,15 +104,9 @@ final class Answer {
     }
 
     private func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        var rest = bytes
-        while !rest.isEmpty {
-            let count = MoultLibc.write(STDOUT_FILENO, rest.baseAddress, rest.count)
-            if count < 0, moult_errno() == EINTR { continue }
-            guard count > 0 else {
-                failure = moult_errno()
-                return false
-            }
-            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+        do { try ParentChannel.send(bytes) } catch {
+            failure = error.code
+            return false
         }
         return true
     }

@@ -1,6 +1,5 @@
-internal import CLinux
 internal import MoultBasics
-internal import MoultLibc
+internal import MoultFiles
 
 /// The request, as one JSON object on stdin.
 struct Request {
@@ -50,15 +49,9 @@ struct Request {
     private static let largest = 1 << 22
 
     static func read() throws -> Request {
-        var bytes: [UInt8] = []
-        var block = [UInt8](repeating: 0, count: 1 << 16)
-        while bytes.count < largest {
-            let count = MoultLibc.read(STDIN_FILENO, &block, block.count)
-            if count < 0, moult_errno() == EINTR { continue }
-            if count <= 0 { break }
-            bytes += block[..<count]
-        }
-        let fields = try Fields(JSON(parsing: bytes, source: "stdin")) { place, why, now in
+        var parent = ParentChannel(longest: largest)
+        guard let json = try parent.next() else { throw MoultError(.json, what: "the request is missing") }
+        let fields = try Fields(json) { place, why, now in
             MoultError(.json, what: "the request: \(place) \(why)", now: now)
         }
         let url = try fields.string("url")

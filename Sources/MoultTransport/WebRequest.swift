@@ -38,9 +38,9 @@ struct WebRequest {
         if let number = file?.number { command.files = [number] }
         // The helper has inherited the descriptor.
         defer { file = nil }
-        let child = try Subprocess(command, input: .bytes(Array(json(manners, until).line.utf8)))
+        let child = try Subprocess(command, input: .bytes(json(manners, until).message))
         var head: WebHead?
-        var line: [UInt8] = []
+        var lines = MessageLines(longest: 1 << 16)
         func proveTime() throws {
             try stopIfAsked()
             if ContinuousClock.now >= until { throw late }
@@ -48,21 +48,19 @@ struct WebRequest {
         do {
             // The helper gives up on its own; the deadline is also for one that hangs. Redirects take their time in silence.
             while let block = try child.read(patience: 86_400, stop: proveTime) {
-                try block.withUnsafeBytes { bytes in
-                    var rest = bytes[...]
-                    if head == nil {
-                        let end = rest.firstIndex(of: UInt8(ascii: "\n"))
-                        line += rest[..<(end ?? rest.endIndex)]
-                        guard line.count < 1 << 16 else { throw Helper.confused("its first line does not end") }
-                        guard let end else { return }
-                        let found = try WebHead(parsing: line, source: Helper.name)
-                        try taker.begin(found)
-                        head = found
-                        rest = rest[(end + 1)...]
-                    }
-                    if !rest.isEmpty { try taker.take(UnsafeRawBufferPointer(rebasing: rest)) }
+                var body = block
+                if head == nil {
+                    lines.add(block)
+                    guard let line = try lines.next() else { continue }
+                    let found = try WebHead(parsing: line, source: Helper.name)
+                    try taker.begin(found)
+                    (head, body) = (found, lines.rest())
                 }
+                if !body.isEmpty { try body.withUnsafeBytes { try taker.take($0) } }
             }
+        } catch is MessageLines.TooLong {
+            child.kill()
+            throw Helper.confused("its first line does not end")
         } catch {
             child.kill()
             throw error

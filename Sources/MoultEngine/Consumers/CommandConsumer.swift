@@ -17,7 +17,7 @@ extension CommandConsumer: ConsumerChannel {
     static func run(_ words: [String], _ call: ConsumerCall) throws {
         let ended = try Subprocess.run(
             words, in: call.directory, environment: call.message.environment,
-            input: Array((call.message.json.line + "\n").utf8), within: call.time, stop: call.stop)
+            input: call.message.json.message, within: call.time, stop: call.stop)
         if ended.succeeded { return }
         let command = words.joined(separator: " ")
         switch ended.ending {

@@ -34,7 +34,7 @@ final class ArchiveProcess: @unchecked Sendable {
     private let question: ArchiveQuestion
     private let child: Subprocess
     private let memory: Descriptor
-    private var lines = Lines()
+    private var lines = MessageLines(longest: ArchiveProcess.longestLine)
     private var isReady = false
 
     /// `files` are the archive and, for a patch, the file that it was made from.
@@ -50,7 +50,7 @@ final class ArchiveProcess: @unchecked Sendable {
         send(question.json)
     }
 
-    func send(_ message: JSON) { child.send(Array("\(message.line)\n".utf8)) }
+    func send(_ message: JSON) { child.send(message) }
 
     /// Waits until it is confined, and ready to read.
     func waitUntilReady() throws {
@@ -85,12 +85,13 @@ final class ArchiveProcess: @unchecked Sendable {
             }
         }
         while true {
-            if let line = lines.next() {
+            let line: [UInt8]?
+            do { line = try lines.next() } catch { throw invalid("it does not end") }
+            if let line {
                 let json: JSON
                 do { json = try JSON(parsing: line, source: "its reply") } catch { throw invalid("it is not JSON") }
                 return try Fields(json) { [self] place, why, _ in invalid("\(place) \(why)") }
             }
-            guard lines.waiting <= Self.longestLine else { throw invalid("it does not end") }
             guard let block = try child.read(patience: settings.patience + 60, stop: stopInTime) else {
                 throw try end()
             }

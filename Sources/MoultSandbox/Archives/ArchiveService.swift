@@ -1,7 +1,6 @@
 internal import MoultArchive
 internal import MoultBasics
 internal import MoultFiles
-internal import MoultLibc
 
 /// The other side: this process, started to read one archive, and confined before it reads the first byte of it.
 enum ArchiveService {
@@ -13,10 +12,10 @@ enum ArchiveService {
         let archive = Descriptor.inherited(1, "the archive")
         try Guard(.archive, reading: .only([]), limits: question.limits).confineThisProcess()
         // From here on the archive decides what comes next.
-        try say(["ready": true])
+        try ParentChannel.send(["ready": true])
         do { try answer(question, archive, memory, &input) } catch let error as MoultError {
             let why = error.code == .system ? "\(error.what): \(error.why ?? "")" : error.why
-            try say([
+            try ParentChannel.send([
                 "refused": .compact([
                     "code": .size(error.code.rawValue), "why": .string(why ?? error.what), "now": .optional(error.now),
                 ])
@@ -32,7 +31,7 @@ enum ArchiveService {
         case .members(let sizes, let name):
             try send(ArchiveReader(archive, kind: ArchiveKind(fileName: name)), sizes, memory, &input)
         case .bundle(let frames, let tellsLayout):
-            if tellsLayout { try say(layout(of: archive)) }
+            if tellsLayout { try ParentChannel.send(layout(of: archive)) }
             if frames.isEmpty { return }
             try serve(FrameReader(archive, frames: frames), memory, &input)
         case .patch(let size):
@@ -50,8 +49,8 @@ enum ArchiveService {
         var (sent, taken) = (0, 0)
         try reader.read(members: sizes) { name, part in
             switch part {
-            case .begin: try say(["member": .string(name)])
-            case .end: try say(["end": true])
+            case .begin: try ParentChannel.send(["member": .string(name)])
+            case .end: try ParentChannel.send(["end": true])
             case .bytes(let bytes):
                 for start in stride(from: 0, to: bytes.count, by: ArchiveQuestion.partSize) {
                     if sent - taken == ArchiveQuestion.parts {
@@ -62,12 +61,12 @@ enum ArchiveService {
                     let place = sent % ArchiveQuestion.parts * ArchiveQuestion.partSize
                     UnsafeMutableRawBufferPointer(rebasing: memory[place...])
                         .copyMemory(from: UnsafeRawBufferPointer(rebasing: piece))
-                    try say(["bytes": .size(piece.count)])
+                    try ParentChannel.send(["bytes": .size(piece.count)])
                     sent += 1
                 }
             }
         }
-        try say(["done": true])
+        try ParentChannel.send(["done": true])
     }
 
     /// Each frame that is asked for, at the beginning of the memory.
@@ -81,7 +80,7 @@ enum ArchiveService {
         while let request = try input.next() {
             let index = try request.count("frame")
             guard index < frames.contentSizes.count else { throw input.failed("is for frame \(index)") }
-            try say(["bytes": .size(decode(index).count)])
+            try ParentChannel.send(["bytes": .size(decode(index).count)])
         }
     }
 
@@ -94,27 +93,17 @@ enum ArchiveService {
             ]
         ]
     }
-
-    private static func say(_ message: JSON) throws { try WorkerService.say("\(message.line)\n", on: 1) }
 }
 
-/// The requests that come through standard input, a line each.
+/// The requests that come through standard input.
 private struct RequestInput {
-    private var lines = Lines()
+    private var channel = ParentChannel(longest: 4 << 20)
 
     /// Nil at the end.
     mutating func next() throws -> Fields? {
-        while true {
-            if let line = lines.next() {
-                return try Fields(JSON(parsing: line, source: "the request")) { place, why, _ in
-                    MoultError(.archiveProcess, what: "\(place) of the request \(why)")
-                }
-            }
-            let block = [UInt8](unsafeUninitializedCapacity: 1 << 16) { buffer, count in
-                count = max(0, MoultLibc.read(0, buffer.baseAddress, buffer.count))
-            }
-            if block.isEmpty { return nil }
-            lines.add(block)
+        guard let json = try channel.next() else { return nil }
+        return try Fields(json) { place, why, _ in
+            MoultError(.archiveProcess, what: "\(place) of the request \(why)")
         }
     }
 

@@ -52,8 +52,9 @@ struct WorkerCall<Asked: WorkerRequest> {
         var command = Subprocess.Command([program, Asked.word], environment: ["SWIFT_BACKTRACE": "enable=no"])
         command.endsWithParent = true
         let child = try Subprocess(
-            command, input: .bytes(Array(question.json.setting("scratch", to: .string(scratch)).line.utf8)))
-        var answer: [UInt8] = []
+            command, input: .bytes(question.json.setting("scratch", to: .string(scratch)).message))
+        var lines = MessageLines(longest: WorkerService.largest)
+        var messages: [[UInt8]] = []
         do {
             // It stops on its own; this is for one that hangs.
             // A busy machine gives it a part of a processor only.
@@ -64,25 +65,29 @@ struct WorkerCall<Asked: WorkerRequest> {
                 if ContinuousClock.now > end { throw refused("it did not end in time", now: question.adviceOnTime) }
             }
             while let block = try child.read(patience: patience + 60, stop: stopInTime) {
-                answer += block
-                if answer.count > WorkerService.largest { throw refused("its answer does not end") }
+                lines.add(block)
+                while let message = try lines.next(), messages.count < 2 { messages.append(message) }
             }
+            // Older versions do not end their answer.
+            messages.append(lines.rest())
+        } catch is MessageLines.TooLong {
+            child.kill()
+            throw refused("its answer does not end")
         } catch {
             child.kill()
             throw error
         }
-        return try self.answer(answer, child.finish(), stop)
+        return try answer(messages, child.finish(), stop)
     }
 
     private func answer(
-        _ answer: [UInt8], _ end: Subprocess.Result, _ stop: () throws -> Void
+        _ messages: [[UInt8]], _ end: Subprocess.Result, _ stop: () throws -> Void
     ) throws -> Asked.Answer {
-        let isReady = answer.starts(with: WorkerService.ready)
+        let isReady = messages.count > 1 && messages[0] == WorkerService.ready
         switch end.ending {
         case .exited(0) where isReady:
-            let answer = Array(answer.dropFirst(WorkerService.ready.count))
             return try Asked.answer(
-                Fields(JSON(parsing: answer, source: "the answer about \(question.work)")) { place, why, _ in
+                Fields(JSON(parsing: messages[1], source: "the answer about \(question.work)")) { place, why, _ in
                     refused("\(place) of its answer \(why)")
                 })
         // A signal to the whole process group, as Ctrl-C sends it, ends this process, too.

@@ -56,7 +56,7 @@ package struct StepConversation {
     /// Sends a message and gives the result.
     func ask(_ message: String, _ members: JSON) throws -> Answer {
         let json = JSON.object([.init("message", .string(message)), .init("protocol", 1)] + (members.members ?? []))
-        return try send(Array((json.line + "\n").utf8), as: message)
+        return try send(json.message, as: message)
     }
 
     func send(_ line: [UInt8], as message: String) throws -> Answer {
@@ -67,7 +67,8 @@ package struct StepConversation {
             try converse(process, &state)
             // Whatever else had the pipes open is ended with it.
             let ending = try process.endGroup()
-            if !state.line.isEmpty { throw Misbehaving(.strayOutput(String(decoding: state.line, as: UTF8.self))) }
+            let rest = state.lines.rest()
+            if !rest.isEmpty { throw Misbehaving(.strayOutput(String(decoding: rest, as: UTF8.self))) }
             return Answer(result: try answer(state, ending), mountsAreReadOnly: process.mountsAreReadOnly)
         } catch let error as Misbehaving {
             // Its standard error until then may give the reason; if that cannot be read, only the error at hand is reported.
@@ -85,7 +86,7 @@ package struct StepConversation {
     }
 
     private struct State {
-        var line: [UInt8] = []
+        var lines = MessageLines(longest: StepConversation.longestLine)
         var received = 0
         var said: [UInt8] = []
         var result: JSON?
@@ -124,17 +125,10 @@ package struct StepConversation {
     private func take(_ bytes: [UInt8], _ process: Subprocess, _ state: inout State) throws {
         state.received += bytes.count
         if state.received > Self.mostOutput { throw Misbehaving(.tooMuchOutput) }
-        var rest = bytes[...]
-        while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
-            state.line += rest[..<end]
-            rest = rest[(end + 1)...]
-            if state.line.count > Self.longestLine { throw Misbehaving(.lineTooLong) }
-            let line = state.line
-            state.line = []
-            try take(line: line, process, &state)
-        }
-        state.line += rest
-        if state.line.count > Self.longestLine { throw Misbehaving(.lineTooLong) }
+        state.lines.add(bytes)
+        do {
+            while let line = try state.lines.next() { try take(line: line, process, &state) }
+        } catch is MessageLines.TooLong { throw Misbehaving(.lineTooLong) }
     }
 
     private func take(line: [UInt8], _ process: Subprocess, _ state: inout State) throws {
@@ -154,8 +148,7 @@ package struct StepConversation {
         case "intent":
             try onIntent(json["intent"] ?? .null)
             let number = json["id"] ?? .null
-            process.send(
-                Array((JSON.object([.init("message", "intentAck"), .init("id", number)]).line + "\n").utf8))
+            process.send(JSON.object([.init("message", "intentAck"), .init("id", number)]))
         case "result":
             try onResult()
             state.result = json
@@ -178,7 +171,7 @@ package struct StepConversation {
 
     /// Tells it to stop, then asks its group to end, then ends it.
     private func cancel(_ process: Subprocess) {
-        process.send(Array((JSON.object([.init("message", "cancel")]).line + "\n").utf8))
+        process.send(JSON.object([.init("message", "cancel")]))
         for signal in [SIGTERM, SIGKILL] {
             let deadline = ContinuousClock.now + Self.grace
             // Its output no longer counts, but it must not block on a full pipe.

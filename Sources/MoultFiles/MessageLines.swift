@@ -1,0 +1,88 @@
+package import MoultBasics
+
+extension JSON {
+    /// A message to or from another process: the one form in which processes of moult, and steps, talk. One message is one
+    /// line.
+    package var message: [UInt8] { Array("\(line)\n".utf8) }
+}
+
+/// Splits the bytes that come from another process into messages, a line each.
+package struct MessageLines {
+    private var bytes: [UInt8] = []
+    private var start = 0
+    /// No line ends before this position.
+    private var searched = 0
+    private let longest: Int
+
+    /// The sender of a longer line never ends it, or cannot be trusted.
+    package struct TooLong: Error {}
+
+    package init(longest: Int) { self.longest = longest }
+
+    package mutating func add(_ block: some Collection<UInt8>) {
+        bytes.removeFirst(start)
+        (start, searched) = (0, searched - start)
+        bytes += block
+    }
+
+    /// The next whole line, without its end; nil if more bytes must come first.
+    package mutating func next() throws(TooLong) -> [UInt8]? {
+        let end = bytes[searched...].firstIndex(of: UInt8(ascii: "\n"))
+        searched = end ?? bytes.count
+        if searched - start > longest { throw TooLong() }
+        guard let end else { return nil }
+        defer { (start, searched) = (end + 1, end + 1) }
+        return Array(bytes[start..<end])
+    }
+
+    /// Takes all bytes that are left: a last line without an end, or what follows the messages.
+    package mutating func rest() -> [UInt8] {
+        defer { (bytes, start, searched) = ([], 0, 0) }
+        return Array(bytes[start...])
+    }
+}
+
+extension Subprocess {
+    package func send(_ message: JSON) { send(message.message) }
+}
+
+/// The other end of a `Subprocess`, in a process that was started to serve its parent: requests come through standard
+/// input, replies go to standard output.
+package struct ParentChannel {
+    private var lines: MessageLines
+    private var isOver = false
+
+    package init(longest: Int) { lines = MessageLines(longest: longest) }
+
+    /// The next request; nil at the end. A last line needs no end, since parents of older versions send none.
+    package mutating func next() throws -> JSON? {
+        while true {
+            let line: [UInt8]?
+            do { line = try lines.next() } catch {
+                throw MoultError(.system, what: "a request from the parent process does not end")
+            }
+            if let line { return try JSON(parsing: line, source: "the request") }
+            if isOver {
+                let last = lines.rest()
+                return last.isEmpty ? nil : try JSON(parsing: last, source: "the request")
+            }
+            let block = try [UInt8](unsafeUninitializedCapacity: 1 << 16) { buffer, count in
+                let bytes = UnsafeMutableRawBufferPointer(buffer)
+                count = try wrapped("cannot read a request") { () throws(Errno) in try Syscall.read(0, bytes) }
+            }
+            isOver = block.isEmpty
+            lines.add(block)
+        }
+    }
+
+    package static func send(_ message: JSON) throws { try message.message.withUnsafeBytes { try send($0) } }
+
+    /// The same for bytes after a message.
+    package static func send(_ bytes: UnsafeRawBufferPointer) throws(Errno) {
+        var rest = bytes
+        while !rest.isEmpty {
+            let count = try Syscall.write(1, rest)
+            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+        }
+    }
+}
