@@ -208,7 +208,7 @@ put-reader:
 
 # The C library, and the statements of a GRDB pool, against stores that the command made; as root also as an ordinary user.
 reader-test: release
-	$(call install_missing,gcc g++ libc6-dev libsqlite3-dev sqlite3 python3 pkg-config binutils procps valgrind)
+	$(call install_missing,gcc g++ libc6-dev libsqlite3-dev sqlite3 python3 pkg-config binutils procps valgrind $(if $(shell command -v rustc),,rustc))
 	integrations/c/tests/run $(MOULT)
 	integrations/grdb/sequence.py $(MOULT)
 
