@@ -159,15 +159,20 @@ soak: test-deps proof-deps release
 limits: test-deps bench-deps release
 	scripts/limits .build/release/moult
 
-# Against what people write instead, and with BEFORE=FILE against an earlier moult. QUICK=1 is done in a minute; bench-report writes docs/benchmarks.md.
+# Against what people write instead, and with BEFORE=FILE against an earlier moult. QUICK=1 takes small data and few runs, CURVES=1
+# measures only how times grow. bench-report writes docs/benchmarks.md and its pictures, with everything: on a machine that does nothing else.
+BENCH = scripts/bench/run .build/release/moult $(if $(QUICK),--quick) $(if $(CURVES),--curves) $(if $(ONLY),--only "$(ONLY)")
+
 bench: test-deps bench-deps release
-	scripts/bench .build/release/moult $(if $(QUICK),--quick) $(if $(BEFORE),--before $(BEFORE))
+	$(BENCH) $(if $(BEFORE),--before $(BEFORE))
 
 bench-report: test-deps bench-deps release
-	scripts/bench .build/release/moult --report docs/benchmarks.md
+	$(BENCH) --report docs/benchmarks.md
 
+# The last ones are programs that it is compared with; what cannot be installed is left out of the tables.
 bench-deps:
 	$(call install_missing,sqlite3-tools xdelta3 bsdiff time)
+	-$(call install_missing,swupdate rauc casync ostree cpio squashfs-tools dbus xxhash)
 
 SHARE = $(DESTDIR)$(PREFIX)/share
 UNITS = $(DESTDIR)$(PREFIX)/lib/systemd/system

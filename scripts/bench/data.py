@@ -1,0 +1,71 @@
+"""Databases, and releases of them."""
+import glob, json, os, random, sqlite3
+
+from measure import moult, shell, work
+
+
+def database(path, megabytes):
+    """Names, groups, numbers and running text, with two indexes."""
+    generator = random.Random(7)
+    words = ["".join(generator.choices("abcdefghijklmnoprstuvy", k=generator.randint(3, 9))) for _ in range(4000)]
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.executescript("""PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;
+        CREATE TABLE food(id INTEGER PRIMARY KEY, name TEXT NOT NULL, part TEXT, kcal REAL, note TEXT);""")
+    connection.execute("BEGIN")
+    connection.executemany("INSERT INTO food VALUES(?, ?, ?, ?, ?)", (
+        (number, " ".join(generator.choices(words, k=3)), words[number % 60], generator.randint(1, 9000) / 10,
+         " ".join(generator.choices(words, k=12))) for number in range(megabytes * 5000)))
+    connection.execute("COMMIT")
+    connection.executescript("CREATE INDEX name ON food(name); CREATE INDEX part ON food(part, kcal);")
+    connection.close()
+
+
+def larger(path, source, times):
+    """The same rows so many times, with numbers and words of their own: made in a sixth of the time."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.executescript(f"""PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; ATTACH '{source}' AS source;
+        CREATE TABLE food(id INTEGER PRIMARY KEY, name TEXT NOT NULL, part TEXT, kcal REAL, note TEXT);""")
+    connection.execute("BEGIN")
+    rows = connection.execute("SELECT count(*) FROM source.food").fetchone()[0]
+    for number in range(times):
+        connection.execute("INSERT INTO food SELECT id + ?1, ?2 || name, part, kcal + ?1, substr(note, ?3 + 1) || substr(note, 1, ?3) "
+                           "FROM source.food ORDER BY id", (number * rows, chr(97 + number % 26), number * 7))
+    connection.execute("COMMIT")
+    connection.executescript("CREATE INDEX name ON food(name); CREATE INDEX part ON food(part, kcal);")
+    connection.close()
+
+
+def evolve(path, share):
+    """Changes one row in `share`, where it stands."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.executescript(f"""PRAGMA synchronous=OFF; BEGIN;
+        UPDATE food SET kcal = kcal + 1, note = note || ' again' WHERE id % {share} = 3; COMMIT;""")
+    connection.close()
+
+
+def pack(directory, version, sequence, level, arguments="", out="out", **fields):
+    """Packs `food.db` of a directory; the manifest's path, from the working directory."""
+    draft = {"manifest": 1, "product": "org.example.bench", "version": version, "sequence": sequence,
+             "databases": {"food": {"kind": "reference", "source": "food.db"} | fields}}
+    with open(f"{work}/{directory}/draft-{version}.json", "w") as file:
+        json.dump(draft, file)
+    shell(f"{moult} pack -q {directory}/draft-{version}.json -o {directory}/{out} --level {level} {arguments}")
+    return os.path.relpath(glob.glob(f"{work}/{directory}/{out}/*{version}.json")[0], work)
+
+
+def make_empty(options=""):
+    """A new store, and empty directories for the others."""
+    return ("chmod -R u+w store new live 2>/dev/null || :; rm -rf store new live; mkdir new live; "
+            f"{moult} init -q store --product org.example.bench {options}")
+
+
+EMPTY = make_empty()
+
+
+def script(archive, sums, check="quick_check"):
+    """What a careful user writes instead."""
+    return (f"{archive} && (cd new && sha256sum --quiet -c ../{sums}) && sqlite3 new/food.db 'pragma {check}' "
+            "&& sync new/food.db new && mv -T new/food.db live/food.db && sync live")
+
+
+SCRIPT = "bsdtar, sha256sum, quick_check, mv"
