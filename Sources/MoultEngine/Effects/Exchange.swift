@@ -70,7 +70,7 @@ final class Exchange: WritableEffect {
         if staged == nil { staged = try lockStaged() }
         try staged?.execute("COMMIT")
         try Files.copyAttributes(from: held, to: waiting)
-        if displacement?.isKept == true { try displacement?.keepFile() }
+        if displacement?.isKept == true { try displacement?.keepFile(old.lease) }
     }
 
     private static let notADatabase = MoultError(.databaseCorrupt, what: "not a database")

@@ -2,7 +2,6 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultSQLite
 internal import MoultStore
-internal import MoultTrust
 internal import StepKit
 
 /// Sets a writable database aside, and puts the fresh one in its place.
@@ -99,8 +98,7 @@ package final class SetAside: WritableEffect {
         guard let a = try Files.facts(one), let b = try Files.facts(other), a.kind == b.kind else { return false }
         if a.inode == b.inode, a.device == b.device { return true }
         // A copy of the store may have made two files of one.
-        guard freshDigest != nil, a.kind == .file, a.size == b.size else { return false }
-        return try SHA256.digest(ofFileAt: one) == SHA256.digest(ofFileAt: other)
+        return try freshDigest != nil && Files.haveSameBytes(one, other, leased: held)
     }
 
     // MARK: keeping other processes out

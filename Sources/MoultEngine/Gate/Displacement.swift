@@ -56,9 +56,10 @@ final class Displacement {
 
     // MARK: keeping
 
-    /// Gives the complete file, which has no sidecars, a second name in quarantine.
-    func keepFile() throws {
-        try begin(FileFacts.of(place))
+    /// Gives the complete file, which has no sidecars, a second name in quarantine. `leased` is the lease on it, if this
+    /// process has one.
+    func keepFile(_ leased: WriteLease? = nil) throws {
+        try begin(FileFacts.of(place), leased)
         if try !Files.hardLinkIfPossible(place, at: file) { throw cannotKeep() }
         try sync()
     }
@@ -83,12 +84,12 @@ final class Displacement {
 
     private var file: String { "\(directory)/\(Files.name(of: record.path))" }
 
-    private func begin(_ facts: FileFacts?) throws {
+    private func begin(_ facts: FileFacts?, _ leased: WriteLease? = nil) throws {
         let above = Files.directory(of: directory)
         try Files.ensureDirectory(Files.directory(of: above))
         try Files.ensureDirectory(above)
         // A set from before a crash, for the same update: the content is taken again as it is now.
-        try Removable(pending: directory, live: [place])?.remove()
+        try Removable(pending: directory, live: [place], leased: leased)?.remove()
         try findFreeName(in: above)
         try Files.makeDirectory(directory, mode: 0o700)
         record.owner = facts.map { QuarantineRecord.Owner($0) }

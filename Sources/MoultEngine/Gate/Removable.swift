@@ -1,7 +1,6 @@
 internal import MoultBasics
 internal import MoultFiles
 package import MoultStore
-internal import MoultTrust
 internal import StepKit
 
 /// A path that may be removed although the content of a writable database could be there.
@@ -53,8 +52,9 @@ package struct Removable {
     }
 
     /// A set in quarantine whose update has not ended: nil unless its content is still at one of the paths at which the
-    /// database may be. The record's own path proves nothing: the update may have moved the file.
-    init?(pending directory: String, live: [String]) throws {
+    /// database may be. The record's own path proves nothing: the update may have moved the file. `leased` is the lease on
+    /// the file that is in place, if this process has one.
+    init?(pending directory: String, live: [String], leased: WriteLease? = nil) throws {
         guard let record = try QuarantineRecord(in: directory), record.isPending else {
             // Without a record it is a directory that was made just before a crash.
             let unwritten = try Files.list(directory).allSatisfy { $0.hasPrefix(QuarantineRecord.fileName) }
@@ -69,19 +69,15 @@ package struct Removable {
         if let kept = try Self.kept(record, in: directory) {
             let isCopy = kept.links == 1 && !facts.isEmpty && ![.reset, .undone].contains(record.reason)
             let file = "\(directory)/\(Files.name(of: record.path))"
-            guard try isCopy || kept.isSame(asAnyOf: facts) || live.contains(where: { try Self.isEqual(file, $0) })
+            guard
+                try isCopy || kept.isSame(asAnyOf: facts)
+                    || live.contains(where: {
+                        // It may have got a file of its own since, because `cp -al` had given the other one to two stores.
+                        try Files.haveSameBytes(file, $0, leased: leased)
+                    })
             else { return nil }
         }
         self.init(directory)
-    }
-
-    /// Whether two files have the same bytes: the database may have got a file of its own since, because `cp -al` had
-    /// given the other one to two stores.
-    private static func isEqual(_ kept: String, _ live: String) throws -> Bool {
-        guard let one = try Files.facts(kept), let other = try Files.factsThroughLinks(live), one.kind == .file,
-            other.kind == .file, one.size == other.size
-        else { return false }
-        return try SHA256.digest(ofFileAt: kept) == SHA256.digest(ofFileAt: live)
     }
 
     /// A set in quarantine that is only another name of a file that is in place.
@@ -147,12 +143,7 @@ package struct Removable {
                 let kept = try Files.facts("\(root)/\(set)/\(file)")
                 if (kept?.device, kept?.inode) == (facts.device, facts.inode) { return }
                 // A copy of the store may have made two files of one.
-                let path = "\(root)/\(set)/\(file)"
-                if kept?.kind == .file, kept?.size == facts.size,
-                    try SHA256.digest(ofFileAt: path) == SHA256.digest(ofFileAt: waiting)
-                {
-                    return
-                }
+                if try Files.haveSameBytes("\(root)/\(set)/\(file)", waiting) { return }
             }
         }
         var directory = "\(root)/\(transaction.id)-\(name)"

@@ -1,0 +1,55 @@
+internal import MoultBasics
+internal import MoultLibc
+
+extension Files {
+    /// Whether two regular files have the same bytes.
+    ///
+    /// `leased` is the lease on one of the two, if there is one: to open that file would end the lease, so it is read through
+    /// it. Any other file that this process has open counts as different, because closing a second descriptor would drop
+    /// SQLite's locks on it.
+    package static func haveSameBytes(_ one: String, _ other: String, leased: WriteLease? = nil) throws -> Bool {
+        guard let a = try facts(one), let b = try factsThroughLinks(other), a.kind == .file, b.kind == .file,
+            a.size == b.size
+        else { return false }
+        let held = try leased?.reading { FileNumber(try $0.facts()) }
+        func reading<R>(_ path: String, _ facts: FileFacts, _ body: (borrowing Descriptor) throws -> R) throws -> R? {
+            if let leased, FileNumber(facts) == held { return try leased.reading(body) }
+            if try OpenFiles.isOpenHere(path) { return nil }
+            return try body(Descriptor(path, .read))
+        }
+        return try reading(one, a) { first in
+            try reading(other, b) { second in try haveSameBytes(first, second, size: a.size) }
+        } == true
+    }
+
+    private static func haveSameBytes(
+        _ one: borrowing Descriptor, _ other: borrowing Descriptor, size: Int
+    ) throws -> Bool {
+        let block = 1 << 18
+        return try withUnsafeTemporaryAllocation(byteCount: 2 * block, alignment: 16) { buffer in
+            guard let start = buffer.baseAddress else { return size == 0 }
+            var place = 0
+            while place < size {
+                let length = min(block, size - place)
+                let first = UnsafeMutableRawBufferPointer(rebasing: buffer[..<length])
+                let second = UnsafeMutableRawBufferPointer(rebasing: buffer[block..<block + length])
+                let (a, b) = (try fill(first, one, place), try fill(second, other, place))
+                guard a == length, b == length, memcmp(start, start + block, length) == 0 else { return false }
+                place += length
+            }
+            return true
+        }
+    }
+
+    private static func fill(
+        _ buffer: UnsafeMutableRawBufferPointer, _ file: borrowing Descriptor, _ place: Int
+    ) throws -> Int {
+        var done = 0
+        while done < buffer.count {
+            let count = try file.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[done...]), at: place + done)
+            if count == 0 { break }
+            done += count
+        }
+        return done
+    }
+}

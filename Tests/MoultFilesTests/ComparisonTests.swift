@@ -1,0 +1,46 @@
+import MoultFiles
+import TestSupport
+import Testing
+
+@Suite struct ComparisonTests {
+    let scratch: Scratch
+
+    init() throws { scratch = try Scratch() }
+
+    private func file(_ name: String, _ bytes: [UInt8]) throws -> String {
+        try Files.writeNew(bytes, to: scratch.path(name))
+        return scratch.path(name)
+    }
+
+    @Test(arguments: [0, 1, 1 << 18, (1 << 18) + 1, 700_000])
+    func `files have the same bytes if not one of them differs`(size: Int) throws {
+        let bytes = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+        let (one, other) = (try file("one", bytes), try file("other", bytes))
+        #expect(try Files.haveSameBytes(one, other))
+        if size == 0 { return }
+        for place in Set([0, size / 2, size - 1]) {
+            var changed = bytes
+            changed[place] ^= 1
+            #expect(try !Files.haveSameBytes(one, file("changed \(place)", changed)), "byte \(place)")
+        }
+        #expect(try !Files.haveSameBytes(one, file("shorter", Array(bytes.dropLast()))))
+        #expect(try !Files.haveSameBytes(one, scratch.path("missing")) && !Files.haveSameBytes(one, scratch.path))
+    }
+
+    /// To open a leased file asks for it, and the lease is no longer whole.
+    @Test func `a leased file is compared, and the lease stays whole`() throws {
+        let (one, other) = (try file("one", [1, 2, 3]), try file("other", [1, 2, 3]))
+        let lease = try #require(try WriteLease.take(other))
+        #expect(try Files.haveSameBytes(one, other, leased: lease) && Files.haveSameBytes(other, one, leased: lease))
+        #expect(try lease.isWhole())
+    }
+
+    /// To close a second descriptor drops the locks that this process has on a database.
+    @Test func `a file that this process has open is not opened a second time`() throws {
+        let (one, other) = (try file("one", [1, 2, 3]), try file("other", [1, 2, 3]))
+        let open = try Descriptor(other, .write)
+        #expect(try !Files.haveSameBytes(one, other))
+        try open.close()
+        #expect(try Files.haveSameBytes(one, other))
+    }
+}
