@@ -27,7 +27,7 @@ import Testing
         #expect(try !Files.haveSameBytes(one, scratch.path("missing")) && !Files.haveSameBytes(one, scratch.path))
     }
 
-    /// To open a leased file asks for it, and the lease is no longer whole.
+    /// Opening a leased file breaks the lease.
     @Test func `a leased file is compared, and the lease stays whole`() throws {
         let (one, other) = (try file("one", [1, 2, 3]), try file("other", [1, 2, 3]))
         let lease = try #require(try WriteLease.take(other))
