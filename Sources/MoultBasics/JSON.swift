@@ -1,4 +1,4 @@
-/// A JSON value whose objects keep the order of their members, so that what people wrote comes back as they wrote it.
+/// A JSON value whose objects keep the order of their members, so that what users wrote comes back as they wrote it.
 public enum JSON: Sendable, Equatable {
     /// `null`.
     case null
