@@ -67,6 +67,32 @@ import Testing
             }, "does not match its manifest")
     }
 
+    /// The digest that the proof names covers every byte of the file.
+    @Test func `digests under a proof`() throws {
+        try bench.key("a")
+        try bench.must("rm -rf store; moult init -q --product org.example.test --key a.pub")
+        func sign(_ change: (JSON) throws -> JSON) throws -> Shell.Ended {
+            try Files.replace(path, with: Array(change(manifest()).pretty.utf8))
+            try bench.must("rm -f rel/*.minisig; moult sign -q rel/test-1.0.0.json -k a.key")
+            return try bench.run("moult apply rel/test-1.0.0.json")
+        }
+        let sound = try manifest()
+        for field in ["databases", "bundle"] {
+            let ended = try sign { _ in
+                let part = sound[field] ?? .null
+                let zeros = JSON.string(Self.zeros)
+                if field == "bundle" { return sound.setting(field, to: part.setting("sha256", to: zeros)) }
+                let food = (part["food"] ?? .null).setting("sha256", to: zeros)
+                return sound.setting(field, to: part.setting("food", to: food))
+            }
+            #expect(ended.status == 1)
+            #expect(ended.errors.contains("and the manifest says 00000000…"), "\(ended.errors)")
+        }
+        let ended = try sign { _ in sound }
+        #expect(ended.status == 0)
+        #expect(ended.errors.contains("checked by the publisher") || ended.output.contains("checked by the publisher"))
+    }
+
     @Test func `the digest of a database must be that of its frames`() throws {
         try refused(
             { manifest in

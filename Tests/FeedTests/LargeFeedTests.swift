@@ -23,7 +23,7 @@ import Testing
     }
 
     /// Signed by the right key, and still not read any further than that.
-    @Test func `feed of more than sixteen mebibytes is refused`() throws {
+    @Test func `feed of more than 32 mebibytes is refused`() throws {
         let bench = try Bench()
         try bench.follow(["1.0.0"])
         for (spare, status) in [(Feed.largest, Int32(0)), (Feed.largest + 1, 3)] {
@@ -35,7 +35,7 @@ import Testing
             try bench.must("moult sign public/feed.json -k a.key -q")
             let ended = try bench.run("moult apply -q")
             #expect(ended.status == status)
-            if status != 0 { #expect(ended.errors.contains("larger than 16.0 MiB")) }
+            if status != 0 { #expect(ended.errors.contains("larger than 32.0 MiB")) }
         }
     }
 

@@ -91,6 +91,27 @@ import Testing
         #expect(!isUnlike(Array(other.prefix(100_000))))
     }
 
+    @Test func `with less memory fewer threads work and the index knows fewer places`() throws {
+        let free = PatchMemory(threads: 8)
+        #expect((free.threads, free.index) == (8, 256 << 20))
+        for (limit, threads, index) in [(128, 1, 28), (227, 1, 127), (228, 2, 28), (5000, 8, 256)] {
+            let memory = PatchMemory(threads: 8, limit: limit << 20)
+            #expect((memory.threads, memory.index) == (threads, index << 20), "\(limit)")
+        }
+        var dice = SeededRandom(6)
+        let old = records(3000, &dice)
+        let new = changed(old, 10, &dice)
+        func covered(_ memory: Int) -> Int {
+            let covers = new.withUnsafeBytes { new in
+                old.withUnsafeBytes { CoverSearch(new, in: OldContent($0, memory: memory))?.covers(start: 0) }
+            }
+            return covers?.reduce(0) { $0 + $1.count } ?? 0
+        }
+        #expect(covered(1 << 20) > new.count * 9 / 10)
+        // A table of 1 KiB: content in its place is found without it, and content that moved much later.
+        #expect(covered(1 << 10) <= covered(1 << 20))
+    }
+
     @Test(arguments: 0..<60)
     func `what is read is what was written`(seed: Int) throws {
         var dice = SeededRandom(seed)

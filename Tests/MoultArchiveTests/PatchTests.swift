@@ -32,10 +32,8 @@ import Testing
 
     private func make(_ old: String?, _ new: String, threads: Int = 2) throws -> String {
         let output = Mutex<[UInt8]>([])
-        try PatchWriter(from: old.map { try Descriptor($0, .read) }, to: Descriptor(new, .read)).write(threads: threads)
-        {
-            bytes in output.withLock { $0 += Array(bytes) }
-        }
+        try PatchWriter(from: old.map { try Descriptor($0, .read) }, to: Descriptor(new, .read))
+            .write(using: PatchMemory(threads: threads)) { bytes in output.withLock { $0 += Array(bytes) } }
         return try file("x.patch", output.withLock { $0 })
     }
 

@@ -16,20 +16,20 @@ package final class PatchWriter: Sendable {
         self.result = result
     }
 
-    /// Writes the patch; the same two files give the same bytes, however many threads work.
+    /// Writes the patch; the same two files and the same memory for the index give the same bytes, however many threads work.
     ///
     /// `output` gets the bytes in order, on several threads, one at a time; so does `progress` how many bytes of the new
     /// file are done.
     package func write(
-        threads: Int, progress: @Sendable (_ done: Int) throws -> Void = { _ in },
+        using memory: PatchMemory, progress: @Sendable (_ done: Int) throws -> Void = { _ in },
         output: @Sendable (UnsafeRawBufferPointer) throws -> Void
     ) throws {
         let frames = try packing {
             try PatchLayout.withWhole(of: base) { base in
-                let old = base.isEmpty ? nil : OldFile(base)
+                let old = base.isEmpty ? nil : OldFile(base, memory: memory.index)
                 return try withoutActuallyEscaping(output) { output in
                     let queue = FrameQueue(output: output)
-                    try withoutActuallyEscaping(progress) { try compress(old, threads, into: queue, $0) }
+                    try withoutActuallyEscaping(progress) { try compress(old, memory.threads, into: queue, $0) }
                     return queue.frames
                 }
             }

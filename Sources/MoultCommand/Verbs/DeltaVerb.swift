@@ -13,6 +13,10 @@ enum DeltaVerb {
     static let database = Option(
         "database", value: .text("NAME"), "The database, if more than one changed between the releases")
 
+    static let memory = Option(
+        "memory", value: .number("MIB", in: PatchMaking.leastMemory >> 20...1 << 20),
+        "Memory for it beside the two files, at most; else 256 and 100 for each core")
+
     static let command = Command(
         "delta", .publishers, "create a patch from one database to another",
         discussion: [
@@ -21,7 +25,7 @@ enum DeltaVerb {
             stores then use them automatically.
             """
         ],
-        arguments: [old, new], options: [output, database], usesStore: false,
+        arguments: [old, new], options: [output, database, memory], usesStore: false,
         examples: [
             .init("How large would a patch be?", "moult delta food-old.db food-new.db -o food.patch"),
             .init(
@@ -45,7 +49,7 @@ enum DeltaVerb {
         let threads = Threads.cores
         let made: Manifest.Content
         do {
-            made = try PatchMaking(threads: threads) { done, total in
+            made = try PatchMaking(threads: threads, memory: call.number(memory).map { $0 << 20 }) { done, total in
                 try Interruption.check()
                 bar.show(Progress("patch", done: done, of: total))
             }.make(from: base, to: result, as: temporary)

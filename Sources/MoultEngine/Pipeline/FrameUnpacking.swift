@@ -7,12 +7,10 @@ internal import MoultTrust
 internal import StepKit
 internal import Synchronization
 
-/// Unpacks a bundle of ours on every core: each frame is decoded by a confined process, verified and written at its place, in any order.
+/// Unpacks a bundle of ours on every core: each frame is decoded by a confined process and written at its place, in any order.
 ///
-/// The digest of every frame's content proves what is unpacked: together they cover each byte once. The digests of the
-/// bundle and of its members say the same of the same bytes. They are computed where they cost least, because a manifest
-/// that contradicts itself is refused: the bundle's meanwhile, those of members while the steps
-/// examine what came in (`Pipeline`, `GenerationSealer`).
+/// Members that are written are proven afterwards, while the steps examine them (`UnpackedDigests`): SQLite's check of a
+/// large table keeps one core busy, and the digests the other one. Members that are not written are proven here.
 struct FrameUnpacking {
     let bundle: String
     /// The manifest's facts about the whole bundle.
@@ -22,46 +20,54 @@ struct FrameUnpacking {
     /// What should be written under which name; everything else is only verified.
     let wanted: [String: String]
     let place: @Sendable (String) throws -> String
+    /// The members for which the publisher's proof stands, by their names in the bundle.
+    let proven: Set<String>
     let progress: @Sendable (PrepareContext.Progress) throws -> Void
 
-    func unpack() throws {
+    func unpack() throws -> UnpackedDigests {
         let counter = ProgressCounter("unpack", total: members.reduce(0) { $0 + $1.value.size }, tell: progress)
         let declared = zip(frames.packed, frames.content).map { Frame(packedSize: $0, contentSize: $1) }
         let archive = try ConfinedArchive(bundle, stop: { try counter.add(0) })
         guard let (layout, reader) = try archive.bundle(members: members.mapValues(\.size), frames: declared) else {
-            throw notSealed("it is not made of frames, as the manifest says")
+            throw MoultError(unsealed: bundle, "it is not made of frames, as the manifest says")
         }
         let targets = try layout.members.map { member in
             try wanted[member.name].map { Target(try Descriptor(place($0), .create, mode: 0o600)) }
         }
-        let digests = Array(frames.sha256.utf8)
-        @Sendable func isProven(_ digest: String, _ frame: Int) -> Bool {
-            digest.utf8.elementsEqual(digests[64 * frame..<64 * (frame + 1)])
+        let expected = Array(frames.sha256.utf8)
+        @Sendable func prove(_ frame: Int, _ bytes: UnsafeRawBufferPointer, _ why: String) throws {
+            let digest = try SHA256.digest(of: bytes).hex
+            if digest.utf8.elementsEqual(expected[64 * frame..<64 * (frame + 1)]) { return }
+            throw MoultError(unsealed: bundle, why)
         }
-        try BackgroundDigest.of(bundle) {
-            try reader.read(threads: Threads.cores) { frame, bytes in
-                if try isProven(SHA256.digest(of: bytes).hex, frame) { return }
-                throw notSealed("the headers in its frame \(frame) differ")
-            } onPiece: { piece in
-                let member = layout.members[piece.member]
-                let digest = try SHA256.digest(of: piece.bytes).hex
-                // A member of at most one frame has two digests in the manifest, which must agree.
-                guard isProven(digest, piece.frame),
-                    member.frames.count > 1 || digest == members[member.name]?.sha256
-                else { throw notSealed("\(member.name) in it differs at byte \(piece.offset) or behind") }
-                try targets[piece.member]?.write(piece)
-                try counter.add(piece.bytes.count)
+        try reader.read(threads: Threads.cores) { frame, bytes in
+            try prove(frame, bytes, "the headers in its frame \(frame) differ")
+        } onPiece: { piece in
+            if let target = targets[piece.member] {
+                try target.write(piece)
+            } else {
+                let name = layout.members[piece.member].name
+                try prove(piece.frame, piece.bytes, "\(name) in it differs at byte \(piece.offset) or behind")
             }
-        } check: { digest in
-            if digest == sha256 { return }
-            throw notSealed("its SHA-256 is \(digest.prefix(8))…, and the manifest says \(sha256.prefix(8))…")
+            try counter.add(piece.bytes.count)
         }
+        return try digests(of: layout, expected)
     }
 
-    private func notSealed(_ why: String) -> MoultError {
-        MoultError(
-            .digest, what: "the bundle \(bundle) does not match its manifest", why: why,
-            now: "Use the manifest and the bundle of the same release.")
+    private func digests(of layout: BundleLayout, _ expected: [UInt8]) throws -> UnpackedDigests {
+        let files = try layout.members.compactMap { member -> UnpackedFile? in
+            guard let name = wanted[member.name], let facts = members[member.name] else { return nil }
+            let parts = member.frames.map { frame in
+                (frames.content[frame], String(decoding: expected[64 * frame..<64 * (frame + 1)], as: UTF8.self))
+            }
+            return try UnpackedFile(
+                place(name), name: member.name, sha256: facts.sha256, frames: parts,
+                isProven: proven.contains(member.name))
+        }
+        let areProven = files.allSatisfy(\.isProven)
+        return try UnpackedDigests(
+            bundle: bundle, sha256: sha256, files: files,
+            threads: areProven ? Threads.cores : max(1, Threads.cores - 1))
     }
 }
 

@@ -17,8 +17,6 @@ struct GenerationSealer {
     let changed: Set<String>
     /// The databases for which the publisher's proof stands for a check by this machine.
     let proven: Set<String>
-    /// Of the members that were unpacked frame by frame, which does not give the digest of the whole.
-    let digests: BackgroundDigest?
 
     func finish() throws {
         let directory = transaction.generation
@@ -31,7 +29,7 @@ struct GenerationSealer {
             // After all checks, so that the disk has written most of it meanwhile, and before its time is recorded.
             let isLinked = try Files.facts(path).map { linked.contains($0.inode) } ?? false
             let isPublished = !changed.contains(database.name) || database.place == .inPlace
-            if database.place == .generation, !isLinked { try seal(path, database, isPublished) }
+            if database.place == .generation, !isLinked { try Files.seal(path, mode: 0o444) }
             guard let facts = try Files.factsThroughLinks(path) else {
                 throw MoultError(
                     .generation, what: "\(path) was not staged", why: "no step created it", now: "Report this.")
@@ -47,15 +45,5 @@ struct GenerationSealer {
         try Files.writeNew(Array(seal.json.line.utf8), to: "\(directory)/\(Seal.fileName)", mode: 0o444)
         // The names in it, for a power cut after the flip: the writer of each file has synced its content.
         try Files.syncDirectory(directory)
-    }
-
-    private func seal(_ path: String, _ database: Database, _ isPublished: Bool) throws {
-        try Files.seal(path, mode: 0o444)
-        guard isPublished, let digest = try digests?.digest(database.member), digest != database.sha256 else { return }
-        throw MoultError(
-            .digest, what: "the manifest of release \(manifest.version) contradicts itself",
-            why:
-                "the frames of \(database.member) make a file with SHA-256 \(digest.prefix(8))…, and the manifest says \(database.sha256.prefix(8))…",
-            now: "Report this to the publisher: the release must be packed again.")
     }
 }

@@ -12,16 +12,19 @@ struct MemberStaging {
     let transaction: Transaction
     let plan: Plan
     let release: Manifest
+    /// The databases for which the publisher's proof stands.
+    let proven: Set<String>
     let progress: @Sendable (PrepareContext.Progress) throws -> Void
 
-    func stage() throws {
+    /// Returns what proves the files that came from the bundle; nil if they are proven.
+    func stage() throws -> UnpackedDigests? {
         for reuse in plan.reuse { try stage(reuse) }
-        guard let bundle = plan.bundle else { return }
-        try Unpacker(
+        guard let bundle = plan.bundle else { return nil }
+        return try Unpacker(
             place: transaction.place(of:), release: release, bundle: bundle.path, members: plan.bundled,
-            progress: progress
+            progress: progress, proven: proven
         )
-        .unpack()
+        .unpackUnproven()
     }
 
     private func stage(_ reuse: Plan.Reuse) throws {

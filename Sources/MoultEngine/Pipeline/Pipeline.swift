@@ -74,7 +74,8 @@ package struct Pipeline {
                 watcher.tell(.progress(progress))
             },
             warn: { [watcher] in watcher.tell(.warning($0)) })
-        var digests: BackgroundDigest?
+        let proven = Set(release.databases.filter { made.context.carriedProof(of: $0) != nil }.map(\.name))
+        var digests: UnpackedDigests?
         for phase in Phase.allCases {
             try watcher.stopIfAsked()
             watcher.tell(.phase(.prepare, phase))
@@ -84,13 +85,12 @@ package struct Pipeline {
             }
             if phase == .check, !plan.members.isEmpty {
                 stopwatch.begin(.prepare, "unpack")
-                try MemberStaging(
-                    transaction: transaction, plan: plan, release: release, progress: context.progress
+                digests = try MemberStaging(
+                    transaction: transaction, plan: plan, release: release, proven: proven, progress: context.progress
                 )
                 .stage()
-                digests = try digestsOfFrames()
             }
-            if phase == .check { try examine(context) }
+            if phase == .check { try examine(context, digests) }
         }
         if plan.effects.contains(where: { if case .installGeneration = $0.change { true } else { false } }) {
             stopwatch.begin(.prepare, "seal")
@@ -99,31 +99,29 @@ package struct Pipeline {
                 transaction: transaction, manifest: release, bytes: made.bytes, feedSerial: plan.origin?.serial,
                 keys: KeyChain.mark(made.store.settings, in: transaction.layout),
                 changed: Set(plan.effects.filter(\.isCustom).compactMap(\.database)),
-                proven: Set(release.databases.filter { made.context.carriedProof(of: $0) != nil }.map(\.name)),
-                digests: digests
+                proven: proven
             )
             .finish()
         }
     }
 
-    /// The members unpacked frame by frame: one core computes the digests while another one checks the databases.
-    private func digestsOfFrames() throws -> BackgroundDigest? {
-        guard release.bundle?.frames != nil, plan.bundle != nil else { return nil }
-        var files: [String: String] = [:]
-        for database in release.databases where plan.bundled.contains(database.member) {
-            files[database.member] = try transaction.place(of: database.member)
-        }
-        return try BackgroundDigest(of: files)
-    }
-
-    /// Everything that came in is verified before anything of it is copied, changed or attached.
-    private func examine(_ context: PrepareContext) throws {
-        for phase in Phase.allCases {
-            for step in steps.steps(of: phase, for: release, plan.purpose) {
-                stopwatch.begin(.prepare, step.name)
-                try step.examine(plan.effects.filter { $0.phase == phase && $0.step == step.name }, context)
+    /// Everything that came in is proven before anything of it is copied, changed or attached.
+    private func examine(_ context: PrepareContext, _ digests: UnpackedDigests?) throws {
+        do {
+            for phase in Phase.allCases {
+                for step in steps.steps(of: phase, for: release, plan.purpose) {
+                    stopwatch.begin(.prepare, step.name)
+                    try step.examine(plan.effects.filter { $0.phase == phase && $0.step == step.name }, context)
+                }
             }
+        } catch {
+            try watcher.stopIfAsked()
+            // A file that is not the published one fails in many ways, and this is the reason.
+            try digests?.prove()
+            throw error
         }
+        stopwatch.begin(.prepare, "digest")
+        try digests?.prove()
     }
 
     private func decide(_ performer: Performer) throws {

@@ -8,7 +8,7 @@ internal import StepKit
 
 /// Takes the members that a plan needs out of the bundle, into the transaction's own directory.
 ///
-/// One pass: digests are computed on the way, and nothing is used before they fit.
+/// Nothing is used before its digest fits.
 struct Unpacker {
     /// Where a member is written.
     let place: @Sendable (String) throws -> String
@@ -17,6 +17,8 @@ struct Unpacker {
     /// What should be written; everything else in the bundle is only verified.
     let members: [String]
     let progress: @Sendable (PrepareContext.Progress) throws -> Void
+    /// The databases for which the publisher's proof stands.
+    var proven: Set<String> = []
 
     /// The paths in the bundle of what should be written.
     private var wanted: [String: String] {
@@ -25,16 +27,19 @@ struct Unpacker {
         return Dictionary(paths + others) { first, _ in first }.filter { members.contains($0.value) }
     }
 
-    func unpack() throws {
+    func unpack() throws { try unpackUnproven()?.prove() }
+
+    /// Returns what proves the files, for a caller that has something to do meanwhile; nil if they are proven.
+    func unpackUnproven() throws -> UnpackedDigests? {
         let expected = Self.expected(of: release)
-        if let sealed = release.bundle, let frames = sealed.frames {
-            try FrameUnpacking(
-                bundle: bundle, sha256: sealed.sha256, frames: frames, members: expected,
-                wanted: wanted, place: place, progress: progress
-            ).unpack()
-        } else {
+        guard let sealed = release.bundle, let frames = sealed.frames else {
             try stream(expected)
+            return nil
         }
+        return try FrameUnpacking(
+            bundle: bundle, sha256: sealed.sha256, frames: frames, members: expected, wanted: wanted, place: place,
+            proven: Set(release.databases.filter { proven.contains($0.name) }.map(\.bundlePath)), progress: progress
+        ).unpack()
     }
 
     /// A bundle of any kind: its own digest and each member's.

@@ -120,13 +120,29 @@ final class ScriptRunner {
         if sandbox.clockReads > before, sandbox.clock == nil {
             warn("the statement asks for the time of day", "set SOURCE_DATE_EPOCH, or write the date down")
         }
-        let words = sql.lowercased()
         // Neither shows when a statement is prepared; a page size that is set late waits for the vacuum.
-        if words.contains("replace") || words.contains("page_size") { onlyGrew = false }
-        if words.contains("localtime") {
+        if mentions("replace", sql) || mentions("page_size", sql) { onlyGrew = false }
+        if mentions("localtime", sql) {
             warn("localtime depends on the time zone of this machine", "use UTC")
         }
         return result
+    }
+}
+
+/// Whether SQL has a word in it, in capitals or not, and be it inside of a text or of a longer word.
+private func mentions(_ word: StaticString, _ sql: String) -> Bool {
+    let word = UnsafeBufferPointer(start: word.utf8Start, count: word.utf8CodeUnitCount)
+    var sql = sql
+    // The search of the standard library takes longer than SQLite takes for a row.
+    return sql.withUTF8 { sql in
+        guard sql.count >= word.count else { return false }
+        func has(_ index: Int, at place: Int) -> Bool {
+            let byte = sql[place + index]
+            return ((65...90).contains(byte) ? byte | 0x20 : byte) == word[index]
+        }
+        return (0...sql.count - word.count).contains { place in
+            has(0, at: place) && (1..<word.count).allSatisfy { has($0, at: place) }
+        }
     }
 }
 

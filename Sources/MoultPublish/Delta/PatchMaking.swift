@@ -8,11 +8,20 @@ package import StepKit
 /// Makes one patch: what turns one file into another, as a separate file.
 package struct PatchMaking {
     let threads: Int
+    let memory: PatchMemory
     let progress: @Sendable (_ done: Int, _ total: Int) throws -> Void
 
-    package init(threads: Int, progress: @escaping @Sendable (_ done: Int, _ total: Int) throws -> Void = { _, _ in }) {
+    /// `memory` is how many bytes it may take beside the two files; nil for what it takes.
+    package init(
+        threads: Int, memory: Int? = nil,
+        progress: @escaping @Sendable (_ done: Int, _ total: Int) throws -> Void = { _, _ in }
+    ) {
         (self.threads, self.progress) = (threads, progress)
+        self.memory = PatchMemory(threads: threads, limit: memory)
     }
+
+    /// The least that can be set as `memory`.
+    package static let leastMemory = PatchMemory.least
 
     /// Writes the patch to a new file, and proves it by applying it; `old` is nil for one that needs nothing.
     package func make(from old: String?, to new: String, as path: String) throws -> Manifest.Content {
@@ -20,7 +29,7 @@ package struct PatchMaking {
         let total = try Files.factsThroughLinks(new)?.size ?? 0
         let progress = progress
         try PatchWriter(from: old.map { try Descriptor($0, .read) }, to: Descriptor(new, .read))
-            .write(threads: threads, progress: { try progress($0, total) }, output: { try target.write($0) })
+            .write(using: memory, progress: { try progress($0, total) }, output: { try target.write($0) })
         try prove(path, from: old, to: new, size: total)
         return Manifest.Content(
             size: try Files.facts(path)?.size ?? 0, sha256: try SHA256.digest(ofFileAt: path).hex)

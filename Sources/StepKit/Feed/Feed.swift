@@ -4,8 +4,8 @@ package import MoultBasics
 package struct Feed: Sendable, Equatable {
     package static let format = 1
     package static let fileName = "feed.json"
-    /// The largest feed that is read.
-    package static let largest = 16 << 20
+    /// The largest feed that is read: about 100,000 releases.
+    package static let largest = 32 << 20
 
     package var product: String
     /// Counts the feed's own versions upward, so that an old one cannot pass for the present one.

@@ -29,6 +29,18 @@ import Testing
         #expect(twice == (0, "", ""))
     }
 
+    @Test func `with little memory the patch makes the same file`() throws {
+        let made = try scratch.moult(
+            """
+            sqlite3 old.db "INSERT INTO t SELECT hex(randomblob(40)) FROM generate_series(1, 20000)"
+            cp old.db new.db && sqlite3 new.db "UPDATE t SET x = x || 'more' WHERE rowid % 100 = 3"
+            moult delta -q old.db new.db -o p --memory 128 && test $(stat -c %s p) -lt 100000
+            """)
+        #expect(made == (0, "", ""))
+        let refused = try scratch.moult("moult delta old.db new.db -o p --memory 127")
+        #expect(refused.status == 64)
+    }
+
     @Test func `a directory that is missing is named`() throws {
         let refused = try scratch.moult("moult delta old.db new.db -o none/p")
         #expect(refused.status == 1)

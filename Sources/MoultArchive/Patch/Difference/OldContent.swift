@@ -12,12 +12,15 @@ final class OldContent: @unchecked Sendable {
     private static let ways = 4
     private static let mostPlaces = 1 << 25
 
-    /// The bytes must stay for as long as this does.
-    init(_ bytes: UnsafeRawBufferPointer) {
+    /// The bytes must stay for as long as this does. The table has at most so much memory: with less, fewer places are known.
+    init(_ bytes: UnsafeRawBufferPointer, memory: Int = PatchMemory.mostIndex) {
         self.bytes = bytes
-        step = max(4, (bytes.count + Self.mostPlaces - 1) / Self.mostPlaces)
+        let mostSlots = max(64, memory / (Self.ways * MemoryLayout<UInt32>.size))
+        let largest = Int.bitWidth - 1 - mostSlots.leadingZeroBitCount
+        let most = min(Self.mostPlaces, (Self.ways << largest) * 2 / 3)
+        step = max(4, (bytes.count + most - 1) / most)
         let places = bytes.count / step
-        let logarithm = max(6, Int.bitWidth - (places * 3 / 2 / Self.ways).leadingZeroBitCount)
+        let logarithm = min(largest, max(6, Int.bitWidth - (places * 3 / 2 / Self.ways).leadingZeroBitCount))
         shift = UInt64(64 - logarithm)
         table = .allocate(capacity: Self.ways << logarithm)
         table.initialize(repeating: 0, count: Self.ways << logarithm)

@@ -6,15 +6,18 @@ internal import Synchronization
 final class OldFile: @unchecked Sendable {
     // Unchecked: no code writes the old file's bytes, and the index is behind the lock until it is complete.
     let bytes: UnsafeRawBufferPointer
+    private let memory: Int
     private let made = Mutex<OldContent?>(nil)
 
-    /// The bytes must stay for as long as this does.
-    init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+    /// The bytes must stay for as long as this does. The index has at most so much memory.
+    init(_ bytes: UnsafeRawBufferPointer, memory: Int = PatchMemory.mostIndex) {
+        (self.bytes, self.memory) = (bytes, memory)
+    }
 
     var index: OldContent {
         made.withLock { made in
             if let made { return made }
-            let index = OldContent(bytes)
+            let index = OldContent(bytes, memory: memory)
             made = index
             return index
         }
