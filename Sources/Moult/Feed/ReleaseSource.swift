@@ -40,7 +40,9 @@ package enum ReleaseSource: Sendable {
     private static func local(_ path: String) throws -> ReleaseSource {
         if let feed = try feed(at: path) { return .feed(feed) }
         // If this cannot be found out, reading it as a manifest reports why.
-        guard (try? Files.factsThroughLinks(path))?.kind == .directory else { return .manifest(path: path) }
+        guard (try? Files.factsThroughLinks(path))?.kind == .directory else {
+            return .manifest(path: path)
+        }
         let file = "\(path)/\(Feed.fileName)"
         if let feed = try feed(at: file) { return .feed(feed) }
         throw MoultError(

@@ -41,7 +41,9 @@ enum Keys {
     private static func missing(_ kind: String, _ path: String) -> MoultError {
         MoultError(
             .minisignForm, what: "no \(kind) at \(path)", why: "no such file",
-            now: "Create a key pair with: moult keygen")
+            now:
+                "Create a key pair with: moult keygen \(shellLine([path.replacing(".key", with: "").replacing(".pub", with: "")]))"
+        )
     }
 }
 

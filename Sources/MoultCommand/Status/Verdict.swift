@@ -36,7 +36,7 @@ struct Verdict {
         let unverified = status.databases.filter { $0.state == .unverified }.map(\.name)
         if !unverified.isEmpty { warning.append("copied and not verified: \(unverified.joined(separator: ", "))") }
         if let failure = status.failure {
-            let text = failure.sentence + (failure.reason.map { ": \($0)" } ?? "")
+            let text = failure.sentence(of: status.file) + (failure.reason.map { ": \($0)" } ?? "")
             if failure.outcome == .stuck { critical.append(text) } else { warning.append(text) }
         }
         if status.holds.fault == nil {
@@ -44,6 +44,7 @@ struct Verdict {
         } else {
             critical += status.holds.all.map(\.sentence)
         }
+        if let fault = status.historyFault { warning.append("\(fault.what): \(fault.why ?? "")") }
         if let newest = status.known?.newest { warning.append("\(newest) is available and not installed") }
         if let known = status.known, known.isOver(at: now) {
             warning.append("the feed was valid until \(known.expires)")

@@ -176,6 +176,18 @@ import Testing
               Choose another name, or replace the file: moult replace {dir}/app.db NEW.db
             """),
         Case(
+            "a database instead of a release", "sqlite3 a.db 'CREATE TABLE t(x)'", "moult apply a.db", 1,
+            """
+            a.db is a database, not a release: a release has a sealed manifest
+              Make a release of it: moult pack a.db. To replace a single file: moult replace OLD.db a.db
+            """),
+        Case(
+            "a file of a store is not replaced", "cp store/food.db new.db", "moult replace store/food.db new.db", 3,
+            """
+            store/food.db cannot be replaced: it belongs to the store {dir}/store, and a release of the store decides what is there
+              Bring a release in: moult apply RELEASE --store {dir}/store
+            """),
+        Case(
             "store below a file", "echo x > a; moult init a/b --product org.example.test", 1,
             """
             cannot create the directory {dir}/a/b: Not a directory
