@@ -23,13 +23,13 @@ enum ApplyVerb {
         ],
         arguments: [release],
         options: [plan, create, InitVerb.key, UpdateOptions.confirm] + UpdateOptions.all + FeedOptions.all + [
-            UpdateOptions.wait, Retry.option,
+            UpdateOptions.wait, Retry.option, Spread.option,
         ]
             + UpdateOptions.consumers,
         changesStore: true,
         examples: [
             .init("Install a release:", "moult apply releases/dailyvalue-2.1.0.json"),
-            .init("Follow the store's feed, from a timer:", "moult apply -q --wait 60"),
+            .init("Follow the store's feed, from a timer:", "moult apply -q --wait 60 --spread 600"),
             .init(
                 "Create the store at the first start of an app, and update it at each start:",
                 "moult apply -q --create --store ~/.app --follow match data/app-2.1.0.json"),
@@ -52,6 +52,7 @@ enum ApplyVerb {
         if call.has(create), call.value(release) == nil {
             throw call.wrongUsage("--create needs a release or a feed", why: "it determines the product of the store")
         }
+        try Spread.wait(call)
         try Retry.run(call) {
             switch (call.value(release), call.value(plan)) {
             case (let name?, nil): try bring(call, name)

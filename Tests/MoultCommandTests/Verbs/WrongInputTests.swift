@@ -178,8 +178,8 @@ import Testing
         Case(
             "a database instead of a release", "sqlite3 a.db 'CREATE TABLE t(x)'", "moult apply a.db", 1,
             """
-            a.db is a database, not a release: a release has a sealed manifest
-              Make a release of it: moult pack a.db. To replace a single file: moult replace OLD.db a.db
+            {dir}/a.db is a database, not the manifest of a release
+              Make a release of it: moult pack {dir}/a.db
             """),
         Case(
             "a file of a store is not replaced", "cp store/food.db new.db", "moult replace store/food.db new.db", 3,
