@@ -1,5 +1,5 @@
 # The commands of this project. `make demo` shows it at work, `make test` proves it; each installs what it needs.
-.PHONY: demo test test-all broken ledger test-sanitize model faults fuzz docs proof proof-deps load soak limits deps test-deps build release lint install put put-reader reader-test python-test artifactbundle deb deb-test ansible-test containers-test bench bench-report bench-deps clean
+.PHONY: demo test test-all broken ledger test-sanitize model faults fuzz docs proof proof-deps load simulate load-servers bench-registry soak limits deps test-deps build release lint install put put-reader reader-test python-test artifactbundle deb deb-test ansible-test containers-test bench bench-report bench-deps clean
 
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PREFIX ?= /usr/local
@@ -7,7 +7,7 @@ PREFIX ?= /usr/local
 # Libraries for the build: Debian's libraries and the linker.
 BUILD_DEPS := libsqlite3-dev libarchive-dev libssl-dev libzstd-dev libcurl4-openssl-dev libseccomp-dev nettle-dev liblzma-dev libbz2-dev zlib1g-dev pkg-config lld
 # Programs for the tests: those that people use on the same files.
-TEST_DEPS := btrfs-progs sqlite3 libarchive-tools zstd xz-utils zip unzip p7zip-full minisign strace python3 procps util-linux systemd nginx docker-registry skopeo apache2-utils openssl gcc libc6-dev git rsync fish zsh groff mandoc prometheus
+TEST_DEPS := btrfs-progs sqlite3 libarchive-tools zstd xz-utils zip unzip p7zip-full minisign strace python3 procps util-linux systemd nginx docker-registry skopeo apache2-utils openssl gcc libc6-dev git rsync fish zsh groff mandoc prometheus rclone
 
 # Installs what is missing, and asks for nothing if nothing is.
 define install_missing
@@ -66,7 +66,7 @@ test: test-deps lint
 
 # The rest: what builds other packages, power cuts, and the command as it is installed, struck at its system calls and
 # told random stories. `make test` is expected to have passed.
-HEAVY := ^ExampleTests.(BuildDatabaseTests|ExampleAppTests|OwnStepTests)|^ModelTests|CopiedRecoveryTests|every command works on every copy|^ProofTests|FaultTests|killed|kill |what is made is the new file|survives crashes|four gibibytes|TransportTests.(RegistryAccess|RegistryAttack|FailingRegistry|Mirror)
+HEAVY := ^ExampleTests.(BuildDatabaseTests|ExampleAppTests|OwnStepTests)|^ModelTests|CopiedRecoveryTests|every command works on every copy|^ProofTests|FaultTests|killed|kill |what is made is the new file|survives crashes|four gibibytes|TransportTests.(RegistryAccess|RegistryAttack|RegistryBehindNginx|FailingRegistry|KilledRegistry|Mirror)
 test-all: test-deps proof-deps release
 	swift build --build-tests $(SWIFT_FLAGS)
 	swift build --package-path Examples --scratch-path .build/examples
@@ -150,6 +150,19 @@ proof-deps:
 load: test-deps
 	swift build --build-tests $(SWIFT_FLAGS)
 	MOULT_RELEASES=$${MOULT_RELEASES:-200} MOULT_FLIPS=$${MOULT_FLIPS:-2000} swift test --skip-build --filter 'LoadTests|FlipTests'
+
+# A week of a million machines through the code that decides in a store, in a few minutes; WRITE=1 puts figures and pictures into docs/scale.md.
+simulate: test-deps release
+	swift build $(RELEASE_FLAGS) --product FleetSimulation
+	scripts/simulate .build/release/moult .build/release/FleetSimulation $(if $(MACHINES),--machines $(MACHINES)) --seed $(SEED) $(if $(WRITE),--write)
+
+# Thousands of real commands against nginx and a registry on this machine, in waves.
+load-servers: test-deps release
+	scripts/scale/load .build/release/moult $(if $(STORES),--stores $(STORES)) $(if $(WRITE),--write)
+
+# Push, pull and an unchanged feed, against skopeo.
+bench-registry: test-deps release
+	scripts/scale/registry .build/release/moult $(if $(WRITE),--write)
 
 # One store for some minutes under readers, writers, kills, a spoilt feed and a full disk (root, for a disk of its own).
 soak: test-deps proof-deps release

@@ -190,6 +190,11 @@ let package = Package(
             dependencies: ["MoultSQLite", "MoultBasics", "MoultFiles", "CLinux", "TestSupport"]),
         .executableTarget(name: "GuardProbe", dependencies: ["MoultFiles", "CLinux"], path: "Tests/GuardProbe"),
         .executableTarget(name: "AppProbe", dependencies: ["Moult"], path: "Tests/AppProbe"),
+        // A week of a million machines, through the code that decides in a store: `make simulate`
+        .executableTarget(
+            name: "FleetSimulation",
+            dependencies: ["Moult", "MoultStore", "MoultFiles", "StepKit", "MoultBasics"], path: "Tests/FleetSimulation"
+        ),
         .testTarget(
             name: "MoultSandboxTests",
             dependencies: [

@@ -36,11 +36,12 @@ extension Subprocess {
     package static func run(
         _ arguments: [String], in directory: String? = nil, environment: [String: String] = [:], input: [UInt8] = [],
         wholeEnvironment: [String: String]? = nil, within time: Duration? = nil, limit: Int = 1 << 20,
-        confinement: Confinement? = nil, stop: () throws -> Void = {}
+        confinement: Confinement? = nil, isSupervised: Bool = false, stop: () throws -> Void = {}
     ) throws -> Result {
         var command = Command(arguments, environment: environment, in: directory)
         command.wholeEnvironment = wholeEnvironment
-        (command.confinement, command.isGroup) = (confinement, time != nil)
+        (command.confinement, command.isGroup) = (confinement, time != nil || isSupervised)
+        command.isSupervised = isSupervised
         let child = try Subprocess(command, input: input.isEmpty ? .nothing : .bytes(input))
         let deadline = time.map { ContinuousClock.now + $0 }
         var said: (output: [UInt8], errors: [UInt8]) = ([], [])

@@ -37,7 +37,8 @@ package struct Trials: Sendable {
             }
             return (path, older.manifest.version)
         }
-        let there = try Self.newest(in: directory, before: release).filter { one in !named.contains { $0.1 == one.1 } }
+        let there = try Self.newest(in: directory, before: release, where: Self.hasBundle)
+            .filter { one in !named.contains { $0.1 == one.1 } }
         for (path, version) in [(nil, nil)] + (named + there).map({ (Optional($0.0), Optional($0.1)) }) {
             let store = "\(scratch)/trial-\(all.count)"
             do { all.append(Trial(previous: version, skipped: try tryInstall(manifest, path, store))) } catch {
@@ -48,9 +49,17 @@ package struct Trials: Sendable {
     }
 
     /// The newest older releases in a directory, the newest first.
-    static func newest(in directory: String, before release: Manifest) throws -> [(String, Version)] {
-        try EarlierRelease.all(in: directory).filter { $0.precedes(release) }.prefix(newest)
+    static func newest(
+        in directory: String, before release: Manifest, where isUsable: (EarlierRelease) throws -> Bool = { _ in true }
+    ) throws -> [(String, Version)] {
+        try EarlierRelease.all(in: directory).filter { try $0.precedes(release) && isUsable($0) }.prefix(newest)
             .map { ($0.path, $0.manifest.version) }
+    }
+
+    /// The bundle of a release that a feed does not keep is gone.
+    private static func hasBundle(_ release: EarlierRelease) throws -> Bool {
+        guard let bundle = release.manifest.bundle else { return true }
+        return try Files.factsThroughLinks("\(Files.directory(of: release.path))/\(bundle.file)") != nil
     }
 
     private static func refusal(_ error: any Error, _ version: Version, over previous: Version?) -> any Error {

@@ -1,5 +1,5 @@
 internal import MoultFiles
-internal import MoultStore
+package import MoultStore
 internal import MoultTrust
 package import StepKit
 
@@ -15,7 +15,7 @@ package struct FeedChoice: Sendable {
     let policy: Policy
     let machine: Machine
     /// Whether a release can be got where the feed is.
-    var isThere: @Sendable (Feed.Release) throws -> Bool = { _ in true }
+    let isThere: @Sendable (Feed.Release) throws -> Bool
 
     /// A release that would be newer, and why this store does not get it.
     package struct Passed: Sendable, Equatable {
@@ -33,7 +33,16 @@ package struct FeedChoice: Sendable {
         package var withdrawn: String?
     }
 
-    func choose() throws -> Result {
+    package init(
+        feed: Feed, installed: Version?, installedSequence: Int?, seen: ReplayGuard, channel: String, holds: Holds,
+        policy: Policy, machine: Machine, isThere: @escaping @Sendable (Feed.Release) throws -> Bool = { _ in true }
+    ) {
+        (self.feed, self.installed, self.installedSequence) = (feed, installed, installedSequence)
+        (self.seen, self.channel, self.holds) = (seen, channel, holds)
+        (self.policy, self.machine, self.isThere) = (policy, machine, isThere)
+    }
+
+    package func choose() throws -> Result {
         var result = Result()
         result.withdrawn = installed.flatMap { feed.release($0)?.withdrawn }
         let wanted = feed.releases.filter { release in

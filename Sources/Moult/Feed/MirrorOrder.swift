@@ -1,20 +1,22 @@
-internal import MoultBasics
+package import MoultBasics
 internal import MoultFiles
-internal import MoultStore
+package import MoultStore
 internal import MoultTrust
 
 /// The order in which a store asks the locations of its feed: group by group, and within a group in an order of its own.
 ///
 /// The order of a store is always the same, so caches of web servers and registries stay useful, and it differs from store to
 /// store, so equal mirrors share the load.
-struct MirrorOrder {
+package struct MirrorOrder {
     private let store: String
 
     init(_ layout: StoreLayout) throws {
-        store = "\(try Machine.this().id)\n\(try Files.absolute(layout.root))"
+        self.init(machine: try .this(), store: try Files.absolute(layout.root))
     }
 
-    func addresses(of feed: FeedSettings) throws -> [Address] {
+    package init(machine: Machine, store: String) { self.store = "\(machine.id)\n\(store)" }
+
+    package func addresses(of feed: FeedSettings) throws -> [Address] {
         try feed.groups.flatMap { group -> [Address] in
             // Without the query, because a token in it may change.
             let ranked = try group.map { (rank: try rank(of: $0.description), address: $0) }

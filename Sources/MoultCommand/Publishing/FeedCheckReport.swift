@@ -6,7 +6,10 @@ internal import MoultTrust
 /// `moult publish --check`: checks a feed directory as a store would.
 extension PublishVerb {
     static func runCheck(_ call: Call) throws -> ExitCode {
-        let others = [key, days, channel, rollout, release, withdraw, reason, patches, serial, mount]
+        let others = [
+            key, days, channel, rollout, release, withdraw, reason, patches, keepReleases, serial, mount, uploadWith,
+            listUploads,
+        ]
         if let other = others.first(where: { call.has($0) })?.name ?? call.values(manifests).first {
             throw call.wrongUsage(
                 "--check and \(other.hasSuffix(".json") ? other : "--\(other)") exclude each other",

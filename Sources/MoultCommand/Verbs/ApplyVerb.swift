@@ -31,7 +31,7 @@ enum ApplyVerb {
         ],
         arguments: [release],
         options: [plan, create, InitVerb.key, UpdateOptions.confirm] + UpdateOptions.all + FeedOptions.all + [
-            UpdateOptions.wait, Retry.option,
+            UpdateOptions.wait, Retry.option, Spread.option,
         ]
             + UpdateOptions.consumers,
         changesStore: true,
@@ -45,7 +45,7 @@ enum ApplyVerb {
                 "moult apply --create --key app.pub https://example.org/app/feed.json"),
             .init("From cron, silent when all is well:", "moult apply -q --wait 60 /srv/releases/latest.json"),
             .init("From a service, where an hour without success is a failure:", "moult apply -q --retry 3600"),
-            .init("Follow the store's feed, from a timer:", "moult apply -q --wait 60"),
+            .init("Follow the store's feed, from a timer:", "moult apply -q --wait 60 --spread 600"),
             .init("See the plan, then decide:", "moult apply --confirm releases/dailyvalue-2.1.0.json"),
             .init("Do what was approved:", "moult apply --plan approved.plan"),
         ],
@@ -67,6 +67,7 @@ enum ApplyVerb {
         if call.has(create), call.value(release) == nil {
             throw call.wrongUsage("--create needs a release or a feed", why: "it says which product the store is for")
         }
+        try Spread.wait(call)
         try Retry.run(call) {
             switch (call.value(release), call.value(plan)) {
             case (let name?, nil): try bring(call, name)

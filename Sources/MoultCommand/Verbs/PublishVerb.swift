@@ -33,6 +33,15 @@ enum PublishVerb {
     static let patches = Option(
         "patches", value: .number("N", in: 0...50),
         "Keep patches from the last N releases before the newest one, 3 if not said")
+    static let keepReleases = Option(
+        "keep-releases", value: .number("N", in: 1...100_000),
+        "Keep the newest N releases of each channel and what stores need to reach them; drop older ones")
+    static let uploadWith = Option(
+        "upload-with", value: .text("COMMAND"),
+        "Then copy new files to another place, each with this shell command; see --list-uploads")
+    static let listUploads = Option(
+        "list-uploads",
+        "Print all files of the feed in a safe order for uploads, with Cache-Control and type, and publish nothing")
     static let serial = Option(
         "serial", value: .number(in: 1...Feed.highestSerial), "The feed's serial, one more than the last if not said")
     static let mount = Option(
@@ -61,6 +70,11 @@ enum PublishVerb {
             docker or skopeo login (docs/registries.md).
             """,
             """
+            To copy the feed to an object store, name a command with --upload-with: it is run for each new file, the feed \
+            last, and gets MOULT_FILE, MOULT_NAME, MOULT_SHA256, MOULT_CONTENT_TYPE and MOULT_CACHE_CONTROL in its \
+            environment. If it fails, the same moult publish again uploads the rest (docs/object-storage.md).
+            """,
+            """
             A version that was published is never replaced. To change keys, name the old key and the new one with \
             --key, and the new public key with --trust: stores that trust the old one then trust the new one. Where \
             releases and feed have different keys, --trust names the list that moult trust made (moult help keys).
@@ -68,8 +82,8 @@ enum PublishVerb {
         ],
         arguments: [directory, manifests],
         options: [
-            key, days, channel, rollout, release, withdraw, reason, trust, threshold, patches, serial, mount, check,
-            tidy, PackVerb.checkTimeout,
+            key, days, channel, rollout, release, withdraw, reason, trust, threshold, patches, keepReleases, serial,
+            mount, uploadWith, listUploads, check, tidy, PackVerb.checkTimeout,
         ],
         usesStore: false,
         examples: [
@@ -81,6 +95,10 @@ enum PublishVerb {
             .init(
                 "To a container registry:",
                 "moult publish oci://registry.example.org/team/food new.json -k release.key"),
+            .init(
+                "And to an object store:",
+                #"moult publish public new.json -k release.key --upload-with 'rclone copyto -I "$MOULT_FILE" cdn:"$MOULT_NAME"'"#
+            ),
             .init("Is the feed sound?", "moult publish public --check --trust release.pub"),
             .init(
                 "Change keys:", "moult publish public --key old.key --key new.key --trust new.pub"),
@@ -95,12 +113,15 @@ enum PublishVerb {
     static func run(_ call: Call) throws -> ExitCode {
         if call.has(check) { return try runCheck(call) }
         if call.has(tidy) { throw call.wrongUsage("--tidy needs --check") }
+        if call.has(listUploads) { return try listFiles(call) }
         var options = PublishOptions()
         options.keys = try call.values(key).map { try call.secretKey($0) }
         options.days = call.number(days) ?? options.days
         options.channel = call.value(channel) ?? options.channel
         options.patches = call.number(patches) ?? options.patches
         options.serial = call.number(serial)
+        options.keptReleases = call.number(keepReleases)
+        options.uploadCommand = call.value(uploadWith)
         options.changes = try changes(call)
         options.tryInstall = { try call.trial(in: $2).run($0, over: $1) }
         if call.value(release) == nil { options.rollout = call.number(rollout) ?? 100 }
@@ -115,6 +136,15 @@ enum PublishVerb {
             return try Interruption.telling(stopped) { try feed.publish(call.values(manifests), options) }
         }
         return try FeedPublisher(call.required(directory), options).publish(call.values(manifests))
+    }
+
+    private static func listFiles(_ call: Call) throws -> ExitCode {
+        if let other = call.values(manifests).first ?? call.values(key).first {
+            throw call.wrongUsage("--list-uploads and \(other) exclude each other", why: "a list publishes nothing")
+        }
+        _ = try registryFeed(call)
+        call.output.print(UploadList(files: try FeedUpload.files(in: call.required(directory))))
+        return .done
     }
 
     /// The feed, if it is in a registry.
@@ -134,6 +164,9 @@ enum PublishVerb {
         }
         if call.has(tidy) {
             throw call.wrongUsage("--tidy needs a directory", why: "a registry removes its own leftovers")
+        }
+        for option in [uploadWith, listUploads] where call.has(option) {
+            throw call.wrongUsage("--\(option.name) needs a directory", why: "moult itself pushes to a registry")
         }
         return RegistryFeed(
             try repository(place, directory.name), uploads,
@@ -181,12 +214,18 @@ private struct PublishedReport: Report {
     func write(to page: inout Page) {
         for file in published.files { page.line("\("+", .added) \(file)") }
         for file in published.removed { page.line("\("-", .removed) \(file)") }
+        if !published.dropped.isEmpty {
+            page.wrapped(
+                "\("-", .removed) not in the feed any more: \(published.dropped.map(\.description).joined(separator: ", "))"
+            )
+        }
         let signed =
             published.signers.isEmpty
             ? "not signed" : "signed by \(published.signers.map(\.description).joined(separator: " and "))"
         page.wrapped(
             "\("~", .changed) \(published.feed)  serial \("\(published.serial)"), \(counted(published.releases, "release")), \(signed), good until \(published.expires.text(for: page.terminal))"
         )
+        if !published.uploaded.isEmpty { page.line("uploaded \(counted(published.uploaded.count, "file"))") }
     }
 
     var json: JSON {
@@ -196,7 +235,32 @@ private struct PublishedReport: Report {
             "added": .array(published.added.map { .string($0.description) }),
             "files": .array(published.files.map { .string($0) }),
             "removed": .array(published.removed.map { .string($0) }),
+            "dropped": .array(published.dropped.map { .string($0.description) }),
+            "uploaded": .array(published.uploaded.map { .string($0) }),
             "signers": .array(published.signers.map { .string($0.description) }),
+        ]
+    }
+}
+
+/// The files of a feed in the order of their upload.
+private struct UploadList: Report {
+    let files: [FeedFile]
+
+    func write(to page: inout Page) {
+        var table = Table(.left, .left, .left)
+        for file in files { table.row("\(file.name)", "\(file.cacheControl)", "\(file.contentType)") }
+        page.table(table)
+    }
+
+    var json: JSON {
+        [
+            "uploads": .array(
+                files.map {
+                    [
+                        "file": .string($0.name), "size": .size($0.size), "sha256": .string($0.sha256),
+                        "cacheControl": .string($0.cacheControl), "contentType": .string($0.contentType),
+                    ]
+                })
         ]
     }
 }

@@ -64,9 +64,21 @@ package struct FeedCheck {
         } else {
             report.leftovers = try workLeftovers() + stale
         }
+        names.formUnion(try manifestsOfDroppedReleases(feed, except: names))
         let known = names.union(report.leftovers)
         report.others = try Files.list(directory.path).filter { !known.contains($0) }
         return report
+    }
+
+    /// The manifests, with their signatures, of releases that were in an earlier feed, and the record of uploads.
+    private func manifestsOfDroppedReleases(_ feed: Feed, except names: Set<String>) throws -> [String] {
+        let newest = feed.releases.map(\.sequence).max() ?? 0
+        return try Files.list(directory.path).filter { $0.hasSuffix(".json") && !names.contains($0) }.flatMap { name in
+            guard let release = try EarlierRelease(directory.file(name)), release.manifest.product == feed.product,
+                release.manifest.sequence < newest
+            else { return [String]() }
+            return try [name] + SignatureFiles.beside(directory.file(name)).map(\.0)
+        } + [FeedUpload.recordName]
     }
 
     private func workLeftovers() throws -> [String] {

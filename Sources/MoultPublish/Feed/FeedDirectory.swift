@@ -108,6 +108,18 @@ struct FeedDirectory {
         return stale
     }
 
+    /// The bundles and patches of releases, except those that releases of the feed use. Their manifests stay: a version is
+    /// published once.
+    func files(of dropped: [Feed.Release], notOf feed: Feed) throws -> Set<String> {
+        if dropped.isEmpty { return [] }
+        func names(_ release: Feed.Release) throws -> [String] {
+            guard let manifest = try manifest(of: release) else { return [] }
+            return (manifest.bundle.map { [$0.file] } ?? []) + manifest.patches.map(\.file)
+        }
+        let used = try Set(feed.releases.flatMap(names))
+        return try Set(dropped.flatMap(names).filter { try !used.contains($0) && Files.facts(file($0)) != nil })
+    }
+
     /// The manifest of a release, if it is there and the one that the feed names.
     func manifest(of release: Feed.Release) throws -> Manifest? {
         let path = file(release.manifest.name)

@@ -37,6 +37,7 @@ package struct FeedPublisher {
         var added: [SealedRelease] = []
         for release in releases where try add(release, to: &feed) { added.append(release) }
         for change in options.changes { try make(change, in: &feed) }
+        let dropped = try drop(from: &feed, publishing: releases)
         try tryOut(added, in: work)
         try keepPatches(of: releases, in: &feed)
         let text = Array(feed.json.pretty.utf8)
@@ -71,7 +72,7 @@ package struct FeedPublisher {
             try work.add(name, bytes)
             set.last.append(name)
         }
-        let stale = try directory.stalePatches(feed).sorted()
+        let stale = try directory.stalePatches(feed).union(directory.files(of: dropped, notOf: feed)).sorted()
         set.stale =
             try stale
             + FeedNames.staleSignatures(
@@ -80,10 +81,11 @@ package struct FeedPublisher {
         if let next { files.append(KeyList.fileName(next.list.serial)) }
         for name in own.flatMap(\.wrong) { try Files.remove(directory.file(name)) }
         do { try work.deliver(set) } catch { throw publicIn(part: error, feed) }
+        let uploaded = try options.uploadCommand.map { try FeedUpload(directory.path, command: $0).run() }
         return PublishReport(
             feed: directory.file(Feed.fileName), serial: feed.serial, expires: feed.expires,
             added: added.map(\.manifest.version), files: files, signers: signing.feed.map(\.publicKey.id),
-            releases: feed.releases.count, removed: stale)
+            releases: feed.releases.count, removed: stale, dropped: dropped.map(\.version), uploaded: uploaded ?? [])
     }
 
     /// Says so if the new feed is public although the command failed.
@@ -101,6 +103,22 @@ package struct FeedPublisher {
                 of: release.path, release.manifest, over: [], and: directory.path, in: work.path, by: options.tryInstall
             )
         }
+    }
+
+    /// Takes the releases out of the feed that the publisher does not keep; gives them.
+    private func drop(from feed: inout Feed, publishing new: [SealedRelease]) throws -> [Feed.Release] {
+        guard let count = options.keptReleases else { return [] }
+        let kept = ReleaseRetention(count: count).kept(of: feed)
+        let versions = Set(kept.map(\.version))
+        let dropped = feed.releases.filter { !versions.contains($0.version) }
+        if let lost = new.first(where: { !versions.contains($0.manifest.version) }) {
+            throw refusal(
+                "release \(lost.manifest.version) would be dropped at once",
+                "the feed has \(count) newer \(count == 1 ? "one" : "ones"), and keeps no more",
+                "Keep more, or publish it without --keep-releases.")
+        }
+        feed.releases = kept
+        return dropped
     }
 
     /// Lists the patches that lead away from one of the last releases and pay.

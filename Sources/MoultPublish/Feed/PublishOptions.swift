@@ -15,6 +15,10 @@ package struct PublishOptions {
     package var serial: Int?
     /// From how many releases before the newest one patches are kept.
     package var patches = 3
+    /// How many releases of each channel are kept; nil for all.
+    package var keptReleases: Int?
+    /// A shell command that copies each new file to another place.
+    package var uploadCommand: String?
     package var changes: [Change] = []
     /// Installs a release for trial; without it nothing is tried.
     package var tryInstall: Trials.Install?
@@ -41,8 +45,12 @@ package struct PublishReport: Sendable {
     package let files: [String]
     package let signers: [KeyID]
     package let releases: Int
-    /// Patches that were no longer needed, and were removed.
+    /// Patches and bundles that were no longer needed, and were removed.
     package let removed: [String]
+    /// The releases that were taken out of the feed.
+    package let dropped: [Version]
+    /// The files that the publisher's command has copied.
+    package let uploaded: [String]
 }
 
 extension MoultError.Code {

@@ -92,9 +92,15 @@ final class ScratchDirectory: Sendable {
 
     init() throws {
         // Not /tmp first: it may be memory, and databases may be large.
-        let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/var/tmp"
-        path = "\(parent)/moult-\(getpid())-\(UInt64.random(in: 1 ... .max))"
-        try Files.makeDirectory(path, mode: 0o700)
+        let parents = [getenv("TMPDIR").map { String(cString: $0) }, "/var/tmp", "/tmp"].compactMap(\.self)
+        // The next place may have room.
+        guard let path = parents.lazy.compactMap({ try? Files.makeScratchDirectory(in: $0) }).first else {
+            throw MoultError(
+                .system, what: "no directory for temporary files",
+                why: "none can be made in \(parents.joined(separator: ", "))",
+                now: "Name another place: TMPDIR=DIRECTORY")
+        }
+        self.path = path
     }
 
     deinit {

@@ -187,6 +187,32 @@ struct KilledRegistryPublisherTests {
         #expect(number > 15)
     }
 
+    /// From each request on the registry stores nothing more, as with a full disk.
+    @Test func `a registry that fails from each request on`() throws {
+        var number = 0
+        while true {
+            let bench = try RegistryBench()
+            let registry = try Registry()
+            let proxy = try RegistryProxy(before: registry)
+            let direct = registry.address("team/food")
+            try bench.publish("1.0.0", 1, to: direct)
+            try bench.follow(direct)
+            let manifest = try bench.release("2.0.0", 2)
+            try proxy.inject(.status(507), at: ".", skip: number)
+            let line = "moult publish -q \(proxy.address("team/food")) \(manifest) -k a.key"
+            let ended = try bench.run(line)
+            try bench.must("moult publish \(direct) --check --trust a.pub -q && moult apply -q")
+            #expect(try bench.installed() == (ended.status == 0 ? "2.0.0" : "1.0.0"), "request \(number)")
+            if ended.status == 0 { break }
+            #expect(ended.errors.contains("507"), "request \(number): \(ended.errors)")
+            try proxy.heal()
+            try bench.must("\(line) && moult apply -q && moult verify --deep -q")
+            #expect(try bench.installed() == "2.0.0", "request \(number)")
+            number += 1
+        }
+        #expect(number > 15)
+    }
+
     /// False if the command ended before its request with this number. The registry has seen that request, or not.
     private func kill(at number: Int, isSeen: Bool) throws -> Bool {
         let bench = try RegistryBench()

@@ -1,0 +1,93 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultTrust
+internal import StepKit
+
+/// A file of a feed, to be copied to the place where stores look for it.
+package struct FeedFile: Sendable, Equatable {
+    package let name: String
+    package let size: Int
+    package let sha256: String
+    /// Whether its name stands for this content forever.
+    let isImmutable: Bool
+
+    /// The recommended `Cache-Control`: stores notice a new feed within a minute, and caches ask once for other files.
+    package var cacheControl: String {
+        if isImmutable { return "public, max-age=31536000, immutable" }
+        return name.hasPrefix(Feed.fileName) ? "public, max-age=60" : "public, max-age=300"
+    }
+
+    package var contentType: String {
+        if name.hasSuffix(".json") { return "application/json" }
+        if name.hasSuffix(".minisig") { return "text/plain; charset=utf-8" }
+        return name.hasSuffix(".zst") ? "application/zstd" : "application/octet-stream"
+    }
+}
+
+extension FeedDirectory {
+    /// The files of the feed in an order in which stores can follow the copy at every moment: each file after those that it
+    /// names. Key lists come after the feed that they accept, except before the first feed.
+    func files(isFirst: Bool) throws -> [FeedFile] {
+        guard let (feed, digest) = try feed() else {
+            throw MoultError(
+                .publishing, what: "no feed at \(file(Feed.fileName))", why: "no such file",
+                now: "Name the directory of a feed.")
+        }
+        let ofReleases = try feed.releases.flatMap { try files(of: $0) }
+        let early = FeedNames.ofSignatures(Feed.fileName, digest: digest) + "."
+        let signatures = try SignatureFiles.beside(file(Feed.fileName))
+        let lists = try KeyDirectory(path: path).all().flatMap { list -> [FeedFile] in
+            let name = KeyList.fileName(list.serial)
+            return try small(SignatureFiles.beside(file(name)).map(\.0), isImmutable: false)
+                + small([name], isImmutable: true)
+        }
+        let feedFiles =
+            try small(signatures.map(\.0).filter { $0.hasPrefix(early) }, isImmutable: true)
+            + (isFirst ? lists : []) + small([Feed.fileName], isImmutable: false)
+            + small(usualNames(of: signatures), isImmutable: false) + (isFirst ? [] : lists)
+        var seen: Set<String> = []
+        return (ofReleases + feedFiles).filter { seen.insert($0.name).inserted }
+    }
+
+    /// Bundle, patches and signatures of a release, then its manifest. Those of a withdrawn release may be gone.
+    private func files(of release: Feed.Release) throws -> [FeedFile] {
+        var found: [(name: String, size: Int, sha256: String)] = []
+        if let manifest = try manifest(of: release) {
+            if let bundle = manifest.bundle { found.append((bundle.file, bundle.size, bundle.sha256)) }
+            for patch in manifest.patches where release.patches.contains(where: { $0.file == patch.file }) {
+                found.append((patch.file, patch.size, patch.sha256))
+            }
+        }
+        let own = release.manifest
+        func immutable(_ name: String, _ size: Int, _ sha256: String) throws -> FeedFile? {
+            guard let facts = try Files.factsThroughLinks(file(name)), facts.size == size else {
+                if release.withdrawn != nil { return nil }
+                throw MoultError(
+                    .publishing, what: "\(file(name)) is missing or has another size",
+                    why: "the feed names it", now: "Look what is wrong: moult publish \(path) --check")
+            }
+            return FeedFile(name: name, size: size, sha256: sha256, isImmutable: true)
+        }
+        return try found.compactMap { try immutable($0.name, $0.size, $0.sha256) }
+            + small(SignatureFiles.beside(file(own.name)).map(\.0), isImmutable: false)
+            + [immutable(own.name, own.size, own.sha256)].compactMap(\.self)
+    }
+
+    private func small(_ names: [String], isImmutable: Bool) throws -> [FeedFile] {
+        try names.sorted().compactMap { name in
+            guard let bytes = try Files.read(file(name), limit: Feed.largest) else { return nil }
+            return FeedFile(
+                name: name, size: bytes.count, sha256: try SHA256.digest(of: bytes).hex, isImmutable: isImmutable)
+        }
+    }
+
+    /// Those of the feed's signatures that are not under its digest, or that of an earlier feed.
+    private func usualNames(of signatures: [(String, [UInt8])]) -> [String] {
+        signatures.filter { name, bytes in
+            // A file that cannot be read as a signature is none of the feed.
+            guard let key = try? Signature(file: bytes, named: name).keyID else { return false }
+            return name == "\(Feed.fileName).minisig" || name == TrustedKeys.signatureName(of: Feed.fileName, by: key)
+        }
+        .map(\.0)
+    }
+}

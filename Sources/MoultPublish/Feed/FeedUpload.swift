@@ -1,0 +1,110 @@
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultTrust
+internal import StepKit
+
+/// Copies a feed to another place, file by file, with a command of the publisher's.
+///
+/// A record in the feed's directory says which files were copied by this command, so an upload that failed is continued by
+/// the next one. It names the command by its digest, because the command may contain a secret.
+package struct FeedUpload {
+    let directory: FeedDirectory
+    let command: String
+    static let recordName = ".moult-uploaded"
+
+    package init(_ directory: String, command: String) {
+        (self.directory, self.command) = (FeedDirectory(path: directory), command)
+    }
+
+    /// The files of a feed, in the order in which to copy them.
+    package static func files(in directory: String) throws -> [FeedFile] {
+        try FeedDirectory(path: directory).files(isFirst: true)
+    }
+
+    /// The names of the files that were copied now. The caller holds the directory's lock.
+    func run() throws -> [String] {
+        var record = try Record.read(directory.file(Self.recordName), of: command)
+        let files = try directory.files(isFirst: !record.done.keys.contains(Feed.fileName))
+        let new = files.filter { record.done[$0.name] != $0.sha256 }
+        for file in new {
+            do { try copy(file) } catch {
+                throw failure(error, file, isPublic: record.done[Feed.fileName] == files.digest(of: Feed.fileName))
+            }
+            try record.add(file)
+        }
+        try record.keep(only: files)
+        return new.map(\.name)
+    }
+
+    private func copy(_ file: FeedFile) throws {
+        let ended = try Subprocess.run(
+            ["sh", "-c", command],
+            environment: [
+                "MOULT_FILE": Files.absolute(directory.file(file.name)), "MOULT_NAME": file.name,
+                "MOULT_SHA256": file.sha256, "MOULT_CACHE_CONTROL": file.cacheControl,
+                "MOULT_CONTENT_TYPE": file.contentType,
+            ], limit: 1 << 26, isSupervised: true)
+        guard ended.succeeded else {
+            throw MoultError(
+                .publishing, what: "cannot upload \(file.name)", why: "the command failed: \(ended.complaint)")
+        }
+    }
+
+    private func failure(_ error: any Error, _ file: FeedFile, isPublic: Bool) -> any Error {
+        guard var error = error as? MoultError else { return error }
+        error.what = "cannot upload \(file.name)"
+        // Another place than the directory, in which everything is.
+        error.outcome = isPublic ? .stuck : .failed
+        error.now =
+            isPublic
+            ? "Stores find the new feed. Give the command again: it uploads the rest."
+            : "Stores still find the old feed. Give the command again: it uploads what is missing."
+        return error
+    }
+}
+
+extension [FeedFile] {
+    fileprivate func digest(of name: String) -> String? { first { $0.name == name }?.sha256 }
+}
+
+/// The files that a command has copied, each with its digest.
+private struct Record {
+    let path: String
+    private let head: String
+    private(set) var done: [String: String]
+
+    /// The record of another command says nothing of this one's destination.
+    static func read(_ path: String, of command: String) throws -> Record {
+        let head = "uploaded by a command with the SHA-256 \(try SHA256.digest(of: Array(command.utf8)).hex)"
+        let text = String(decoding: try Files.read(path, limit: 1 << 28) ?? [], as: UTF8.self)
+        // A line that a power cut has cut is none.
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+        guard lines.first == Substring(head) else {
+            try Files.replace(path, with: Array("\(head)\n".utf8), mode: 0o600)
+            return Record(path: path, head: head, done: [:])
+        }
+        let pairs = lines.dropFirst().compactMap { line -> (String, String)? in
+            let words = line.split(separator: " ", maxSplits: 1)
+            return words.count == 2 ? (String(words[1]), String(words[0])) : nil
+        }
+        // So that the next line begins at the beginning of one.
+        if !text.hasSuffix("\n") {
+            try Files.replace(path, with: Array((lines.joined(separator: "\n") + "\n").utf8), mode: 0o600)
+        }
+        return Record(path: path, head: head, done: Dictionary(pairs) { $1 })
+    }
+
+    mutating func add(_ file: FeedFile) throws {
+        let record = try Descriptor(path, .append)
+        try record.write(Array("\(file.sha256) \(file.name)\n".utf8))
+        try record.close()
+        done[file.name] = file.sha256
+    }
+
+    /// Forgets files that are no longer part of the feed.
+    mutating func keep(only files: [FeedFile]) throws {
+        done = Dictionary(files.map { ($0.name, $0.sha256) }) { $1 }
+        let lines = [head] + files.map { "\($0.sha256) \($0.name)" }
+        try Files.replace(path, with: Array((lines.joined(separator: "\n") + "\n").utf8), mode: 0o600)
+    }
+}

@@ -1,0 +1,49 @@
+internal import StepKit
+
+/// Decides which releases a feed keeps when its publisher keeps only the newest.
+struct ReleaseRetention {
+    /// How many releases of each channel are kept.
+    let count: Int
+
+    /// The releases that stay: the newest of each channel, all that stores need on the way to one of them, and withdrawn
+    /// ones, so that their users are warned.
+    func kept(of feed: Feed) -> [Feed.Release] {
+        let releases = feed.releases.sorted { $0.sequence < $1.sequence }
+        var kept: Set<Int> = []
+        var pending: [Feed.Release] = []
+        func keep(_ release: Feed.Release) {
+            if kept.insert(release.sequence).inserted { pending.append(release) }
+        }
+        for (_, own) in Dictionary(grouping: releases.filter { $0.withdrawn == nil }, by: \.channel) {
+            own.suffix(count).forEach(keep)
+            // New stores need one that goes to all machines.
+            own.last { $0.rollout == 100 }.map(keep)
+            // Older apps cannot read the newest release.
+            for (_, same) in Dictionary(grouping: own, by: { $0.requires.app?.description }) { same.last.map(keep) }
+        }
+        while let release = pending.popLast() {
+            releases.filter { $0.withdrawn == nil && $0.leads(to: release) }.untilReachable().forEach(keep)
+        }
+        return releases.filter { kept.contains($0.sequence) || $0.withdrawn != nil }
+    }
+}
+
+extension Feed.Release {
+    /// Whether a store that has this release may go on to the other one, and would not without such a release.
+    fileprivate func leads(to release: Feed.Release) -> Bool {
+        guard let range = release.requires.from, sequence < release.sequence else { return false }
+        return (channel == release.channel || channel == Self.usualChannel) && range.contains(version)
+    }
+
+    /// Whether every store can install it, whatever it has.
+    fileprivate var isForEveryStore: Bool {
+        rollout == 100 && requires.from == nil && requires.app == nil && requires.moult == nil
+    }
+}
+
+extension [Feed.Release] {
+    /// The newest of them down to the first that every store can install: older ones are on no store's way.
+    fileprivate func untilReachable() -> ArraySlice<Feed.Release> {
+        suffix(from: lastIndex { $0.isForEveryStore } ?? startIndex)
+    }
+}

@@ -1,0 +1,162 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// `moult publish --keep-releases`: the feed stays small, and no store loses its way.
+@Suite struct RetentionTests {
+    private let bench: Bench
+    init() throws {
+        bench = try Bench()
+        try bench.key("a")
+    }
+
+    private func publish(
+        _ version: String, _ sequence: Int, from: String? = nil, app: String? = nil, options: String = ""
+    ) throws {
+        let ranges = JSON.compact(["from": .optional(from), "app": .optional(app)])
+        try bench.release(
+            version, sequence: sequence, top: ranges.members?.isEmpty == true ? [] : [.init("requires", ranges)])
+        try bench.must("moult publish -q public rel/test-\(version).json -k a.key \(options)")
+    }
+
+    private func versions() throws -> [String] {
+        try bench.feed()["releases"]?.array?.compactMap { $0["version"]?.string } ?? []
+    }
+
+    private func keep(_ count: Int) throws -> [String] {
+        try bench.must("moult publish -q public -k a.key --keep-releases \(count)")
+        return try versions()
+    }
+
+    @Test func `the newest releases stay, and the files of the others are removed`() throws {
+        for number in 1...4 { try publish("\(number).0.0", number) }
+        let said = try bench.must("moult publish public -k a.key --keep-releases 2")
+        #expect(
+            said.hasPrefix(
+                """
+                - test-1.0.0.tar.zst
+                - test-2.0.0.tar.zst
+                - not in the feed any more: 1.0.0, 2.0.0
+                ~ public/feed.json  serial 5, 2 releases,
+                """))
+        #expect(try versions() == ["3.0.0", "4.0.0"])
+        let bundles = try Files.list(bench.path("public")).filter { $0.hasSuffix(".zst") }.sorted()
+        #expect(bundles == ["test-3.0.0.tar.zst", "test-4.0.0.tar.zst"])
+        #expect(
+            try bench.must("moult publish public --check --trust a.pub")
+                .hasPrefix("✓ public/feed.json  serial 5, 2 releases,"))
+        // A store from before goes on.
+        try bench.must("moult init -q --product org.example.test --key a.pub --feed public/feed.json")
+        try bench.must("moult sign -q rel/test-1.0.0.json -k a.key && moult apply -q rel/test-1.0.0.json")
+        #expect(try bench.installed() == "1.0.0")
+        try bench.must("moult apply -q")
+        #expect(try bench.installed() == "4.0.0")
+        // The next release is tried over those that are there.
+        try publish("5.0.0", 5, options: "--keep-releases 1")
+        #expect(try versions() == ["5.0.0"])
+    }
+
+    @Test func `a version that was dropped cannot be published with other content`() throws {
+        for number in 1...2 { try publish("\(number).0.0", number) }
+        #expect(try keep(1) == ["2.0.0"])
+        try bench.release("1.0.0", sequence: 1, rows: 3)
+        let ended = try bench.run("moult publish public rel/test-1.0.0.json -k a.key")
+        #expect(ended.status == 3)
+        #expect(ended.errors.contains("public/test-1.0.0.json is there already, with other content"), "\(ended.errors)")
+    }
+
+    @Test func `a release that would be dropped at once is refused`() throws {
+        try publish("2.0.0", 2)
+        try bench.release("1.0.0", sequence: 1)
+        #expect(
+            try bench.refusal("moult publish public rel/test-1.0.0.json -k a.key --keep-releases 1", status: 3) == """
+                moult: error: release 1.0.0 would be dropped at once: the feed has 1 newer one, and keeps no more
+                  Keep more, or publish it without --keep-releases.
+
+                """)
+    }
+
+    @Test func `releases that others require on the way stay`() throws {
+        try publish("1.0.0", 1)
+        try publish("2.0.0", 2)
+        try publish("2.1.0", 3, from: ">=2")
+        try publish("3.0.0", 4)
+        try publish("4.0.0", 5, from: ">=2 <3")
+        try publish("5.0.0", 6, from: ">=4")
+        // 5.0.0 needs 4.0.0, which needs a release of 2.x, and of these every store can install 2.0.0.
+        #expect(try keep(1) == ["2.0.0", "2.1.0", "4.0.0", "5.0.0"])
+        try bench.must("moult init -q --product org.example.test --key a.pub")
+        try bench.must("moult sign -q rel/test-1.0.0.json -k a.key && moult apply -q rel/test-1.0.0.json")
+        try bench.must("moult apply -q --feed public/feed.json")
+        #expect(try bench.installed() == "5.0.0")
+    }
+
+    @Test func `withdrawn releases stay in the feed`() throws {
+        for number in 1...3 { try publish("\(number).0.0", number) }
+        try bench.must("moult publish -q public -k a.key --withdraw 1.0.0 --reason 'wrong names'")
+        #expect(try keep(1) == ["1.0.0", "3.0.0"])
+        // They do not count.
+        try publish("4.0.0", 4)
+        try bench.must("moult publish -q public -k a.key --withdraw 4.0.0 --reason 'wrong names'")
+        #expect(try keep(1) == ["1.0.0", "3.0.0", "4.0.0"])
+    }
+
+    @Test func `new stores find a release while the newest goes to some machines only`() throws {
+        for number in 1...3 { try publish("\(number).0.0", number) }
+        try publish("4.0.0", 4, options: "--rollout 10")
+        #expect(try keep(1) == ["3.0.0", "4.0.0"])
+    }
+
+    @Test func `older apps find the newest release that they can read`() throws {
+        try publish("1.0.0", 1, app: "<3")
+        try publish("2.0.0", 2, app: "<3")
+        try publish("3.0.0", 3, app: ">=3")
+        try publish("4.0.0", 4, app: ">=3")
+        #expect(try keep(1) == ["2.0.0", "4.0.0"])
+    }
+
+    @Test func `each channel keeps its own`() throws {
+        for number in 1...3 { try publish("\(number).0.0", number) }
+        for number in 4...6 { try publish("\(number).0.0-b", number, options: "--channel beta") }
+        #expect(try keep(2) == ["2.0.0", "3.0.0", "5.0.0-b", "6.0.0-b"])
+    }
+
+    @Test func `key lists stay, so that a store from before them goes on`() throws {
+        try publish("1.0.0", 1)
+        try bench.must("moult init -q --product org.example.test --key a.pub --feed public/feed.json && moult apply -q")
+        try bench.key("b")
+        try bench.must("moult publish -q public -k a.key -k b.key --trust b.pub")
+        try bench.release("2.0.0", sequence: 2)
+        try bench.must("moult publish -q public rel/test-2.0.0.json -k b.key --keep-releases 1")
+        #expect(try versions() == ["2.0.0"])
+        try bench.must("moult apply -q && moult publish public --check --trust a.pub -q")
+        #expect(try bench.installed() == "2.0.0")
+    }
+
+    /// Releases that come every day, with the same option each time.
+    @Test func `the size of the feed is bounded`() throws {
+        var sizes: [Int] = []
+        for number in 1...12 {
+            try publish("1.0.\(number)", number, options: "--keep-releases 3")
+            sizes.append(try Files.facts(bench.path("public/feed.json"))?.size ?? 0)
+        }
+        #expect(try versions() == ["1.0.10", "1.0.11", "1.0.12"])
+        // Longer numbers only.
+        #expect(sizes[11] - sizes[2] < 40)
+    }
+
+    @Test func `a publisher that was killed while it removes files goes on`() throws {
+        for number in 1...3 { try publish("\(number).0.0", number) }
+        try bench.must("cp -r public before")
+        for number in 1...8 {
+            try bench.must("rm -rf public; cp -r before public")
+            try bench.run(
+                "strace -f -qq -o /dev/null -e trace=unlink,unlinkat -e inject=unlink,unlinkat:signal=SIGKILL:when=\(number) moult publish public -q -k a.key --keep-releases 1"
+            )
+            try bench.must("moult publish public -q -k a.key --keep-releases 1 && moult publish public -q --check")
+            #expect(try versions() == ["3.0.0"])
+            #expect(try Files.list(bench.path("public")).filter { $0.hasSuffix(".zst") } == ["test-3.0.0.tar.zst"])
+        }
+    }
+}

@@ -1,0 +1,173 @@
+import MoultBasics
+import MoultFiles
+import MoultLibc
+import TestSupport
+import Testing
+
+/// `moult publish --upload-with`: the feed is copied to another place, where stores follow it at every moment.
+@Suite struct UploadTests {
+    private let bench: Bench
+
+    init() throws {
+        bench = try Bench()
+        try bench.key("a")
+        try bench.must("mkdir away")
+        for number in 1...3 { try bench.release("\(number).0.0", sequence: number) }
+    }
+
+    /// Publishes, and copies each file to `away` with a script that notes its name and headers; `first` is run before.
+    @discardableResult
+    private func publish(_ rest: String, first: String = "", command: String = "sh copy") throws -> Shell.Ended {
+        let script = """
+            \(first)
+            cp "$MOULT_FILE" "away/$MOULT_NAME" && echo "$MOULT_NAME|$MOULT_CACHE_CONTROL|$MOULT_CONTENT_TYPE" >> log
+            """
+        try Files.replace(bench.path("copy"), with: Array(script.utf8))
+        return try bench.run("moult publish public -k a.key \(rest) --upload-with '\(command)'")
+    }
+
+    private func uploaded() throws -> [String] {
+        let text = String(decoding: try Files.read(bench.path("log"), limit: 1 << 20) ?? [], as: UTF8.self)
+        try Files.remove(bench.path("log"))
+        return text.split(separator: "\n").map { String($0.prefix { $0 != "|" }) }
+    }
+
+    /// Of the present feed.
+    private func early() throws -> String {
+        "feed.json.\(try bench.must("sha256sum public/feed.json").prefix(16)).minisig"
+    }
+
+    @Test func `each file comes after those that it names`() throws {
+        let first = try publish("rel/test-1.0.0.json")
+        #expect(first.status == 0 && first.output.hasSuffix("uploaded 6 files\n"), "\(first.errors)\(first.output)")
+        #expect(
+            try uploaded() == [
+                "test-1.0.0.tar.zst", "test-1.0.0.json.minisig", "test-1.0.0.json", early(), "feed.json",
+                "feed.json.minisig",
+            ])
+        // Of the next release, its own files and the feed.
+        #expect(try publish("rel/test-2.0.0.json").status == 0)
+        #expect(
+            try uploaded() == [
+                "test-2.0.0.tar.zst", "test-2.0.0.json.minisig", "test-2.0.0.json", early(), "feed.json",
+                "feed.json.minisig",
+            ])
+        try bench.must("moult publish away --check --trust a.pub && moult apply -q --create --key a.pub away")
+        #expect(try bench.installed() == "2.0.0")
+    }
+
+    @Test func `each file has a recommended header`() throws {
+        #expect(try publish("rel/test-1.0.0.json").status == 0)
+        let forever = "public, max-age=31536000, immutable"
+        #expect(
+            try bench.must("cat log") == """
+                test-1.0.0.tar.zst|\(forever)|application/zstd
+                test-1.0.0.json.minisig|public, max-age=300|text/plain; charset=utf-8
+                test-1.0.0.json|\(forever)|application/json
+                \(early())|\(forever)|text/plain; charset=utf-8
+                feed.json|public, max-age=60|application/json
+                feed.json.minisig|public, max-age=60|text/plain; charset=utf-8
+
+                """)
+        #expect(try bench.must("moult publish public --list-uploads | sed -E 's/ {2,}/|/g'") == bench.must("cat log"))
+    }
+
+    @Test func `a new key list comes after the feed that it accepts`() throws {
+        #expect(try publish("rel/test-1.0.0.json").status == 0)
+        try bench.must("moult apply -q --create --key a.pub away")
+        _ = try uploaded()
+        try bench.key("b")
+        #expect(try publish("-k b.key --trust b.pub").status == 0)
+        let names = try uploaded()
+        #expect(names.suffix(2) == ["keys-1.json.minisig", "keys-1.json"] && names.contains("feed.json"))
+        try bench.must("moult check -q && moult publish away --check --trust a.pub -q")
+    }
+
+    /// The destination fails at each upload: stores there find the old feed or the new one, and the same command completes it.
+    @Test func `an upload that fails is completed by the same command`() throws {
+        #expect(try publish("rel/test-1.0.0.json").status == 0)
+        try bench.must("moult apply -q --create --key a.pub away && cp -r public before && cp -r away there")
+        var statuses: [Int32] = []
+        for number in 1...6 {
+            try bench.must("rm -rf public away store count; cp -r before public; cp -r there away")
+            try bench.must("moult apply -q --create --key a.pub away")
+            // Half of the file is there.
+            let failing = """
+                echo >> count
+                if [ $(wc -l < count) = \(number) ]; then
+                    head -c 20 "$MOULT_FILE" > "away/$MOULT_NAME"; echo 'no space' >&2; exit 9
+                fi
+                """
+            let ended = try publish("rel/test-2.0.0.json -q", first: failing)
+            statuses.append(ended.status)
+            #expect(ended.errors.contains("the command failed: no space"), "\(ended.errors)")
+            #expect(
+                ended.errors.contains(
+                    ended.status == 6
+                        ? "Stores find the new feed. Give the command again: it uploads the rest."
+                        : "Stores still find the old feed. Give the command again: it uploads what is missing."))
+            // This destination replaces a file as it comes, so a feed that was cut is refused; objects appear as a whole.
+            if number != 5 {
+                let check = try bench.run("moult check -q")
+                #expect(check.status == (ended.status == 6 ? 2 : 0), "\(number): \(check.errors)")
+                try bench.must("moult apply -q")
+            }
+            #expect(try publish("rel/test-2.0.0.json -q").status == 0)
+            try bench.must("moult apply -q && moult publish away --check --trust a.pub -q")
+            #expect(try bench.installed() == "2.0.0")
+        }
+        #expect(statuses == [1, 1, 1, 1, 1, 6])
+    }
+
+    @Test func `a publisher that is killed ends its upload, and the next one completes it`() throws {
+        try Files.replace(bench.path("slow"), with: Array("echo $$ > pid; exec sleep 600".utf8))
+        let publisher = try Background([
+            "sh", "-c",
+            "cd \(bench.path("")) && exec \(try BuiltMoult.path()) publish public rel/test-1.0.0.json -k a.key --upload-with 'sh slow'",
+        ])
+        try publisher.wait { try (Files.facts(bench.path("pid"))?.size ?? 0) > 1 }
+        let pid = try bench.must("cat pid").split(separator: "\n")[0]
+        publisher.signal(SIGKILL)
+        // A zombie has no command line.
+        while try Files.read("/proc/\(pid)/cmdline", limit: 4096)?.isEmpty == false { usleep(1000) }
+        #expect(try publish("rel/test-1.0.0.json").status == 0)
+        try bench.must("moult publish away --check --trust a.pub -q")
+    }
+
+    @Test func `another command uploads everything`() throws {
+        #expect(try publish("rel/test-1.0.0.json").status == 0)
+        try bench.must("rm -rf away && mkdir away")
+        #expect(try publish("", command: "true; sh copy").status == 0)
+        try bench.must("moult publish away --check --trust a.pub -q")
+        #expect(try bench.must("! grep -r 'sh copy' public && ls -l public/.moult-uploaded").hasPrefix("-rw-------"))
+    }
+
+    @Test(arguments: [
+        (
+            "oci://example.org/x --upload-with true",
+            "--upload-with needs a directory: moult itself pushes to a registry"
+        ),
+        ("oci://example.org/x --list-uploads", "--list-uploads needs a directory: moult itself pushes to a registry"),
+        (
+            "public --check --upload-with true",
+            "--check and --upload-with exclude each other: a check publishes nothing"
+        ),
+        (
+            "public --list-uploads rel/a.json",
+            "--list-uploads and rel/a.json exclude each other: a list publishes nothing"
+        ),
+    ])
+    func `wrong usage is named`(arguments: String, message: String) throws {
+        let ended = try bench.run("moult publish \(arguments)")
+        #expect(ended.status == 64 && ended.errors.contains(message), "\(ended.errors)")
+    }
+
+    @Test func `a directory without a feed`() throws {
+        #expect(
+            try bench.refusal("moult publish away --list-uploads", status: 1) == """
+                moult: error: no feed at away/feed.json: no such file
+                  Name the directory of a feed.
+
+                """)
+    }
+}

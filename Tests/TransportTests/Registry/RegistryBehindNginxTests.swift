@@ -1,0 +1,117 @@
+import MoultBasics
+import MoultFiles
+import TestSupport
+import Testing
+
+/// A registry behind nginx that asks for a password, limits requests, fails, redirects, is slow or stops.
+@Suite(.serialized, .enabled(if: Registry.isInstalled, "docker-registry, skopeo or htpasswd is not installed"))
+struct RegistryBehindNginxTests {
+    private let bench: RegistryBench
+    private let registry: Registry
+    private let front: RegistryFront
+    private let bundle: String
+
+    init() throws {
+        bench = try RegistryBench()
+        registry = try Registry()
+        front = try RegistryFront(before: registry)
+        try bench.must(
+            "moult publish \(registry.address("team/food")) \(try bench.release("1.0.0", 1, bytes: 2_000_000)) -k a.key -q"
+        )
+        bundle = "blobs/sha256:" + (try bench.must("sha256sum rel/test-1.0.0.tar.zst").prefix(64))
+        try bench.follow(front.address("team/food"))
+    }
+
+    private func installs() throws {
+        try bench.must("moult apply -q && moult verify --deep -q")
+        #expect(try bench.installed() == "1.0.0")
+    }
+
+    @Test func `nginx asks for the password, and the registry for none`() throws {
+        try front.start(common: "auth_basic feathers; auth_basic_user_file \(front.users);")
+        let refused = try bench.run("moult apply", environment: ["HOME": bench.scratch.path("home")])
+        #expect(refused.status == 1)
+        #expect(refused.errors.contains("skopeo login \(front.host)"), "\(refused.errors)")
+        try bench.must(
+            "mkdir -p home/.docker && echo '{\"auths\": {\"\(front.host)\": {\"auth\": \"bW91bHQ6ZmVhdGhlcg==\"}}}' > home/.docker/config.json && chmod 600 home/.docker/config.json"
+        )
+        let home = ["HOME": bench.scratch.path("home")]
+        try bench.must("moult apply -q", environment: home)
+        #expect(try bench.installed() == "1.0.0")
+        try bench.release("2.0.0", 2)
+        try bench.must(
+            "moult publish \(front.address("team/food")) rel/test-2.0.0.json -k a.key -q && moult apply -q",
+            environment: home)
+        #expect(try bench.installed() == "2.0.0")
+    }
+
+    @Test func `a file that is not found leaves the store as it is`() throws {
+        try front.start("location ~ \(bundle) { return 404; }")
+        let ended = try bench.run("moult apply")
+        #expect(ended.status == 1 && ended.errors.contains("404"), "\(ended.errors)")
+        #expect(try bench.installed() == "nothing")
+        try front.start()
+        try installs()
+    }
+
+    /// The rate limit of nginx itself, which public registries have, too.
+    @Test func `a limit of requests is obeyed`() throws {
+        try front.start(
+            "error_page 429 = @wait; location @wait { add_header Retry-After 1 always; return 429; }",
+            common: "limit_req zone=all; limit_req_status 429;",
+            http: "limit_req_zone $server_port zone=all:1m rate=2r/s;")
+        try installs()
+        let requests = try front.requests()
+        #expect(requests.contains { $0.hasSuffix(" 429") })
+        // Never twice at once: a pause comes after each refusal.
+        #expect(!zip(requests, requests.dropFirst()).contains { $0.hasSuffix(" 429") && $1.hasSuffix(" 429") })
+    }
+
+    @Test(arguments: [500, 502, 503]) func `an error of the server passes`(status: Int) throws {
+        try front.start("location ~ /blobs/ { return \(status); }")
+        let ended = try bench.run("moult apply")
+        #expect(ended.status == 75, "\(ended.errors)")
+        #expect(ended.errors.contains("\(status)"), "\(ended.errors)")
+        #expect(try bench.installed() == "nothing")
+        try front.start()
+        try installs()
+    }
+
+    /// Of another name, so it is another host to the client.
+    @Test func `files are fetched from another host`() throws {
+        try front.start("location ~ /blobs/ { return 307 http://localhost:\(registry.port)$request_uri; }")
+        try installs()
+        #expect(try front.requests().contains { $0.hasSuffix("\(bundle) 307") })
+    }
+
+    @Test func `a slow answer is waited for, and one below the minimum rate is not`() throws {
+        try front.start("location ~ \(bundle) { PASS limit_rate 400k; }")
+        let begun = ContinuousClock.now
+        try installs()
+        #expect(ContinuousClock.now - begun > .seconds(2))
+        try bench.must("chmod -R u+w store && rm -rf store")
+        try bench.follow(front.address("team/food"))
+        try front.start("location ~ \(bundle) { PASS limit_rate 200; }")
+        #expect(try bench.run("moult apply").status == 75)
+        #expect(try bench.installed() == "nothing")
+    }
+
+    /// nginx is killed while it sends the bundle, and started again.
+    @Test func `a transfer that was cut is resumed where it stopped`() throws {
+        let slow = "location ~ \(bundle) { PASS limit_rate 200k; }"
+        try front.start(slow)
+        let update = try Background([
+            try BuiltMoult.path(), "apply", "-q", "--store", bench.scratch.path("store"),
+        ])
+        let downloads = bench.scratch.path("store/.moult/downloads")
+        func part() throws -> Int {
+            guard let name = try Files.list(downloads).first(where: { $0.hasSuffix(".part") }) else { return 0 }
+            return try Files.facts("\(downloads)/\(name)")?.size ?? 0
+        }
+        try update.wait { try Files.facts(downloads) != nil && part() > 100_000 }
+        try front.start()
+        _ = try update.end()
+        #expect(try front.requests().contains { $0.hasSuffix("\(bundle) 206") })
+        try installs()
+    }
+}

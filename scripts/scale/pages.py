@@ -1,0 +1,58 @@
+"""Figures as tables of a Markdown page."""
+
+
+def put(page, name, text):
+    """Replaces what is between the marks of this name in a page."""
+    begin, end = f"<!-- figures: {name} -->\n", f"<!-- end of {name} -->"
+    if begin not in page.read_text():
+        raise SystemExit(f"{page} has no place for these figures: {begin}")
+    before, rest = page.read_text().split(begin)
+    page.write_text(f"{before}{begin}\n{text}\n{end}{rest.split(end)[1]}")
+
+
+def table(head, rows):
+    return "\n".join(["| " + " | ".join(row) + " |" for row in [head, ["---"] * len(head), *rows]]) + "\n"
+
+
+def at(shares, counts):
+    """The minutes after which these shares of all have happened."""
+    total, sum_, result, shares = sum(counts), 0, [], list(shares)
+    for minute, count in enumerate(counts):
+        sum_ += count
+        while shares and sum_ >= shares[0] * total:
+            result.append(minute + 1)
+            shares.pop(0)
+    return result
+
+
+def duration(minutes):
+    return f"{minutes} min" if minutes < 120 else f"{minutes / 60:.0f} h"
+
+
+def figures(staged, at_once, measured, seed):
+    (idle, idle_bytes), (feed, feed_bytes), (release, release_bytes) = measured
+    week = 7 * 86_400
+    outage = [second // 1800 for second in staged["outage"]]
+    rows = []
+    for mirror, spans in zip("ab", staged["requests"]):
+        quiet = spans[:outage[0]] + spans[outage[1] + 2:]
+        during = spans[outage[0]:outage[1]]
+        total = sum(total for _, total in spans)
+        minutes = staged["bytes"]["ab".index(mirror)]
+        rows.append([
+            mirror, f"{total:,}", f"{total / week:,.0f}", f"{max(peak for peak, _ in quiet):,}",
+            f"{max(peak for peak, _ in during):,}", f"{sum(minutes) / 1e12:.2f} TB", f"{max(minutes) * 8 / 60 / 1e9:.2f} Gbit/s"])
+    failed = sum(total for _, total in staged["failed"])
+    text = table(["mirror", "requests", "mean per second", "peak per second", "peak while a is down", "sent", "peak minute"], rows)
+    text += f"""
+{staged["machines"]:,} machines, seed {seed}, {staged["decisions"]:,} decisions. While mirror a was down, stores tried it {failed:,} times.
+A request for an unchanged feed is {idle} request with {idle_bytes:,} bytes, a changed feed {feed} with {feed_bytes:,}, and a release of
+{release_bytes / 1e6:.1f} MB {release} more, as nginx logged them for a real store.
+
+"""
+    rows = []
+    for name, result in [("2.0.1 to 1, 10, 50 and 100 %", staged), ("2.0.1 to all machines at once", at_once)]:
+        counts = result["left"]
+        rows.append([name, f"{result['withdrawn']:,}", *map(duration, at([0.5, 0.9, 0.99, 1], counts)), f"{result['withdrawn'] - sum(counts):,}"])
+    text += table(["rollout of the fix", "machines that got 2.0.0", "half had left it after", "90 %", "99 %", "all", "still there"], rows)
+    return text
