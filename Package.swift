@@ -193,7 +193,8 @@ let package = Package(
         // A week of a million machines, through the code that decides in a store: `make simulate`
         .executableTarget(
             name: "FleetSimulation",
-            dependencies: ["Moult", "MoultStore", "MoultFiles", "StepKit", "MoultBasics"], path: "Tests/FleetSimulation"),
+            dependencies: ["Moult", "MoultStore", "MoultFiles", "StepKit", "MoultBasics"], path: "Tests/FleetSimulation"
+        ),
         .testTarget(
             name: "MoultSandboxTests",
             dependencies: [

@@ -37,7 +37,8 @@ package struct Trials: Sendable {
             }
             return (path, older.manifest.version)
         }
-        let there = try Self.newest(in: directory, before: release, where: Self.hasBundle).filter { one in !named.contains { $0.1 == one.1 } }
+        let there = try Self.newest(in: directory, before: release, where: Self.hasBundle)
+            .filter { one in !named.contains { $0.1 == one.1 } }
         for (path, version) in [(nil, nil)] + (named + there).map({ (Optional($0.0), Optional($0.1)) }) {
             let store = "\(scratch)/trial-\(all.count)"
             do { all.append(Trial(previous: version, skipped: try tryInstall(manifest, path, store))) } catch {

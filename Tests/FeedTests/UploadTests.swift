@@ -1,6 +1,6 @@
-import Glibc
 import MoultBasics
 import MoultFiles
+import MoultLibc
 import TestSupport
 import Testing
 
@@ -143,10 +143,19 @@ import Testing
     }
 
     @Test(arguments: [
-        ("oci://example.org/x --upload-with true", "--upload-with needs a directory: moult itself pushes to a registry"),
+        (
+            "oci://example.org/x --upload-with true",
+            "--upload-with needs a directory: moult itself pushes to a registry"
+        ),
         ("oci://example.org/x --list-uploads", "--list-uploads needs a directory: moult itself pushes to a registry"),
-        ("public --check --upload-with true", "--check and --upload-with exclude each other: a check publishes nothing"),
-        ("public --list-uploads rel/a.json", "--list-uploads and rel/a.json exclude each other: a list publishes nothing"),
+        (
+            "public --check --upload-with true",
+            "--check and --upload-with exclude each other: a check publishes nothing"
+        ),
+        (
+            "public --list-uploads rel/a.json",
+            "--list-uploads and rel/a.json exclude each other: a list publishes nothing"
+        ),
     ])
     func `wrong usage is named`(arguments: String, message: String) throws {
         let ended = try bench.run("moult publish \(arguments)")

@@ -1,7 +1,9 @@
 import Moult
 import MoultBasics
+import MoultFiles
 import MoultStore
 import StepKit
+import Synchronization
 
 /// The requests and bytes of one operation, as a real store made them.
 struct Cost {
@@ -76,8 +78,27 @@ struct Fleet {
         policy = Policy(follow: .newer, appVersion: nil, moultVersion: moultVersion)
     }
 
+    /// Lets so many machines work for the week, on two threads with half of them each.
+    func run(machines count: Int) throws -> Tally {
+        let half = count / 2
+        let other = Mutex<Result<Tally, any Error>?>(nil)
+        let thread = try Threads.start {
+            let result = Result {
+                var own = Tally()
+                try run(0..<half, &own)
+                return own
+            }
+            other.withLock { $0 = result }
+        }
+        var tally = Tally()
+        try run(half..<count, &tally)
+        thread.wait()
+        if let result = other.withLock({ $0 }) { tally.add(try result.get()) }
+        return tally
+    }
+
     /// Lets the machines with these numbers work for the week.
-    func run(_ numbers: Range<Int>, _ tally: inout Tally) throws {
+    private func run(_ numbers: Range<Int>, _ tally: inout Tally) throws {
         for number in numbers { try run(Machine(id: id(number)), &tally) }
     }
 

@@ -59,7 +59,8 @@ struct Story {
     private static func release(_ index: Int, rollout: Int, withdrawn: String? = nil) -> Feed.Release {
         Feed.Release(
             version: Version(versions[index]) ?? Version(index + 1, 0, 0), sequence: index + 1,
-            manifest: .init(name: "fleet-\(versions[index]).json", size: 1000, sha256: String(repeating: "0", count: 64)),
+            manifest: .init(
+                name: "fleet-\(versions[index]).json", size: 1000, sha256: String(repeating: "0", count: 64)),
             rollout: rollout, withdrawn: withdrawn)
     }
 }

@@ -1,6 +1,6 @@
-import Glibc
 import MoultBasics
 import MoultFiles
+import MoultLibc
 import Synchronization
 
 // A week of many machines that follow a feed on two mirrors, through the code that decides in a store. Prints JSON.
@@ -16,21 +16,7 @@ let fleet = try Fleet(
     story: Story(fixesAtOnce: words.contains("at-once")),
     costs: Costs(idle: cost(2), feed: cost(4), release: cost(6)), seed: numbers[1])
 
-// Two cores, each with half of the machines.
-let half = count / 2
-let other = Mutex(Tally())
-let thread = try Threads.start {
-    var own = Tally()
-    do { try fleet.run(0..<half, &own) } catch {
-        print(error)
-        exit(1)
-    }
-    other.withLock { $0 = own }
-}
-var tally = Tally()
-try fleet.run(half..<count, &tally)
-thread.wait()
-other.withLock { tally.add($0) }
+let tally = try fleet.run(machines: count)
 
 /// The largest and the mean number in each span of so many seconds.
 func spans(_ values: ArraySlice<Int32>, of seconds: Int) -> [JSON] {

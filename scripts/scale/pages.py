@@ -4,6 +4,8 @@
 def put(page, name, text):
     """Replaces what is between the marks of this name in a page."""
     begin, end = f"<!-- figures: {name} -->\n", f"<!-- end of {name} -->"
+    if begin not in page.read_text():
+        raise SystemExit(f"{page} has no place for these figures: {begin}")
     before, rest = page.read_text().split(begin)
     page.write_text(f"{before}{begin}\n{text}\n{end}{rest.split(end)[1]}")
 

@@ -1,6 +1,6 @@
-internal import Glibc
 internal import Moult
 internal import MoultBasics
+internal import MoultLibc
 
 /// Waits before a request, so that the timers of many machines do not ask at the same moment.
 enum Spread {

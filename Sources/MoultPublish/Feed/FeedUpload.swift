@@ -45,7 +45,8 @@ package struct FeedUpload {
                 "MOULT_CONTENT_TYPE": file.contentType,
             ], limit: 1 << 26, isSupervised: true)
         guard ended.succeeded else {
-            throw MoultError(.publishing, what: "cannot upload \(file.name)", why: "the command failed: \(ended.complaint)")
+            throw MoultError(
+                .publishing, what: "cannot upload \(file.name)", why: "the command failed: \(ended.complaint)")
         }
     }
 

@@ -97,7 +97,8 @@ final class ScratchDirectory: Sendable {
         guard let path = parents.lazy.compactMap({ try? Files.makeScratchDirectory(in: $0) }).first else {
             throw MoultError(
                 .system, what: "no directory for temporary files",
-                why: "none can be made in \(parents.joined(separator: ", "))", now: "Name another place: TMPDIR=DIRECTORY")
+                why: "none can be made in \(parents.joined(separator: ", "))",
+                now: "Name another place: TMPDIR=DIRECTORY")
         }
         self.path = path
     }

@@ -16,7 +16,8 @@ struct RegistryBehindNginxTests {
         registry = try Registry()
         front = try RegistryFront(before: registry)
         try bench.must(
-            "moult publish \(registry.address("team/food")) \(try bench.release("1.0.0", 1, bytes: 2_000_000)) -k a.key -q")
+            "moult publish \(registry.address("team/food")) \(try bench.release("1.0.0", 1, bytes: 2_000_000)) -k a.key -q"
+        )
         bundle = "blobs/sha256:" + (try bench.must("sha256sum rel/test-1.0.0.tar.zst").prefix(64))
         try bench.follow(front.address("team/food"))
     }
@@ -57,7 +58,8 @@ struct RegistryBehindNginxTests {
     @Test func `a limit of requests is obeyed`() throws {
         try front.start(
             "error_page 429 = @wait; location @wait { add_header Retry-After 1 always; return 429; }",
-            common: "limit_req zone=all; limit_req_status 429;", http: "limit_req_zone $server_port zone=all:1m rate=2r/s;")
+            common: "limit_req zone=all; limit_req_status 429;",
+            http: "limit_req_zone $server_port zone=all:1m rate=2r/s;")
         try installs()
         let requests = try front.requests()
         #expect(requests.contains { $0.hasSuffix(" 429") })

@@ -1,6 +1,6 @@
-import Glibc
 import MoultBasics
 import MoultFiles
+import MoultLibc
 import TestSupport
 
 /// nginx in front of a registry, as operators set it up; its configuration can be changed.
