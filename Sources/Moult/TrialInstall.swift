@@ -12,13 +12,17 @@ package struct TrialInstall {
     /// The directory of the store; it must not be there.
     private let scratch: String
     private let checkTime: CheckTime
+    /// Whether the proofs in the manifests count without signatures: the caller has just made those of the release, and
+    /// stores have the older releases.
+    private let hasProofs: Bool
     private let watcher: Watcher
 
     package init(
-        in scratch: String, checkTime: CheckTime = CheckTime(isTrial: true),
+        in scratch: String, checkTime: CheckTime = CheckTime(isTrial: true), hasProofs: Bool = false,
         shouldStop: @escaping @Sendable () -> Bool = { false }
     ) {
-        (self.scratch, self.checkTime, watcher) = (scratch, checkTime, Watcher(shouldStop: shouldStop))
+        (self.scratch, self.checkTime, self.hasProofs) = (scratch, checkTime, hasProofs)
+        watcher = Watcher(shouldStop: shouldStop)
     }
 
     /// Installs the release, by its manifest, over another release or into an empty store. If no store could go that way,
@@ -60,7 +64,7 @@ package struct TrialInstall {
             manifest: path, app: manifest.requires.app?.example,
             // An operator may allow these, so they do not make a release unfit.
             consent: Consent(takeOver: Set(manifest.databases.map(\.name)), acceptsUnpreserved: true))
-        request.checkTime = checkTime
+        (request.checkTime, request.hasProofs) = (checkTime, hasProofs)
         _ = try orchestrator.update(request)
     }
 

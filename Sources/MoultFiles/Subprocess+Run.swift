@@ -75,10 +75,10 @@ extension Subprocess {
 
     /// Runs a program in the place of this one: with its output and its terminal, to its end.
     ///
-    /// `isStopping` is asked ten times in a second. When it says so the program is asked to end, too, and killed if it does
-    /// not within two seconds. It also ends with this process.
+    /// `stopSignal` is asked ten times in a second. When it gives a signal the program gets it, too, and is killed if it does
+    /// not end within two seconds. It also ends with this process.
     package static func runInPlace(
-        _ arguments: [String], environment: [String: String] = [:], isStopping: () -> Bool = { false }
+        _ arguments: [String], environment: [String: String] = [:], stopSignal: () -> Int32? = { nil }
     ) throws -> Ending {
         var command = Command(arguments, environment: environment)
         command.endsWithParent = true
@@ -88,9 +88,9 @@ extension Subprocess {
             if case .ended = try child.next(until: .now + .milliseconds(100)) { return try child.wait() }
             if let asked {
                 if ContinuousClock.now > asked + grace { child.signal(SIGKILL) }
-            } else if isStopping() {
+            } else if let signal = stopSignal() {
                 asked = .now
-                child.signal(SIGTERM)
+                child.signal(signal)
             }
         }
     }

@@ -302,6 +302,31 @@ import Testing
         #expect(late > 0 && number > 20, "\(late) of \(number)")
     }
 
+    /// Between the kill and the recovery the file may have two names, its own and that of the copy.
+    @Test(arguments: ["delete", "wal"])
+    func `killed, it brings back what a program has written before the recovery`(mode: String) throws {
+        try scratch.must("sqlite3 app.db \"PRAGMA journal_mode = \(mode)\" && mkdir pristine && mv app.db pristine")
+        let calls = "renameat2,linkat,symlinkat,fsync,fchmod"
+        var (number, late) = (1, 0)
+        while true {
+            try scratch.must("rm -rf app.db* .app.db.moult; cp pristine/app.db app.db")
+            let ended: Shell.Ended = try scratch.run(
+                "strace -f -qq -o /dev/null -e trace=\(calls) -e inject=\(calls):signal=KILL:when=\(number) moult replace app.db new1.db"
+            )
+            if ended.status == 0 { break }
+            let isOld = try scratch.must("sqlite3 app.db 'SELECT x FROM t'") == "old\n"
+            try scratch.must("sqlite3 app.db \"INSERT INTO note(v) VALUES('late')\"")
+            try scratch.must("test ! -f .app.db.moult/moult.json || moult recover -s .app.db.moult")
+            if try isOld && content() == "new1\n" {
+                late += 1
+                try scratch.must("moult replace --undo app.db")
+                #expect(try content() == "old\nlate\n", "call \(number)")
+            }
+            number += 1
+        }
+        #expect(late > 2 && number > 30, "\(late) of \(number)")
+    }
+
     @Test func `it can be repeated after a kill, and two wait for each other`() throws {
         let both =
             "(moult replace app.db new1.db --wait 60; echo $?) & moult replace app.db new2.db --wait 60; echo $?; wait"
@@ -362,6 +387,36 @@ import Testing
         }
         let done = try scratch.must("moult replace --undo app.db")
         #expect(done.hasPrefix("✓ app.db is as it was at 20"), "\(done)")
+    }
+
+    @Test func `status and history of a replaced file speak of the file and of times`() throws {
+        try scratch.must("moult replace app.db new1.db && moult replace app.db new2.db")
+        let replaced = try scratch.must("moult status -s .app.db.moult; moult history -s .app.db.moult")
+        #expect(replaced.hasPrefix("app.db: replaced at 20"))
+        #expect(replaced.contains("  content  sound on 20"), "\(replaced)")
+        #expect(replaced.contains("replacement of app.db done in "))
+        #expect(replaced.contains("\nOld copies, each from before a replacement:\n  20"))
+        let undo = try #require(replaced.split(separator: "bring the newest one back with: ").last?.split(separator: "\n").first)
+        try scratch.must("\(undo)")
+        #expect(try content() == "new1\n")
+        try scratch.must("moult replace --undo app.db")
+        let undone = try scratch.must("moult status -s .app.db.moult; moult history -s .app.db.moult")
+        #expect(undone.hasPrefix("app.db: as it was at 20") && undone.contains("\nno older copy is kept\n"), "\(undone)")
+        #expect(undone.contains("undo of the replacement of app.db done in "))
+        let line = try scratch.must("moult status --nagios -s .app.db.moult")
+        #expect(line.hasPrefix("MOULT OK - app.db |"), "\(line)")
+        let words = ["local.replace", "release", "generation", "rollback", "update", "1.0.0", "adopted"]
+        for text in [replaced, undone] {
+            for word in words { #expect(!text.contains(word), "\(word) in \(text)") }
+        }
+    }
+
+    @Test func `what an interrupted replacement is called`() throws {
+        try scratch.must(
+            "! strace -qq -o /dev/null -e inject=renameat2:signal=KILL:when=4 moult replace app.db new1.db")
+        let text = try scratch.must("moult status -s .app.db.moult; moult recover -s .app.db.moult")
+        #expect(text.contains("a replacement of app.db is unfinished\n"), "\(text)")
+        #expect(text.contains("a replacement of app.db had been interrupted "), "\(text)")
     }
 
     @Test func `tables with the names of moult's own are refused, whatever they are`() throws {

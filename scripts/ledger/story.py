@@ -1,13 +1,18 @@
 """Makes stories: story K of seed S is always the same operations, whatever the command does."""
 import random
 
+import onefile
 from catalogue import RELEASES, family
 
 FAMILIES = 400
+# One story in so many is about a single file.
+FILE_EVERY = 8
 MODES = (0o600, 0o640, 0o660, 0o644)
 
 
 def story(seed, number, families=FAMILIES):
+    if number % FILE_EVERY == 0:
+        return onefile.story(seed, number)
     rng = random.Random(f"story {seed} {number}")
     chosen = rng.randrange(families)
     drafts = family(chosen).releases

@@ -2,6 +2,7 @@
 import json, os, shutil, signal, sqlite3, traceback
 
 from catalogue import PackRefused
+from onefile import FileWorld
 from world import CutShort, Failed, World
 
 
@@ -40,7 +41,7 @@ class Verdict:
 
 def run(story, catalogue, options, directory):
     shutil.rmtree(directory, ignore_errors=True)
-    world = World(story, catalogue, options, directory)
+    world = (FileWorld if story["family"] == "one file" else World)(story, catalogue, options, directory)
     at = -1
     try:
         try:

@@ -56,6 +56,14 @@ extension Orchestrator {
         try note("rebuild", ["holds"], reason: fault, holds)
     }
 
+    /// Takes the lines out of the history that cannot be read; needs the lock. Its new line has the holds, which the lost
+    /// ones may have had.
+    func repairHistory(_ moved: String?) throws {
+        guard let damaged = try moved ?? History.dropDamagedLines(layout) else { return }
+        watcher.tell(.warning("\(layout.history) was damaged and was repaired; the damaged one is now \(damaged)"))
+        try note("repair", ["history"], reason: nil, holds().all)
+    }
+
     private func change(
         _ action: String, _ releases: [String], reason: String? = nil, _ wait: Int,
         _ body: (inout Holds) throws -> [Hold]

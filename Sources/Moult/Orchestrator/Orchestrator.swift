@@ -186,9 +186,12 @@ package struct Orchestrator: Sendable {
         if let generation = try Generation.repairPointer(layout) {
             watcher.tell(.warning("\(layout.current) was made again: \(generation) is in service"))
         }
+        let moved = try History.moveAway(layout)
         let results = try settler.settle(patiently: true, back: back)
         try LeaseFile.tidy(layout)
         try rebuildHolds()
+        // Only now: the holds must know whether the history lacks lines.
+        warning { try repairHistory(moved) }
         return results
     }
 

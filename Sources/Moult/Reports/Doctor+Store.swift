@@ -82,6 +82,17 @@ extension Doctor {
         return findings
     }
 
+    /// A history that cannot be read to its beginning.
+    func history() throws -> [Finding] {
+        guard let fault = try History.fault(layout) else { return [] }
+        return [
+            Finding(
+                kind: "history", path: layout.history, what: fault,
+                why: "some of what was done to the store is not shown",
+                fix: command("moult", "recover", "--store", layout.root))
+        ]
+    }
+
     /// Unknown files in moult's own directory.
     func unknownFiles() throws -> [Finding] {
         var strange = try Files.list(layout.hidden).map { "\(layout.hidden)/\($0)" }

@@ -49,8 +49,8 @@ package struct Doctor {
     package func examine() throws -> [Finding] {
         var findings: [Finding] = []
         for check in [
-            unfinished, pointer, unreadable, links, settingsFile, secrets, unknownFiles, unused, processes, fileSystems,
-            version,
+            unfinished, pointer, unreadable, links, settingsFile, secrets, history, unknownFiles, unused, processes,
+            fileSystems, version,
         ] {
             findings += try telling(check)
         }

@@ -36,6 +36,8 @@ package struct Status: Sendable {
     }
 
     package let root: String
+    /// The file that the store is for, if it is for one only.
+    package let file: String?
     package let product: String
     package let app: Version?
     package let follow: Policy.Follow
@@ -69,7 +71,7 @@ package struct Status: Sendable {
     package init(of store: StoreSnapshot) throws {
         let (layout, settings) = (store.layout, try store.settings)
         protection = try Validator.present().guardWords
-        root = layout.root
+        (root, file) = (layout.root, layout.onlyFile)
         (product, app, follow) = (settings.product, settings.app, settings.follow)
         holds = try store.holds
         feed = settings.feed?.url.description

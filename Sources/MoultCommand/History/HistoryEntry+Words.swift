@@ -1,13 +1,17 @@
 internal import MoultBasics
+internal import MoultFiles
 internal import MoultStore
 internal import StepKit
 
 extension History.Entry {
-    /// The action and its outcome, in a few words: `update 2.0.0 -> 2.1.0 done in 1.2 s`.
-    var sentence: String { "\(what) \(ending)" }
+    /// The action and its outcome, in a few words: `update 2.0.0 -> 2.1.0 done in 1.2 s`. In the store of one file these
+    /// are replacements of the file.
+    func sentence(of file: String?) -> String { "\(what(of: file)) \(ending)" }
 
-    /// The action: `update 2.0.0 -> 2.1.0`.
-    var what: String {
+    /// The action: `update 2.0.0 -> 2.1.0`, `replacement of app.db`.
+    func what(of file: String?) -> String {
+        let replacements = ["update": "replacement of", "rollback": "undo of the replacement of"]
+        if let file, let words = replacements[action] { return "\(words) \(Files.name(of: file))" }
         let from = self.from.map { Generation.version(of: $0) } ?? "nothing"
         return action + (self.from == to ? "" : " \(from) -> \(Generation.version(of: to))")
     }
@@ -27,8 +31,8 @@ extension History.Entry {
     }
 
     /// What happened to rows, a line for each database: `pantry: 3 rows carried over, 1 kept in quarantine`. Then the names
-    /// of the sets in quarantine.
-    var rowLines: [String] {
+    /// of the sets in quarantine. In the store of one file the database has no name.
+    func rowLines(of file: String?) -> [String] {
         var names: [String?] = []
         for fate in rows where !names.contains(fate.database) { names.append(fate.database) }
         let lines = names.compactMap { name -> String? in
@@ -41,7 +45,8 @@ extension History.Entry {
                 part(\.carried, "carried over"), part(\.rejected, "to \(ReleaseMarker.rejects)"),
                 part(\.kept, kept.isEmpty ? "kept in the old copy" : "kept in quarantine"),
             ].compactMap(\.self)
-            return parts.isEmpty ? nil : (name.map { "\($0): " } ?? "") + parts.joined(separator: ", ")
+            let of = file == nil ? name.map { "\($0): " } : nil
+            return parts.isEmpty ? nil : (of ?? "") + parts.joined(separator: ", ")
         }
         return lines + (kept.isEmpty ? [] : ["in quarantine: \(kept.joined(separator: ", "))"])
     }

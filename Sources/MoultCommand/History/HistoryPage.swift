@@ -1,4 +1,5 @@
 internal import MoultBasics
+internal import MoultFiles
 internal import MoultPublish
 internal import MoultStore
 
@@ -6,19 +7,22 @@ internal import MoultStore
 struct HistoryPage {
     let product: String
     let store: String
+    /// The file of a store that is for one only.
+    let file: String?
     /// The newest first.
     let entries: [History.Entry]
 
     var html: String {
         WholePage(
-            title: "\(product): history", style: Self.style,
-            header: "<h1>\(product)</h1>\n<p class=paths>store <code>\(store)</code></p>\n",
+            title: "\(name): history", style: Self.style,
+            header: "<h1>\(name)</h1>\n<p class=paths>store <code>\(store)</code></p>\n",
             main: entries.isEmpty
                 ? "<p class=note>nothing was done to this store yet</p>\n" : "\(tiles)\(columns)\(legend)\(sections)"
         )
         .html
     }
 
+    private var name: String { file.map(Files.name(of:)) ?? product }
     private var failures: Int { entries.count { $0.isFailure } }
 
     private var tiles: Markup {
@@ -44,7 +48,7 @@ struct HistoryPage {
         let longest = max(1, entries.compactMap(\.milliseconds).max() ?? 1)
         let columns = entries.reversed().enumerated().map { index, entry in
             let share = max(1, (entry.milliseconds ?? 0) * 100 / longest)
-            let words = "\(entry.time): \(entry.sentence)"
+            let words = "\(entry.time): \(entry.sentence(of: file))"
             let style = entry.isFailure ? "removed" : "fine"
             return """
                 <a class=\(style) href="#u\(plain: entries.count - 1 - index)" title="\(words)" aria-label="\(words)">\
@@ -71,7 +75,7 @@ struct HistoryPage {
         let remedy: Markup = entry.remedy.map { "<p class=note>\($0)</p>\n" } ?? ""
         return """
             <section id=u\(plain: number)>
-            <h2>\(entry.what.replacing(" -> ", with: " → ")) \(badge)</h2>
+            <h2>\(entry.what(of: file).replacing(" -> ", with: " → ")) \(badge)</h2>
             <p class=paths><time>\(entry.time.description)</time>, \(entry.ending)</p>
             \(reason)\(remedy)\(bar(entry))\(table(entry))</section>
 

@@ -11,14 +11,20 @@ package enum Interruption {
 
     package static var isRequested: Bool { signal.load(ordering: .relaxed) != 0 }
 
+    /// The signal that came first; nil if none did.
+    package static var received: Int32? {
+        let number = signal.load(ordering: .relaxed)
+        return number == 0 ? nil : number
+    }
+
     /// "Ctrl-C", "SIGTERM": what came; nil if nothing did.
     package static var name: String? {
-        switch signal.load(ordering: .relaxed) {
-        case 0: nil
+        switch received {
+        case nil: nil
         case SIGINT: "Ctrl-C"
         case SIGTERM: "SIGTERM"
         case SIGHUP: "SIGHUP"
-        case let other: "signal \(other)"
+        case let other?: "signal \(other)"
         }
     }
 

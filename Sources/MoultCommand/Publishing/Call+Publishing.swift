@@ -56,7 +56,7 @@ extension Call {
     ) throws -> ExitCode {
         Interruption.watch()
         let status = try Interruption.telling("stopped") {
-            try SandboxedReexec.carryOut(what, isStopping: { Interruption.isRequested }, body: collect)
+            try SandboxedReexec.carryOut(what, stopSignal: { Interruption.received }, body: collect)
         }
         return try status.map { ExitCode(rawValue: $0) } ?? body()
     }

@@ -1,5 +1,6 @@
 internal import Moult
 internal import MoultBasics
+internal import MoultFiles
 internal import MoultStore
 
 /// `moult status --nagios`: one line with what was found, and after a bar what can be drawn.
@@ -31,7 +32,8 @@ struct NagiosLine {
 
     private var release: String? {
         status.map { status in
-            status.product + (status.current.map { " \(Generation.version(of: $0.name))" } ?? "")
+            if let file = status.file { return Files.name(of: file) }
+            return status.product + (status.current.map { " \(Generation.version(of: $0.name))" } ?? "")
         }
     }
 

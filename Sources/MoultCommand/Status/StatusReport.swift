@@ -9,8 +9,11 @@ internal import StepKit
 struct StatusReport: Report {
     let status: Status
     let storeWords: [String]
+    /// The old copies of the file, in the store of a single file.
+    var copies: [Copy] = []
 
     func write(to page: inout Page) {
+        if status.file != nil, status.current != nil { return writeFile(to: &page) }
         page.line("\(status.product + version, .heading)")
         page.table(facts(page.terminal))
         unfinished(&page)
@@ -62,12 +65,12 @@ struct StatusReport: Report {
         return table
     }
 
-    private func attempt(_ entry: History.Entry, _ terminal: Terminal) -> StyledText {
+    func attempt(_ entry: History.Entry, _ terminal: Terminal) -> StyledText {
         let reason = entry.reason.map { ": \($0)" } ?? ""
-        return "\(entry.sentence, entry.outcome.style), \(entry.time.text(for: terminal))\(reason)"
+        return "\(entry.sentence(of: status.file), entry.outcome.style), \(entry.time.text(for: terminal))\(reason)"
     }
 
-    private func unfinished(_ page: inout Page) {
+    func unfinished(_ page: inout Page) {
         for sentence in status.unfinished.sentences { page.wrapped("\(sentence, .warning)") }
         if !status.unfinished.isEmpty, status.unfinished.workers.isEmpty {
             page.line("finish it with: \(command("recover"), .heading)")
@@ -103,7 +106,7 @@ struct StatusReport: Report {
         }
     }
 
-    private func command(_ verb: String, _ argument: String? = nil) -> String {
+    func command(_ verb: String, _ argument: String? = nil) -> String {
         shellLine(["moult", verb] + (argument.map { [$0] } ?? []) + storeWords)
     }
 
@@ -120,7 +123,7 @@ struct StatusReport: Report {
     }
 
     /// One line for each command that helps.
-    private var remedies: [StyledText] {
+    var remedies: [StyledText] {
         let faulty = status.databases.filter { $0.state.isFault }
         let applied = faulty.filter { $0.remedy == ["moult", "apply"] }.map(\.name)
         var lines: [StyledText] = []
@@ -148,7 +151,7 @@ struct StatusReport: Report {
         return "\(terminal.symbols.tick, .good)"
     }
 
-    private func words(_ file: Status.File, _ terminal: Terminal) -> StyledText {
+    func words(_ file: Status.File, _ terminal: Terminal) -> StyledText {
         guard file.state == .living, let finding = file.finding else { return "\(file.state.words)" }
         if !finding.notChecked.isEmpty { return "there" }
         guard finding.depth != .glance, let time = finding.time else {

@@ -36,7 +36,7 @@ struct Verdict {
         let unverified = status.databases.filter { $0.state == .unverified }.map(\.name)
         if !unverified.isEmpty { warning.append("copied and not verified: \(unverified.joined(separator: ", "))") }
         if let failure = status.failure {
-            let text = failure.sentence + (failure.reason.map { ": \($0)" } ?? "")
+            let text = failure.sentence(of: status.file) + (failure.reason.map { ": \($0)" } ?? "")
             if failure.outcome == .stuck { critical.append(text) } else { warning.append(text) }
         }
         if status.holds.fault == nil {

@@ -41,7 +41,8 @@ enum HistoryVerb {
         if let page = call.value(html) {
             var all: [History.Entry] = []
             while case let batch = try next(), !batch.isEmpty { all += batch }
-            let history = HistoryPage(product: settings.product, store: layout.root, entries: all)
+            let history = HistoryPage(
+                product: settings.product, store: layout.root, file: layout.onlyFile, entries: all)
             try call.save(Array(history.html.utf8), asPage: page)
             gathered = all
         }
@@ -55,13 +56,13 @@ enum HistoryVerb {
         } rest: {
             ["torn": .size(reader.torn)]
         } write: {
-            write($0, details: details, to: &$1)
+            write($0, of: layout.onlyFile, details: details, to: &$1)
         }
         if reader.torn > 0, call.output.format == .text {
             call.output.flush()
             let torn = reader.torn
             call.output.warn(
-                "\(counted(torn, "line")) of \(layout.history) cannot be read; a crash may have torn \(torn == 1 ? "it" : "them")"
+                "\(counted(torn, "line")) of \(layout.history) cannot be read; a crash may have torn \(torn == 1 ? "it" : "them"). Repair the history with: \(shellLine(["moult", "recover"] + call.storeWords))"
             )
         }
         return .done
@@ -70,16 +71,16 @@ enum HistoryVerb {
     /// How many entries are in memory at a time, unless a page draws all of them.
     private static let batch = 500
 
-    private static func write(_ entries: [History.Entry], details: Bool, to page: inout Page) {
-        if entries.isEmpty { page.line("nothing was done to this store yet") }
+    private static func write(_ entries: [History.Entry], of file: String?, details: Bool, to page: inout Page) {
+        if entries.isEmpty { page.line("nothing was done to \(file ?? "this store") yet") }
         // Every time is as wide as any other, so that batches have one form.
         var table = Table(.left, .left)
         for entry in entries {
             let reason = entry.reason.map { ": \($0)" } ?? ""
             table.row(
                 "\(page.terminal.isTerminal ? entry.time.local : entry.time.description)",
-                "\(entry.sentence, entry.outcome.style)\(reason)")
-            for line in entry.rowLines { table.row("", "\(line)") }
+                "\(entry.sentence(of: file), entry.outcome.style)\(reason)")
+            for line in entry.rowLines(of: file) { table.row("", "\(line)") }
             if details {
                 for line in entry.partLines { table.row("", "\(line, .dim)") }
                 if let remedy = entry.remedy { table.row("", "\(remedy)") }

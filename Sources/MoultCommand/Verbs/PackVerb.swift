@@ -92,7 +92,7 @@ enum PackVerb {
         options.deltaFrom = call.values(deltaFrom)
         options.previous = call.values(previous)
         options.checkTime = call.trialTime
-        options.tryInstall = { try call.trial(in: $2).run($0, over: $1) }
+        options.tryInstall = { try call.trial(in: $2, hasProofs: true).run($0, over: $1) }
         options.compare = { try call.compare($0, $1) }
         options.allowDirty = call.has(allowDirty)
         options.defines = try call.defines(define)
@@ -140,9 +140,8 @@ extension Call {
         )
         return try Files.withScratchDirectory { scratch in
             let path = try value(PackVerb.writeDraft).map(Files.absolute) ?? "\(scratch)/draft.json"
-            let text =
-                "// Every field that a draft may have: moult help draft\n"
-                + (try draft.json(in: Files.directory(of: path))).pretty
+            let text = ReleaseDraft.commented(
+                try draft.json(in: Files.directory(of: path)), named: value(PackVerb.writeDraft) ?? path)
             guard try Files.facts(path) == nil else {
                 throw wrongUsage("--write-draft does not overwrite a file", why: "\(path) is there")
             }
@@ -160,8 +159,8 @@ extension Call {
     }
 
     /// A store for the trial of a release.
-    func trial(in directory: String) -> TrialInstall {
-        TrialInstall(in: directory, checkTime: trialTime) { Interruption.isRequested }
+    func trial(in directory: String, hasProofs: Bool = false) -> TrialInstall {
+        TrialInstall(in: directory, checkTime: trialTime, hasProofs: hasProofs) { Interruption.isRequested }
     }
 
     /// How long the check of a database may take where a release is made.

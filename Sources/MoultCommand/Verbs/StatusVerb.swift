@@ -55,7 +55,9 @@ enum StatusVerb {
             return ExitCode(rawValue: line.verdict.state.rawValue)
         }
         if call.has(prometheus) { return try printMetrics(call) }
-        call.output.print(StatusReport(status: try Status(of: call.snapshot()), storeWords: call.storeWords))
+        let status = try Status(of: call.snapshot())
+        call.output.print(
+            StatusReport(status: status, storeWords: call.storeWords, copies: try StatusReport.copies(in: status)))
         return .done
     }
 

@@ -40,9 +40,20 @@ final class Adoption: WritableEffect {
     // MARK: before the decision
 
     func hold() throws {
-        if try isDone || isLive { return }
+        if isLive { return }
+        if try isDone { return try recordAgain() }
         if !isHeldByExchange { try drain() }
-        try record(Files.facts(place)) { try old.lease?.reading { try SHA256.digest(of: $0).hex } ?? "" }
+        try record(Files.facts(place), heldDigest)
+    }
+
+    private func heldDigest() throws -> String { try old.lease?.reading { try SHA256.digest(of: $0).hex } ?? "" }
+
+    /// Until a crash is recovered, programs can write to the file, also when the generation has its second name already.
+    private func recordAgain() throws {
+        guard try Files.facts(place)?.inode == Files.facts(kept)?.inode else { return }
+        if !isHeldByExchange { try drain() }
+        try Files.setMode(directory, 0o700)
+        try record(Files.facts(kept), in: directory, heldDigest)
     }
 
     private func drain() throws {

@@ -77,7 +77,9 @@ package struct CrashRecovery {
     private func sweep() throws {
         let settings = try Settings.read(layout)
         try QuarantineShelf(layout: layout, settings: settings).sweep(except: Transaction.unfinished(layout).map(\.id))
-        for file in [layout.settings, layout.links, layout.checks, layout.holds, ReplayGuard.path(layout)] {
+        for file in [
+            layout.settings, layout.links, layout.checks, layout.holds, layout.history, ReplayGuard.path(layout),
+        ] {
             try Files.remove("\(file).new")
         }
         try History.dropTornLine(layout)

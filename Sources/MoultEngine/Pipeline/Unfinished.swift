@@ -35,5 +35,5 @@ package struct Unfinished: Sendable, Equatable {
 
 extension Plan {
     /// Its description: `an update to 2.1.0`, `a rollback to 2.0.0`.
-    var words: String { "\(purpose == .update ? "an" : "a") \(title)" }
+    var words: String { "\(title.hasPrefix("u") ? "an" : "a") \(title)" }
 }

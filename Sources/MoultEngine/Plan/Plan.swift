@@ -1,4 +1,5 @@
 package import MoultBasics
+internal import MoultFiles
 package import MoultStore
 package import StepKit
 
@@ -127,8 +128,24 @@ package struct Plan: Sendable, Equatable {
     /// Its name in the history.
     package var action: String { reset.map { "\(verb) \($0.database)" } ?? purpose.rawValue }
 
-    /// Its description: `update to 2.0.0`.
-    package var title: String { "\(verb) \(reset.map { "of \($0.database)" } ?? "to \(to.version)")" }
+    /// Its description: `update to 2.0.0`, or `replacement of app.db` in the store of a single file.
+    package var title: String {
+        if let reset { return "\(verb) of \(reset.database)" }
+        guard let file else { return "\(verb) to \(to.version)" }
+        return (purpose == .rollback ? "undo of the replacement of " : "replacement of ") + file
+    }
+
+    /// The state that an undone update leaves: `1.0.0 is in place as before`.
+    package var asBefore: String {
+        if let file { return "\(file) is as it was before" }
+        return "\(from.map { "\($0.version) is" } ?? "nothing is") in place as before"
+    }
+
+    /// The name of the file of a store that has no other; its users have never heard of releases.
+    private var file: String? {
+        // The store's path was absolute when the plan was made.
+        (try? StoreLayout(root: store))?.onlyFile.map(Files.name(of:))
+    }
 
     /// The paths at which living files are made, or get new content.
     package var made: [String] {

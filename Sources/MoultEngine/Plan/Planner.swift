@@ -12,6 +12,8 @@ package struct UpdateRequest: Sendable {
     package var app: Version?
     package var consent: Consent
     package var checkTime = CheckTime()
+    /// Whether the proofs in the manifest count without a signature, because the caller has made them.
+    package var hasProofs = false
 
     package init(
         manifest: String, follow: Policy.Follow? = nil, allowDowngrade: Bool = false, app: Version? = nil,
@@ -108,7 +110,7 @@ package struct Planner {
         return try update(
             Incoming(
                 bytes: bytes, name: request.manifest, path: path, provenance: provenance,
-                isSignedItself: provenance.isSigned), request)
+                isSignedItself: provenance.isSigned || request.hasProofs), request)
     }
 
     /// The keys that count now: a publisher may have put others in the place of the pinned ones.

@@ -33,7 +33,14 @@ package struct Packer {
             before = try EarlierRelease.newest(in: options.output, of: manifest.product)
             manifest.sequence = (before?.manifest.sequence ?? 0) + 1
         }
+        let isNew = try Files.factsThroughLinks(options.output) == nil
         try Files.ensureDirectory(options.output)
+        // Its own error matters less than that of packing.
+        defer {
+            if isNew, let names = try? Files.list(options.output), names.isEmpty {
+                try? Files.removeEmpty(options.output)
+            }
+        }
         // Beside the result, so that what is finished only needs a new name.
         let work = try WorkDirectory(in: options.output, named: ".moult-pack")
         defer { work.remove() }

@@ -96,7 +96,9 @@ package struct ReleaseDraft {
             throw refusal("\(name) cannot be packed without a draft", "it has migrations", "See: moult help draft")
         }
         var members = old.members ?? []
-        members.removeAll { ["size", "sha256", "identity"].contains($0.name) }
+        // Pack finds these out, and this is the member's name anyway.
+        members.removeAll { ["size", "sha256", "identity", "proved"].contains($0.name) }
+        if old["member"] == .string("\(name).db") { members.removeAll { $0.name == "member" } }
         return .object(members).setting("source", to: .string(near))
     }
 

@@ -29,7 +29,7 @@ package enum SandboxedReexec {
     /// `what` is what cannot be done if that process falls: "compare a.db with b.db". `body` gets the directory where it
     /// could leave files.
     package static func carryOut(
-        _ what: String, isStopping: () -> Bool, body: (_ scratch: String) throws -> Void
+        _ what: String, stopSignal: () -> Int32?, body: (_ scratch: String) throws -> Void
     ) throws -> Int32? {
         guard place.withLock({ $0 }) == nil, WorkerService.isOffered,
             case .process(let program) = try Validator.present()
@@ -41,7 +41,7 @@ package enum SandboxedReexec {
             let words = [program, word, scratch ?? ""] + arguments.map { String(cString: $0) }
             var environment = ["SWIFT_BACKTRACE": "enable=no"]
             if let scratch { (environment["TMPDIR"], environment["SQLITE_TMPDIR"]) = (scratch, scratch) }
-            let ending = try Subprocess.runInPlace(words, environment: environment, isStopping: isStopping)
+            let ending = try Subprocess.runInPlace(words, environment: environment, stopSignal: stopSignal)
             let status = try status(of: ending, what)
             if let scratch { try body(scratch) }
             return status

@@ -102,6 +102,7 @@ package enum History {
     /// Adds a line. Synced only if it has the holds: after a power cut any other line may be missing, and the store is
     /// right without it.
     package static func append(_ entry: Entry, to layout: StoreLayout) throws {
+        if try !isFile(layout) { throw notAFile(layout.history) }
         // In a store that was copied with `cp -al` the original has the same file.
         try Files.detach(layout.history)
         try dropTornLine(layout)
@@ -113,7 +114,7 @@ package enum History {
 
     /// Removes the last line if a crash tore it; the next one must not be glued to it. Needs the store's lock.
     package static func dropTornLine(_ layout: StoreLayout) throws {
-        guard let size = try Files.facts(layout.history)?.size, size > 0 else { return }
+        guard try isFile(layout), let size = try Files.facts(layout.history)?.size, size > 0 else { return }
         let file = try Descriptor(layout.history, .append, mode: 0o644)
         var end = size
         while end > 0 {

@@ -13,17 +13,19 @@ package final class HistoryReader {
     private var block: ArraySlice<UInt8> = []
     /// How many lines could not be understood so far: a crash may tear one, and the history decides nothing.
     package private(set) var torn = 0
+    /// The bytes of a line that is too long to be an entry, and is not kept in memory.
+    private var skipped = 0
 
     private static let blockSize = 1 << 16
     /// No entry is as long.
-    private static let longestLine = 1 << 20
+    static let longestLine = 1 << 20
+    /// Commands must not read for hours where one file is damaged.
+    private static let mostSkipped = 1 << 26
 
     package init(_ layout: StoreLayout) throws {
         path = layout.history
         file = try Descriptor.ifThere(layout.history, .record)
-        if let kind = try file?.facts().kind, kind != .file {
-            throw MoultError(.store, what: "cannot read \(layout.history)", why: "it is not a regular file")
-        }
+        if let kind = try file?.facts().kind, kind != .file { throw History.notAFile(layout.history) }
         if file != nil { position = try file?.facts().size ?? 0 }
     }
 
@@ -84,12 +86,19 @@ package final class HistoryReader {
             if let end = lastEnd {
                 let line = block[(end + 1)...]
                 block = block[..<end]
-                return line
+                if skipped == 0 { return line }
+                (skipped, torn) = (0, torn + 1)
+                continue
             }
             if position == 0 {
+                if skipped > 0 { (skipped, torn, block) = (0, torn + 1, []) }
                 if block.isEmpty { return nil }
                 defer { block = [] }
                 return block
+            }
+            if skipped > 0 || block.count > Self.longestLine {
+                skipped += block.count
+                block = []
             }
             try readBefore()
         }
@@ -105,8 +114,8 @@ package final class HistoryReader {
     }
 
     private func readBefore() throws {
-        guard block.count <= Self.longestLine else {
-            throw MoultError(.store, what: "cannot read \(path)", why: "it has a line of more than 1 MiB")
+        guard skipped <= Self.mostSkipped else {
+            throw History.damaged(path, "it has a line of more than 64 MiB")
         }
         // More each time, or a long line would be copied over and over.
         let count = min(max(Self.blockSize, block.count), position, Self.longestLine + 1 - block.count)

@@ -71,6 +71,27 @@ import Testing
         try refused("moult pack food.db", 3, "does not answer as the release promises")
     }
 
+    @Test func `a saved draft explains each field that it has, and says how to pack it`() throws {
+        try scratch.must(
+            "moult pack food.db my_app.sqlite --product org.example.food --kind my_app=shared --write-draft my.json")
+        let lines = try scratch.read("my.json").split(separator: "\n").map { $0.drop { $0 == " " } }
+        #expect(lines.first == "// The draft of a release. Pack it with: moult pack my.json")
+        for field in ["product", "version", "databases", "source", "path"] {
+            let at = try #require(lines.firstIndex { $0.hasPrefix("\"\(field)\":") })
+            #expect(lines[at - 1].hasPrefix("// "), "\(field)")
+        }
+        for (kind, word) in [("reference", "only releases change it"), ("shared", "the app writes to it, too")] {
+            let at = try #require(lines.firstIndex { $0.hasPrefix("\"kind\": \"\(kind)\"") })
+            #expect(lines[at - 1].contains(word))
+        }
+        // Of a release before, only what a person decides is in it.
+        try make("food.db", "two")
+        try scratch.must("moult pack food.db my_app.sqlite --write-draft next.json")
+        let text = try scratch.read("next.json")
+        for field in ["proved", "sha256", "\"member\": \"food.db\""] { #expect(!text.contains(field), "\(text)") }
+        try scratch.must("moult pack next.json -o again && cmp again/food-1.1.0.json releases/food-1.1.0.json")
+    }
+
     @Test func `nothing is left out, and nothing is guessed`() throws {
         try refused("moult pack food.db", 3, "--product org.example.app")
         try refused("moult pack food.db --product food", 1, "reverse-DNS")

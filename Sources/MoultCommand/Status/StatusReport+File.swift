@@ -1,0 +1,67 @@
+internal import Moult
+internal import MoultBasics
+internal import MoultFiles
+internal import MoultStore
+
+/// The status of a single file that `moult replace` has replaced: in words of files and times, as that verb has them.
+extension StatusReport {
+    /// An old content of the file that can be brought back.
+    struct Copy {
+        let generation: String
+        let size: Int
+        /// When it was replaced; nil where that was not recorded.
+        let time: Timestamp?
+    }
+
+    /// The copies in the store of a single file, the newest first; none in other stores.
+    static func copies(in status: Status) throws -> [Copy] {
+        if status.file == nil { return [] }
+        let layout = try StoreLayout(root: status.root)
+        return try Generation.adopted(in: layout).reversed().map { copy in
+            Copy(
+                generation: copy.name, size: status.generations.first { $0.name == copy.name }?.size ?? 0,
+                // A copy whose record is damaged is shown nevertheless.
+                time: try? Generation.load(copy.name, in: layout).manifest.created)
+        }
+    }
+
+    func writeFile(to page: inout Page) {
+        let (path, file) = (status.file ?? "", status.databases.first)
+        let name = Files.name(of: path)
+        let current = copies.firstIndex { $0.generation == status.current?.name }
+        func time(_ time: Timestamp?) -> String { time.map { "\($0.text(for: page.terminal))" } ?? "an unknown time" }
+        if let current {
+            page.line("\("\(name): as it was at \(time(copies[current].time)), before it was replaced", .heading)")
+        } else {
+            page.line("\("\(name): replaced at \(time(status.since))", .heading)")
+        }
+        var table = Table(.left, .left, indent: 2)
+        table.row("file", "\(path)\(file?.size.map { ", \(ByteCount($0))" } ?? "")")
+        if let file {
+            let note = file.note.map { ": \($0)" } ?? ""
+            let style: Style? = file.state.isFault ? .bad : nil
+            table.row("content", "\(words(file, page.terminal).plain + note, style)")
+        }
+        table.row("store", "\(status.root)")
+        table.row("guard", "\(status.protection)")
+        if let last = status.last { table.row("last", attempt(last, page.terminal)) }
+        if let remedy = status.failure?.remedy { table.row("remedy", "\(remedy)") }
+        page.table(table)
+        unfinished(&page)
+        page.holds(status.holds, storeWords: storeWords)
+        for line in remedies { page.line(line) }
+        writeCopies(&page, older: current.map { Array(copies[($0 + 1)...]) } ?? copies, path)
+    }
+
+    private func writeCopies(_ page: inout Page, older: [Copy], _ path: String) {
+        guard !older.isEmpty else { return page.line("no older copy is kept") }
+        page.heading("Old copies, each from before a replacement")
+        var table = Table(.left, .right, indent: 2)
+        for copy in older {
+            table.row(
+                "\(copy.time.map { "\($0.text(for: page.terminal))" } ?? copy.generation)", "\(ByteCount(copy.size))")
+        }
+        page.table(table)
+        page.line("bring the newest one back with: \(shellLine(["moult", "replace", "--undo", path]), .heading)")
+    }
+}

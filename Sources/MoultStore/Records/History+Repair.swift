@@ -1,0 +1,86 @@
+internal import MoultBasics
+internal import MoultFiles
+
+/// A history with lines that cannot be read, or with something else in its place: commands go on without it, and
+/// `moult recover` repairs it.
+extension History {
+    /// Whether the history is a file, or missing. A link is refused where it is opened.
+    static func isFile(_ layout: StoreLayout) throws -> Bool {
+        try Files.facts(layout.history).map { $0.kind == .file || $0.kind == .link } ?? true
+    }
+
+    static func notAFile(_ path: String) -> MoultError { damaged(path, "it is not a regular file") }
+
+    static func damaged(_ path: String, _ why: String) -> MoultError {
+        MoultError(.store, what: "cannot read \(path)", why: why, now: "Repair the history with: moult recover")
+    }
+
+    /// What is wrong with the history; nil if every line can be read.
+    package static func fault(_ layout: StoreLayout) throws -> String? {
+        do {
+            let reader = try HistoryReader(layout)
+            while try reader.next() != nil {}
+            return reader.torn == 0 ? nil : "\(counted(reader.torn, "line")) cannot be read"
+        } catch let error as MoultError where error.code == .store {
+            return error.why
+        }
+    }
+
+    /// Moves away what is in the place of the history and is no file. Needs the store's lock.
+    ///
+    /// Returns the new path; nil if nothing had to be moved.
+    package static func moveAway(_ layout: StoreLayout) throws -> String? {
+        if try isFile(layout) { return nil }
+        let moved = try movedPath(layout)
+        try Files.rename(layout.history, to: moved)
+        return moved
+    }
+
+    /// Makes a history of the lines that can be read, and keeps the damaged file. Needs the store's lock.
+    ///
+    /// Returns where that file is; nil if every line can be read.
+    package static func dropDamagedLines(_ layout: StoreLayout) throws -> String? {
+        if try fault(layout) == nil { return nil }
+        let moved = try movedPath(layout)
+        let new = "\(layout.history).new"
+        try Files.remove(new)
+        let file = try Descriptor(new, .create, mode: 0o644)
+        try file.setMode(0o644)
+        try copyLines(of: layout.history, to: file)
+        try file.sync()
+        try file.close()
+        // At no moment is the history without the lines that can be read.
+        if try !Files.hardLinkIfPossible(layout.history, at: moved) { try Files.rename(layout.history, to: moved) }
+        try Files.rename(new, to: layout.history)
+        try Files.syncDirectory(layout.hidden)
+        return moved
+    }
+
+    private static func movedPath(_ layout: StoreLayout) throws -> String {
+        try Files.firstFree("\(layout.root)/\(Files.name(of: layout.history)).damaged")
+    }
+
+    /// A block at a time, because a damaged file may have any size.
+    private static func copyLines(of path: String, to new: borrowing Descriptor) throws {
+        let file = try Descriptor(path, .record)
+        var block = [UInt8](repeating: 0, count: 1 << 16)
+        var line: [UInt8] = []
+        while case let count = try block.withUnsafeMutableBytes({ try file.read(into: $0) }), count > 0 {
+            var rest = block[..<count]
+            while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+                line += rest[..<end]
+                rest = rest[(end + 1)...]
+                if isEntry(line) { try new.write(line + [UInt8(ascii: "\n")]) }
+                line.removeAll(keepingCapacity: true)
+            }
+            // No entry begins like this; what follows of the line is not kept.
+            if line.count <= HistoryReader.longestLine { line += rest }
+        }
+    }
+
+    private static func isEntry(_ line: [UInt8]) -> Bool {
+        guard line.count <= HistoryReader.longestLine else { return false }
+        // Why it cannot be read makes no difference.
+        return (try? JSON(parsing: line, source: "")).map { Entry(json: $0) != nil } ?? false
+    }
+}

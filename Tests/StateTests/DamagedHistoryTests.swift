@@ -1,0 +1,59 @@
+import MoultBasics
+import TestSupport
+import Testing
+
+/// A history that cannot be read stops no command, and `moult recover` repairs it.
+@Suite struct DamagedHistoryTests {
+    /// The damages, and how many lines of the history remain readable.
+    static let damages = [
+        ("echo garbage >> $L", 2), ("printf '{\"time\":\"20' >> $L", 2), ("sed -i '1s/done/what/' $L", 1),
+        ("(printf '{\"time\":\"'; head -c 3000000 /dev/zero | tr '\\0' a; echo '\"}') >> $L", 2),
+        ("(head -c 4096 /dev/zero; cat $L) > x; cp x $L", 1), ("truncate -s 2M $L", 2), ("echo '[]' >> $L", 2),
+        ("rm $L; mkdir $L", 0), ("rm $L; mkdir $L; touch $L/file", 0), ("rm $L; mkfifo $L", 0), ("truncate -s 80M $L", 2),
+    ]
+
+    private func history(_ store: ReleasesStore) throws -> [String] {
+        try store.json("moult history --json")["entries"]?.array?.compactMap { $0["action"]?.string } ?? []
+    }
+
+    @Test(arguments: damages)
+    func `every command names the repair, and goes on with what can be read`(damage: String, left: Int) throws {
+        let store = try ReleasesStore(2)
+        try store.make("3.0.0", sequence: 30)
+        try store.must("L=store/.moult/history.jsonl; \(damage)")
+        for verb in ["history", "doctor"] {
+            let ended = try store.run("timeout 60 moult \(verb)")
+            #expect((ended.output + ended.errors).contains("moult recover"), "\(verb): \(ended)")
+            #expect(left > 0 && verb == "history" && ended.status == 0 || ended.status == 1 || damage.contains("80M"))
+        }
+        // A history that is a file, or the lack of one, is no reason not to update.
+        let update = try store.run("timeout 60 moult apply -q \(store.manifest("3.0.0"))")
+        #expect(update.status == 0, "\(update)")
+        #expect(try store.version() == "3.0.0")
+        try store.must("timeout 60 moult recover")
+        #expect(try store.must("moult doctor").hasSuffix(": sound\n"))
+        let actions = try history(store)
+        // The interrupted end of a line is removed by each command; nothing else is lost without a line about it.
+        #expect(actions.count { $0 == "update" } == left + 1, "\(actions)")
+        #expect(try store.run("moult history").errors == "")
+        #expect(actions.first == "repair history" || damage.contains("printf '{") || damage.contains("truncate"))
+    }
+
+    /// Lines that are gone may have had holds, so the new history has all that count now.
+    @Test func `a hold outlives the repair of the history, and a loss of its own record after it`() throws {
+        let store = try ReleasesStore(2)
+        try store.must("moult hold -q 3.0.0 --reason bad; sed -i 's/hold 3/hold\\x00 3/' store/.moult/history.jsonl")
+        try store.must("moult recover; echo garbage > \(store.record); moult recover")
+        #expect(try store.holds() == ["3.0.0: bad"])
+    }
+
+    @Test func `the damaged file is kept beside the store's databases`() throws {
+        let store = try ReleasesStore(1)
+        try store.must("echo garbage >> store/.moult/history.jsonl")
+        let text = try store.run("moult recover")
+        #expect(text.errors.contains("was damaged and was repaired; the damaged one is now "))
+        #expect(try store.must("tail -n 1 store/history.jsonl.damaged") == "garbage\n")
+        try store.must("echo again >> store/.moult/history.jsonl; moult recover")
+        #expect(try store.must("tail -n 1 store/history.jsonl.damaged.2") == "again\n")
+    }
+}

@@ -1,0 +1,319 @@
+"""Stories of a single file that `moult replace` replaces and brings back, with an oracle that knows each content."""
+import json, os, random, shutil, sqlite3, subprocess, sys
+
+from app import ODD
+from content import Text, exact
+from world import Failed, World
+
+WRITE = """import os, signal, sqlite3, sys
+app = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=5)
+if sys.argv[2] == "crash": app.execute("PRAGMA journal_mode = WAL")
+app.executescript("BEGIN;" + sys.argv[3] + "COMMIT;")
+if sys.argv[2] == "crash": os.kill(os.getpid(), signal.SIGKILL)"""
+
+
+def story(seed, number):
+    """Like the stories of stores, but with operations on one file."""
+    rng = random.Random(f"file story {seed} {number}")
+    ops = []
+    for _ in range(min(30, 4 + int(rng.expovariate(1 / 8)))):
+        kind = rng.choices(["write", "replace", "undo", "kill", "full", "mode", "open", "refused"], [8, 6, 4, 3, 1, 2, 2, 1])[0]
+        op = {"op": kind, "seed": rng.randrange(10**6)}
+        if kind == "write":
+            op |= {"n": rng.randint(1, 5)} | ({"crash": True} if rng.random() < 0.3 else {})
+        elif kind == "replace":
+            op |= replacement(rng)
+        elif kind in ("kill", "full"):
+            op |= {"at": int(rng.choice([rng.randint(1, 60), rng.randint(1, 260)])), "then": rng.choice(["again", "recover"]),
+                   "cmd": {"op": "undo"} if rng.random() < 0.4 else {"op": "replace"} | replacement(rng)}
+            op |= {"write": rng.randint(1, 3)} if rng.random() < 0.4 else {}
+            op |= {"torn": True} if kind == "kill" and rng.random() < 0.2 else {}
+        elif kind == "mode":
+            op["wal"] = rng.random() < 0.7
+        elif kind == "refused":
+            op["how"] = rng.choice(["damaged", "text", "check", "missing"])
+        ops.append(op)
+    return {"seed": seed, "story": number, "family": "one file", "without": [], "drafts": {}, "ops": ops}
+
+
+def replacement(rng):
+    return {"new": rng.randrange(10**6), "preserve": rng.choice([None, "note", "note", "note:n % 2 = 0"])}
+
+
+def snapshot(path):
+    """The rows of each table as an app would find them, read from a copy; None if there is no file."""
+    if not os.path.exists(path):
+        return None
+    copy = path + ".look"
+    os.mkdir(copy)
+    try:
+        for end in ("", "-wal", "-journal"):
+            if os.path.exists(path + end):
+                shutil.copy(path + end, os.path.join(copy, "it" + end))
+        app = sqlite3.connect(os.path.join(copy, "it"), isolation_level=None)
+        app.text_factory = Text
+        try:
+            if [row[0] for row in app.execute("PRAGMA integrity_check")] != [b"ok"]:
+                return "damaged"
+            names = [bytes(row[0]).decode() for row in app.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+            found = {}
+            for name in sorted(names):
+                if not name.startswith(("sqlite_", "moult_")):
+                    rows = app.execute(f"SELECT * FROM {name}")
+                    columns = [part[0] for part in rows.description]
+                    found[name] = sorted(tuple(zip(columns, map(exact, row))) for row in rows)
+            return found
+        finally:
+            app.close()
+    finally:
+        shutil.rmtree(copy)
+
+
+def numbered(content):
+    """The app's rows: number and value."""
+    rows = [dict(row) for rows in content.values() for row in rows] if isinstance(content, dict) else []
+    return {(row["n"], row["v"]) for row in rows if "n" in row}
+
+
+class FileWorld(World):
+    def __init__(self, story, catalogue, options, directory):
+        super().__init__(story, catalogue, options, directory)
+        self.file = os.path.join(directory, "app.db")
+        self.store = os.path.join(directory, ".app.db.moult")
+        self.copies, self.at, self.rows = [], None, set()
+
+    # Running commands
+
+    def command(self, *words, before=()):
+        self.counts["commands"] += 1
+        self.log.append(f"cd \"$W\"; {self.shell(before)} $MOULT {self.shell(words)}; echo \"exit $?\"")
+        return self.spawn([*before, self.catalogue.moult, *words])
+
+    def words(self, op):
+        if op["op"] == "undo":
+            return ["replace", "-q", "--undo", self.file]
+        return ["replace", "-q", self.file, self.new(op["new"])] + (["--preserve", op["preserve"]] if op["preserve"] else [])
+
+    def new(self, number):
+        """A new file: prices of its own, and perhaps another column for the app's rows."""
+        path = os.path.join(self.directory, f"new{number}.db")
+        if not os.path.exists(path):
+            more = f", c{number % 3} DEFAULT 'd'" if number % 2 else ""
+            sql = (f"CREATE TABLE price(item PRIMARY KEY, cents); INSERT INTO price VALUES('bread', {number});"
+                   f"CREATE TABLE note(id INTEGER PRIMARY KEY, n, v{more});")
+            connection = sqlite3.connect(path)
+            connection.executescript(sql)
+            connection.close()
+            self.log.append(f"sqlite3 \"$W/new{number}.db\" \"{sql}\"")
+        return path
+
+    # What must be there
+
+    def begin(self):
+        os.makedirs(self.directory, exist_ok=True)
+        os.rename(self.new(0), self.file)
+        os.chmod(self.file, 0o640)
+        self.log.append('mv "$W/new0.db" "$W/app.db"; chmod 640 "$W/app.db"')
+        self.content = snapshot(self.file)
+
+    def carried(self, op):
+        """The content of the new file with the rows that are carried over."""
+        made = snapshot(self.new(op["new"]))
+        path = self.new(op["new"])
+        connection = sqlite3.connect(path)
+        columns = [row[1] for row in connection.execute("PRAGMA table_info(note)")]
+        connection.close()
+        if op["preserve"]:
+            rows = [dict(row) for row in self.content["note"]]
+            if ":" in op["preserve"]:
+                rows = [row for row in rows if row["n"] != "NULL" and int(row["n"]) % 2 == 0]
+            made["note"] = sorted(tuple((c, row.get(c, "t64")) for c in columns) for row in rows)
+        return made
+
+    def before(self):
+        """The number of the copy that an undo brings back; None if there is none."""
+        older = range(len(self.copies) if self.at is None else self.at)
+        return older[-1] if older else None
+
+    def found(self):
+        """The copies on the disk, and which of them is in the file; None if that is the content of a replacement."""
+        generations = os.path.join(self.store, ".moult", "generations")
+        names = os.listdir(generations) if os.path.isdir(generations) else []
+        copies = sorted((name for name in names if name.startswith("0+adopted")), key=lambda name: int((name.split(".") + ["1"])[1]))
+        current = os.path.join(self.store, ".moult", "current")
+        now = os.path.basename(os.readlink(current)) if os.path.islink(current) else None
+        return ([snapshot(os.path.join(generations, name, "database")) for name in copies], copies.index(now) if now in copies else None)
+
+    def everywhere(self):
+        kept = set()
+        quarantine = os.path.join(self.store, ".moult", "quarantine")
+        for name in os.listdir(quarantine) if os.path.isdir(quarantine) else []:
+            with open(os.path.join(quarantine, name, "set.json")) as record:
+                json.load(record)
+            kept |= numbered(snapshot(os.path.join(quarantine, name, "app.db")))
+        return kept | numbered(self.content).union(*map(numbered, self.copies))
+
+    def settled(self, op, ended, exits, contents, copies, at):
+        """Compares all that a command leaves. `contents`, `copies` and `at` are what may be there; None if that is left open."""
+        found = []
+        if ended and ended.status not in exits:
+            found.append(("exit", f"exit {ended.status}, expected {sorted(exits)}: {ended.err.strip()[:300]}"))
+        now, (there, current) = snapshot(self.file), self.found()
+        if contents is not None and now not in contents:
+            found.append(("rows", f"the file has {now}, expected {contents}"))
+        if not isinstance(now, dict):
+            found.append(("integrity", f"the file is {now}"))
+        if there[:len(self.copies)] != self.copies:
+            found.append(("adopted", f"the copies are {there}, and were {self.copies}"))
+        if copies is not None and there not in copies:
+            found.append(("adopted", f"the copies are {there}, expected {copies}"))
+        if at is not None and current not in at:
+            found.append(("version", f"copy {current} is in the file, expected {at}"))
+        self.content, self.copies, self.at = now, there, current
+        lost = self.rows - self.everywhere()
+        if lost:
+            found.append(("lost", f"rows that are nowhere: {sorted(lost)}"))
+        if os.stat(self.file).st_mode & 0o777 != 0o640:
+            found.append(("owner", f"the mode is {os.stat(self.file).st_mode & 0o777:o}"))
+        left = os.listdir(os.path.join(self.store, ".moult", "transactions")) if os.path.isdir(os.path.join(self.store, ".moult")) else []
+        extra = [n for n in os.listdir(self.directory) if n not in ("out", "err", "strike", "app.db", ".app.db.moult") and not n.startswith(("new", "app.db-"))]
+        extra += [n for n in (os.listdir(self.store) if os.path.isdir(self.store) else []) if n not in (".moult", "moult.json")]
+        if left or extra:
+            found.append(("left", f"left over: {left + extra}"))
+        self.counts["rows kept in their databases"] += len(numbered(self.content)) if isinstance(now, dict) else 0
+        self.judge(found, op)
+
+    # Operations
+
+    def do_write(self, op):
+        rng = random.Random(op["seed"])
+        for _ in range(op["n"]):
+            self.number += 1
+            there = [dict(row)["n"] for row in self.content["note"]]
+            roll = rng.random()
+            value = rng.choice(ODD)
+            if there and roll < 0.4:
+                one = rng.choice(there)
+                self.sql(f"DELETE FROM note WHERE n = {one};" if roll < 0.15 else f"UPDATE note SET n = {self.number}, v = {value} WHERE n = {one};", op)
+            elif roll < 0.5:
+                self.sql(f"CREATE TABLE IF NOT EXISTS mine(n, v); INSERT INTO mine VALUES({self.number}, {value});", op)
+            else:
+                self.sql(f"INSERT INTO note(n, v) VALUES({self.number}, {value});", op)
+
+    def sql(self, text, op):
+        how = "crash" if op.get("crash") and self.file not in self.open else "close"
+        ended = subprocess.run([sys.executable, "-c", WRITE, self.file, how, text], capture_output=True, text=True)
+        self.log.append(f"sqlite3 \"$W/app.db\" \"{text}\"")
+        if ended.returncode not in (0, -9):
+            raise Failed([("ledger", ended.stderr)], op)
+        before, self.content = numbered(self.content), snapshot(self.file)
+        now = numbered(self.content)
+        self.rows = (self.rows - (before - now)) | now
+        self.counts["acknowledged"] += len(now - before)
+        self.counts[f"app {text.split()[0].lower().replace('create', 'insert')}"] += 1
+
+    def do_mode(self, op):
+        if self.open:
+            return False
+        connection = sqlite3.connect(self.file)
+        connection.execute(f"PRAGMA journal_mode = {'WAL' if op['wal'] else 'DELETE'}").fetchall()
+        connection.close()
+        self.log.append(f"sqlite3 \"$W/app.db\" 'PRAGMA journal_mode = {'WAL' if op['wal'] else 'DELETE'}'")
+
+    def do_open(self, op):
+        if self.open:
+            self.close_all()
+            return None
+        connection = sqlite3.connect(self.file, isolation_level=None)
+        connection.execute("SELECT count(*) FROM price").fetchall()
+        self.open[self.file] = connection
+        self.log.append('(echo "SELECT count(*) FROM price;"; sleep 60) | sqlite3 "$W/app.db" & sleep 0.3')
+
+    def do_replace(self, op):
+        new, old = self.carried(op), self.content
+        ended = self.command(*self.words(op))
+        self.settled(op, ended, {0}, [new], [self.copies + [old]], [None])
+
+    def do_undo(self, op):
+        target = self.before()
+        ended = self.command(*self.words({"op": "undo"}))
+        if target is None:
+            return self.settled(op, ended, {3}, [self.content], [self.copies], [self.at])
+        self.settled(op, ended, {0}, [self.copies[target]], [self.copies], [target])
+
+    def do_refused(self, op):
+        new = os.path.join(self.directory, "new.db")
+        shutil.copy(self.new(1), new)
+        check = ["--check", "SELECT count(*) FROM price = 7"] if op["how"] == "check" else []
+        with open(new, "r+b") as file:
+            if op["how"] == "damaged":
+                file.truncate(os.path.getsize(new) // 2 + 100)
+            elif op["how"] == "text":
+                file.write(b"this is no database " * 20)
+        if op["how"] == "missing":
+            os.remove(new)
+        ended = self.command("replace", "-q", self.file, new, *check)
+        self.settled(op, ended, {1, 3}, [self.content], [self.copies], [self.at])
+
+    def do_kill(self, op):
+        return self.strike(op, ["-a", "torn" if op.get("torn") else "kill"])
+
+    def do_full(self, op):
+        return self.strike(op, ["-a", "ENOSPC", "-g"])
+
+    def strike(self, op, how):
+        if self.options.strike is None or self.open:
+            return False
+        command, report, old = op["cmd"], os.path.join(self.directory, "strike"), self.content
+        target = self.before() if command["op"] == "undo" else None
+        if command["op"] == "undo" and target is None:
+            return False
+        new = self.carried(command) if command["op"] == "replace" else self.copies[target]
+        copies = [self.copies + [old]] if command["op"] == "replace" else [self.copies]
+        # Settled before the kill, the file has the new content; else the old one, and perhaps a copy of it.
+        self.command(*self.words(command), before=[self.options.strike, "-o", report, *how, "-n", str(op["at"]), "--"])
+        with open(report) as file:
+            facts = dict(word.split("=") for word in file.read().split())
+        if facts["struck"] == "0":
+            self.counts["strikes that missed"] += 1
+            return self.settled(op, None, None, [new], copies, [target])
+        self.counts["strikes"] += 1
+        now = snapshot(self.file)
+        if now not in (old, new):
+            raise Failed([("rows", f"after the strike the file has {now}, expected {old} or {new}")], op)
+        self.content = now
+        wrote = "write" in op
+        if wrote:
+            self.do_write({"op": "write", "seed": op["seed"], "n": op["write"]})
+            self.counts["rows written before recovery"] += op["write"]
+        transactions = os.path.join(self.store, ".moult", "transactions")
+        is_over = not (os.path.isdir(transactions) and os.listdir(transactions)) and self.found()[1] == target and now == new
+        if op["then"] == "recover":
+            # Without settings nothing was begun that could be finished.
+            ended = self.command("recover", "-q", "--store", self.store) if os.path.exists(os.path.join(self.store, "moult.json")) else None
+            shutil.rmtree(self.store) if ended is None and os.path.isdir(self.store) else None
+            self.tidy()
+            return self.settled(op, ended, {0}, None if wrote else [old, new], None, None)
+        ended = self.command(*self.words(command))
+        if command["op"] == "replace":
+            # Once, however often it was begun, unless the app has written to the new content.
+            return self.settled(op, ended, {0}, None if wrote else [new], None if wrote else copies, [None])
+        further = target - 1 if is_over and target else target
+        exits = {0, 3} if is_over else {0}
+        self.settled(op, ended, exits, None if wrote else [self.copies[target], self.copies[further]], copies, [target, further])
+
+    def tidy(self):
+        """The work directory of a killed command goes with the next replacement; `recover` may leave it."""
+        for name in os.listdir(self.store) if os.path.isdir(self.store) else []:
+            if name.startswith("release"):
+                shutil.rmtree(os.path.join(self.store, name))
+
+    def end(self):
+        self.close_all()
+        while self.before() is not None:
+            self.do_undo({"op": "undo"})
+        if os.path.isdir(self.store):
+            ended = self.command("status", "--json", "--store", self.store)
+            faults = [one for one in json.loads(ended.out)["databases"] if one["state"] not in ("living", "sound")] if ended.status == 0 else [ended.err]
+            self.judge([("status", f"{faults}")] if faults else [], {"op": "end"})
+        self.counts["stories"] += 1
