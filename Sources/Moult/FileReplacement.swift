@@ -39,7 +39,15 @@ package struct FileReplacement {
             throw refusal(
                 "no such file", "To put a database there, copy it: \(shellLine(["cp", "NEW.db", name]))")
         }
-        if let target = try Files.target(ofLink: path) {
+        // Of a link in a store, its target belongs to the store, too.
+        let target = try Files.target(ofLink: path)
+        for file in [path] + (target == nil ? [] : [try Files.resolved(path)]) {
+            guard let owner = try StoreLayout.owner(of: file) else { continue }
+            throw refusal(
+                "it belongs to the store \(owner.store), and a release of the store decides what is there",
+                "Bring a release in: \(shellLine(["moult", "apply", "RELEASE", "--store", owner.store]))")
+        }
+        if let target {
             let file = try Files.resolved(path)
             throw refusal(
                 "it is a symbolic link to \(target)",
@@ -48,11 +56,6 @@ package struct FileReplacement {
         guard facts.kind == .file else { throw refusal("it is not a regular file", "Name a database file.") }
         // A file without write permission is not meant to change.
         try Permission.write(path).prove("\(name) cannot be replaced")
-        if let owner = try StoreLayout.owner(of: path) {
-            throw refusal(
-                "it belongs to the store \(owner.store), and a release of the store decides what is there",
-                "Bring a release in: \(shellLine(["moult", "apply", "RELEASE", "--store", owner.store]))")
-        }
     }
 
     private func refusal(_ why: String, _ now: String) -> MoultError {

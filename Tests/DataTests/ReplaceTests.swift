@@ -122,7 +122,7 @@ import Testing
             #expect(try refusal(line).contains(why), "\(line)")
         }
         for line in [
-            "moult replace app.db", "moult replace --undo app.db new1.db",
+            "moult replace app.db", "moult replace missing.db", "moult replace --undo app.db new1.db",
             "moult replace app.db new1.db --check 'SELECT 1'",
         ] {
             _ = try refusal(line, status: 64)
@@ -396,12 +396,14 @@ import Testing
         #expect(replaced.contains("  content  sound on 20"), "\(replaced)")
         #expect(replaced.contains("replacement of app.db done in "))
         #expect(replaced.contains("\nOld copies, each from before a replacement:\n  20"))
-        let undo = try #require(replaced.split(separator: "bring the newest one back with: ").last?.split(separator: "\n").first)
+        let undo = try #require(
+            replaced.split(separator: "bring the newest one back with: ").last?.split(separator: "\n").first)
         try scratch.must("\(undo)")
         #expect(try content() == "new1\n")
         try scratch.must("moult replace --undo app.db")
         let undone = try scratch.must("moult status -s .app.db.moult; moult history -s .app.db.moult")
-        #expect(undone.hasPrefix("app.db: as it was at 20") && undone.contains("\nno older copy is kept\n"), "\(undone)")
+        #expect(
+            undone.hasPrefix("app.db: as it was at 20") && undone.contains("\nno older copy is kept\n"), "\(undone)")
         #expect(undone.contains("undo of the replacement of app.db done in "))
         let line = try scratch.must("moult status --nagios -s .app.db.moult")
         #expect(line.hasPrefix("MOULT OK - app.db |"), "\(line)")

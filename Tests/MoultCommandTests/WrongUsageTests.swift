@@ -18,6 +18,7 @@ import Testing
     @Test(arguments: [
         Case("-q", "no verb is given", now: "moult help"),
         Case("stauts", #"no verb "stauts": did you mean "status"?"#, now: "moult help"),
+        Case("install", #"no verb "install": moult apply does that"#, now: "moult help"),
         Case("frobnicate", #"no verb "frobnicate""#, now: "moult help"),
         Case("--out f", #"moult has no option "--out""#, now: "moult help"),
         Case("-x", #"moult has no option "-x""#, now: "moult help"),

@@ -9,7 +9,8 @@ import Testing
         ("echo garbage >> $L", 2), ("printf '{\"time\":\"20' >> $L", 2), ("sed -i '1s/done/what/' $L", 1),
         ("(printf '{\"time\":\"'; head -c 3000000 /dev/zero | tr '\\0' a; echo '\"}') >> $L", 2),
         ("(head -c 4096 /dev/zero; cat $L) > x; cp x $L", 1), ("truncate -s 2M $L", 2), ("echo '[]' >> $L", 2),
-        ("rm $L; mkdir $L", 0), ("rm $L; mkdir $L; touch $L/file", 0), ("rm $L; mkfifo $L", 0), ("truncate -s 80M $L", 2),
+        ("rm $L; mkdir $L", 0), ("rm $L; mkdir $L; touch $L/file", 0), ("rm $L; mkfifo $L", 0),
+        ("truncate -s 80M $L", 2),
     ]
 
     private func history(_ store: ReleasesStore) throws -> [String] {
@@ -21,12 +22,17 @@ import Testing
         let store = try ReleasesStore(2)
         try store.make("3.0.0", sequence: 30)
         try store.must("L=store/.moult/history.jsonl; \(damage)")
+        if left == 0 {
+            let status = try store.run("moult status; moult status --nagios")
+            #expect(status.output.contains("repair the history with: moult recover\n"), "\(status)")
+            #expect(status.status == 1 && status.output.contains("MOULT WARNING - "), "\(status)")
+        }
         for verb in ["history", "doctor"] {
             let ended = try store.run("timeout 60 moult \(verb)")
             #expect((ended.output + ended.errors).contains("moult recover"), "\(verb): \(ended)")
             #expect(left > 0 && verb == "history" && ended.status == 0 || ended.status == 1 || damage.contains("80M"))
         }
-        // A history that is a file, or the lack of one, is no reason not to update.
+        // No damage of the history keeps an update from being installed.
         let update = try store.run("timeout 60 moult apply -q \(store.manifest("3.0.0"))")
         #expect(update.status == 0, "\(update)")
         #expect(try store.version() == "3.0.0")

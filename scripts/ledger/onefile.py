@@ -41,7 +41,7 @@ def replacement(rng):
 
 
 def snapshot(path):
-    """The rows of each table as an app would find them, read from a copy; None if there is no file."""
+    """The rows of each table as an app would find them, read from a copy; None if it is missing."""
     if not os.path.exists(path):
         return None
     copy = path + ".look"
@@ -107,7 +107,7 @@ class FileWorld(World):
             self.log.append(f"sqlite3 \"$W/new{number}.db\" \"{sql}\"")
         return path
 
-    # What must be there
+    # The comparison
 
     def begin(self):
         os.makedirs(self.directory, exist_ok=True)
@@ -131,7 +131,7 @@ class FileWorld(World):
         return made
 
     def before(self):
-        """The number of the copy that an undo brings back; None if there is none."""
+        """The number of the copy that an undo brings back; None if no copy is older."""
         older = range(len(self.copies) if self.at is None else self.at)
         return older[-1] if older else None
 
@@ -249,7 +249,7 @@ class FileWorld(World):
             if op["how"] == "damaged":
                 file.truncate(os.path.getsize(new) // 2 + 100)
             elif op["how"] == "text":
-                file.write(b"this is no database " * 20)
+                file.write(b"not a database " * 20)
         if op["how"] == "missing":
             os.remove(new)
         ended = self.command("replace", "-q", self.file, new, *check)

@@ -40,12 +40,37 @@ package enum ReleaseSource: Sendable {
     private static func local(_ path: String) throws -> ReleaseSource {
         if let feed = try feed(at: path) { return .feed(feed) }
         // If this cannot be found out, reading it as a manifest reports why.
-        guard (try? Files.factsThroughLinks(path))?.kind == .directory else { return .manifest(path: path) }
+        guard (try? Files.factsThroughLinks(path))?.kind == .directory else {
+            if let other = otherFile(path) { throw other }
+            return .manifest(path: path)
+        }
         let file = "\(path)/\(Feed.fileName)"
         if let feed = try feed(at: file) { return .feed(feed) }
         throw MoultError(
             .manifest, what: "\(path) is a directory without a feed", why: "it has no \(file)",
             now: "Name the sealed manifest of a release in it.")
+    }
+
+    /// The error for a file that belongs to a release, or is to become one, but is not its manifest.
+    private static func otherFile(_ path: String) -> MoultError? {
+        var start = [UInt8](repeating: 0, count: 16)
+        // If it cannot be read, reading it as a manifest reports why.
+        guard let file = try? Descriptor(path, .read), (try? file.facts().kind) == .file,
+            (try? start.withUnsafeMutableBytes { try file.read(into: $0, at: 0) }) ?? 0 > 3
+        else { return nil }
+        let word = shellLine([path])
+        if start == Array("SQLite format 3\0".utf8) {
+            return MoultError(
+                .manifest, what: "\(path) is a database, not a release", why: "a release has a sealed manifest",
+                now: "Make a release of it: moult pack \(word). To replace a single file: moult replace OLD.db \(word)")
+        }
+        let bundles: [[UInt8]] = [
+            [0x28, 0xb5, 0x2f, 0xfd], [0xfd, 0x37, 0x7a, 0x58], [0x1f, 0x8b], Array("PK".utf8),
+        ]
+        guard bundles.contains(where: { start.starts(with: $0) }) else { return nil }
+        return MoultError(
+            .manifest, what: "\(path) is the bundle of a release", why: "moult needs the manifest that proves it",
+            now: "Name the manifest beside it, which ends in .json.")
     }
 
     private static func feed(at path: String) throws -> Content? {

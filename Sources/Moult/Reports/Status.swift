@@ -60,6 +60,8 @@ package struct Status: Sendable {
     package let last: History.Entry?
     /// The newest attempt that failed, if none has succeeded since.
     package let failure: History.Entry?
+    /// Why the history cannot be read, and what repairs it.
+    package let historyFault: MoultError?
     package let consumers: [Consumer]
     /// Who still reads a generation that is not in service any more.
     package let laggards: [Laggard]
@@ -90,9 +92,15 @@ package struct Status: Sendable {
         known = try KnownFeed.read(layout, settings, holds, installed: installed?.manifest)
         databases = try installed.map { try Self.files($0, store) } ?? []
         unfinished = try Unfinished(in: layout)
-        let history = try HistoryReader(layout)
-        last = try history.first { !$0.isAboutHolds }
-        failure = try Self.failure(last, history)
+        do {
+            let history = try HistoryReader(layout)
+            last = try history.first { !$0.isAboutHolds }
+            failure = try Self.failure(last, history)
+            historyFault = nil
+        } catch let error as MoultError where error.code == .store {
+            // The store is right without its history.
+            (last, failure, historyFault) = (nil, nil, error)
+        }
         (consumers, waitsForReaders) = (settings.consumers, settings.waitForReaders > 0)
         laggards = generations.filter { !$0.isCurrent }.flatMap { kept in
             kept.holders.map { Laggard(process: $0, generation: kept.name) }

@@ -26,8 +26,17 @@ package struct UsageErrors {
     func noVerb() -> MoultError { error("no verb is given") }
 
     func unknownVerb(_ word: String, among verbs: [String]) -> MoultError {
-        error("no verb \"\(Address(word))\"", why: suggestion(word, among: verbs))
+        error("no verb \"\(Address(word))\"", why: Self.synonyms[word] ?? suggestion(word, among: verbs))
     }
+
+    /// What other programs call these verbs.
+    private static let synonyms = [
+        "install": "moult apply does that", "update": "moult apply does that", "upgrade": "moult apply does that",
+        "undo": "moult rollback does that for a store, and moult replace --undo for a file",
+        "restore": "moult rollback does that for a release, and moult quarantine --restore for old content",
+        "list": "moult status shows what is installed", "log": "moult history does that",
+        "create": "moult init makes a store, and moult pack a release",
+    ]
 
     func unknownTopic(_ word: String, among topics: [String]) -> MoultError {
         error("no verb or topic \"\(word)\"", why: suggestion(word, among: topics))

@@ -41,7 +41,9 @@ enum Keys {
     private static func missing(_ kind: String, _ path: String) -> MoultError {
         MoultError(
             .minisignForm, what: "no \(kind) at \(path)", why: "no such file",
-            now: "Make a pair of keys with: moult keygen")
+            now:
+                "Make a pair of keys with: moult keygen \(shellLine([path.replacing(".key", with: "").replacing(".pub", with: "")]))"
+        )
     }
 }
 

@@ -71,6 +71,10 @@ struct StatusReport: Report {
     }
 
     func unfinished(_ page: inout Page) {
+        if let fault = status.historyFault {
+            page.wrapped("\("\(fault.what): \(fault.why ?? "")", .warning)")
+            page.line("repair the history with: \(command("recover"), .heading)")
+        }
         for sentence in status.unfinished.sentences { page.wrapped("\(sentence, .warning)") }
         if !status.unfinished.isEmpty, status.unfinished.workers.isEmpty {
             page.line("finish it with: \(command("recover"), .heading)")

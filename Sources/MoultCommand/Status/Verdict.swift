@@ -44,6 +44,7 @@ struct Verdict {
         } else {
             critical += status.holds.all.map(\.sentence)
         }
+        if let fault = status.historyFault { warning.append("\(fault.what): \(fault.why ?? "")") }
         if let newest = status.known?.newest { warning.append("\(newest) is there and not installed") }
         if let known = status.known, known.isOver(at: now) {
             warning.append("the feed was good until \(known.expires)")

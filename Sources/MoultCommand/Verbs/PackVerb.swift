@@ -146,7 +146,11 @@ extension Call {
                 throw wrongUsage("--write-draft does not overwrite a file", why: "\(path) is there")
             }
             try Files.writeNew(Array(text.utf8), to: path)
-            return try body(path)
+            do { return try body(path) } catch var error as MoultError where !has(PackVerb.writeDraft) {
+                // The user did not name that draft, and it is removed before the message is read.
+                if error.what.hasPrefix("\(path): ") { error.what.removeFirst("\(path): ".count) }
+                throw error
+            }
         }
     }
 

@@ -58,14 +58,17 @@ enum ReplaceVerb {
 
     static func run(_ call: Call) throws -> ExitCode {
         let old = try call.required(old)
+        if call.value(new) == nil, !call.has(undo) {
+            throw call.wrongUsage("replace needs two files, OLD.db and NEW.db, or --undo and OLD.db")
+        }
         let replacement = try FileReplacement(old)
         Interruption.watch()
         do {
             switch (call.value(new), call.has(undo)) {
             case (nil, true): return try bringBack(call, replacement)
             case (let new?, false): return try replace(call, replacement, by: new)
-            case (nil, false): throw call.wrongUsage("replace needs NEW.db, or --undo")
-            case (_?, true):
+            // The lack of both was found above.
+            case (_, true), (nil, false):
                 throw call.wrongUsage("--undo takes no NEW.db", why: "the old content comes from the kept copy")
             }
         } catch let error as MoultError {

@@ -15,7 +15,7 @@ extension History {
         MoultError(.store, what: "cannot read \(path)", why: why, now: "Repair the history with: moult recover")
     }
 
-    /// What is wrong with the history; nil if every line can be read.
+    /// The damage of the history; nil if every line can be read.
     package static func fault(_ layout: StoreLayout) throws -> String? {
         do {
             let reader = try HistoryReader(layout)
@@ -26,7 +26,7 @@ extension History {
         }
     }
 
-    /// Moves away what is in the place of the history and is no file. Needs the store's lock.
+    /// Moves away whatever has the history's name and is not a file. Needs the store's lock.
     ///
     /// Returns the new path; nil if nothing had to be moved.
     package static func moveAway(_ layout: StoreLayout) throws -> String? {

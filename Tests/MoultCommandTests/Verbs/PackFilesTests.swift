@@ -74,7 +74,7 @@ import Testing
     @Test func `a saved draft explains each field that it has, and says how to pack it`() throws {
         try scratch.must(
             "moult pack food.db my_app.sqlite --product org.example.food --kind my_app=shared --write-draft my.json")
-        let lines = try scratch.read("my.json").split(separator: "\n").map { $0.drop { $0 == " " } }
+        let lines = try scratch.must("cat my.json").split(separator: "\n").map { $0.drop { $0 == " " } }
         #expect(lines.first == "// The draft of a release. Pack it with: moult pack my.json")
         for field in ["product", "version", "databases", "source", "path"] {
             let at = try #require(lines.firstIndex { $0.hasPrefix("\"\(field)\":") })
@@ -87,14 +87,14 @@ import Testing
         // Of a release before, only what a person decides is in it.
         try make("food.db", "two")
         try scratch.must("moult pack food.db my_app.sqlite --write-draft next.json")
-        let text = try scratch.read("next.json")
+        let text = try scratch.must("cat next.json")
         for field in ["proved", "sha256", "\"member\": \"food.db\""] { #expect(!text.contains(field), "\(text)") }
         try scratch.must("moult pack next.json -o again && cmp again/food-1.1.0.json releases/food-1.1.0.json")
     }
 
     @Test func `nothing is left out, and nothing is guessed`() throws {
         try refused("moult pack food.db", 3, "--product org.example.app")
-        try refused("moult pack food.db --product food", 1, "reverse-DNS")
+        try refused("moult pack food.db --product food", 1, "error: product \"food\" must be a reverse-DNS name")
         try refused("moult pack", 64, "DRAFT")
         try refused("moult pack food.db --product org.example.food --kind food=best", 64, "must be one of")
         try refused("moult pack food.db --product org.example.food --kind fod=user", 3, "Did you mean \"food\"?")

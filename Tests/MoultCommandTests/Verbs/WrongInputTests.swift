@@ -121,15 +121,15 @@ import Testing
         Case(
             "bundle instead of the manifest", "moult apply rel/test-2.0.0.tar.zst", 1,
             """
-            rel/test-2.0.0.tar.zst is not valid JSON: line 1, column 1: a value should stand here, found '('
-              Name the sealed manifest of a release: moult pack makes it of a draft, beside the bundle.
+            rel/test-2.0.0.tar.zst is the bundle of a release: moult needs the manifest that proves it
+              Name the manifest beside it, which ends in .json.
             """),
         Case(
             "large bundle instead of the manifest", "truncate -s 2M rel/test-2.0.0.tar.zst",
             "moult plan rel/test-2.0.0.tar.zst", 1,
             """
-            cannot read {dir}/rel/test-2.0.0.tar.zst: it is larger than 1.00 MiB
-              Name the sealed manifest of a release: moult pack makes it of a draft, beside the bundle.
+            rel/test-2.0.0.tar.zst is the bundle of a release: moult needs the manifest that proves it
+              Name the manifest beside it, which ends in .json.
             """),
         Case(
             "unknown manifest format", "sed -i 's/\"manifest\": 1/\"manifest\": 9/' rel/test-2.0.0.json",
@@ -174,6 +174,18 @@ import Testing
             """
             cannot create a store at {dir}/.app.db.moult: a directory with this name belongs to the file {dir}/app.db and is created by moult replace
               Choose another name, or replace the file: moult replace {dir}/app.db NEW.db
+            """),
+        Case(
+            "a database instead of a release", "sqlite3 a.db 'CREATE TABLE t(x)'", "moult apply a.db", 1,
+            """
+            a.db is a database, not a release: a release has a sealed manifest
+              Make a release of it: moult pack a.db. To replace a single file: moult replace OLD.db a.db
+            """),
+        Case(
+            "a file of a store is not replaced", "cp store/food.db new.db", "moult replace store/food.db new.db", 3,
+            """
+            store/food.db cannot be replaced: it belongs to the store {dir}/store, and a release of the store decides what is there
+              Bring a release in: moult apply RELEASE --store {dir}/store
             """),
         Case(
             "store below a file", "echo x > a; moult init a/b --product org.example.test", 1,
