@@ -92,18 +92,23 @@ package struct Status: Sendable {
         known = try KnownFeed.read(layout, settings, holds, installed: installed?.manifest)
         databases = try installed.map { try Self.files($0, store) } ?? []
         unfinished = try Unfinished(in: layout)
-        do {
-            let history = try HistoryReader(layout)
-            last = try history.first { !$0.isAboutHolds }
-            failure = try Self.failure(last, history)
-            historyFault = nil
-        } catch let error as MoultError where error.code == .store {
-            // The store is right without its history.
-            (last, failure, historyFault) = (nil, nil, error)
-        }
+        (last, failure, historyFault) = try Self.newest(layout)
         (consumers, waitsForReaders) = (settings.consumers, settings.waitForReaders > 0)
         laggards = generations.filter { !$0.isCurrent }.flatMap { kept in
             kept.holders.map { Laggard(process: $0, generation: kept.name) }
+        }
+    }
+
+    /// The newest entry and the newest failure. The store is right without its history, so a damaged one is told and no more.
+    private static func newest(
+        _ layout: StoreLayout
+    ) throws -> (last: History.Entry?, failure: History.Entry?, fault: MoultError?) {
+        do {
+            let history = try HistoryReader(layout)
+            let last = try history.first { !$0.isAboutHolds }
+            return (last, try failure(last, history), nil)
+        } catch let error as MoultError where error.code == .store {
+            return (nil, nil, error)
         }
     }
 
