@@ -327,6 +327,24 @@ import Testing
         #expect(late > 2 && number > 30, "\(late) of \(number)")
     }
 
+    /// The end of an undo that could not be recorded needs the record of the content that it replaced.
+    @Test func `with a disk that is full for one write, the same undo given again finishes it`() throws {
+        try scratch.must("moult replace app.db new1.db && mkdir pristine && cp -a app.db .app.db.moult pristine")
+        var number = 1
+        while true {
+            try scratch.must("rm -rf app.db* .app.db.moult; cp -a pristine/. .")
+            let ended: Shell.Ended = try scratch.run(
+                "strace -f -qq -o trace -e trace=write -e inject=write:error=ENOSPC:when=\(number) moult replace -q --undo app.db"
+            )
+            let again: Shell.Ended = try scratch.run("moult replace -q --undo app.db")
+            #expect(again.status == 0 || again.status == 3 && ended.status == 0, "write \(number): \(again)")
+            #expect(try content() == "old\n", "write \(number)")
+            if try !scratch.must("cat trace").contains("INJECTED") { break }
+            number += 1
+        }
+        #expect(number > 5, "\(number)")
+    }
+
     @Test func `it can be repeated after a kill, and two wait for each other`() throws {
         let both =
             "(moult replace app.db new1.db --wait 60; echo $?) & moult replace app.db new2.db --wait 60; echo $?; wait"

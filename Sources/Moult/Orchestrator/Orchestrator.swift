@@ -354,7 +354,8 @@ package struct Orchestrator: Sendable {
             if plan.from != nil {
                 result.outdated = try Holders.outdated(in: snapshot(), except: plan.to.generation)
             }
-            result.collected = try Collector(layout: layout, settings: settings).collect()
+            // Recovery of an update that could not be recorded reads the generation that it came from.
+            if isRecorded { result.collected = try Collector(layout: layout, settings: settings).collect() }
             result.quarantine = try QuarantineShelf(layout: layout, settings: settings).enforceLimit()
             result.kept.removeAll { kept in result.quarantine.removed.contains { $0.id == kept.id } }
         }
