@@ -80,7 +80,7 @@ package struct CrashRecovery {
         for file in [
             layout.settings, layout.links, layout.checks, layout.holds, layout.history, ReplayGuard.path(layout),
         ] {
-            try Files.remove("\(file).new")
+            try Files.remove(Files.staged(file))
         }
         try History.dropTornLine(layout)
     }

@@ -92,7 +92,7 @@ extension Subject {
             guard (try? Manifest(parsing: bytes, as: .draft, source: path)) != nil else { throw error }
             throw MoultError(
                 .subject, what: "\(path) is a draft", why: "it does not describe the contents of its files",
-                now: "moult pack \(path) -o releases/")
+                now: shellLine(["moult", "pack", path, "-o", "releases/"]))
         }
         let directory = Files.directory(of: path)
         var unpacked: UnpackedBundle?
